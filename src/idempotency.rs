@@ -7,11 +7,11 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RequesterId};
+use crate::json::null_members;
 use crate::store::{
     Index, Key, Order, Owner, Record, RecordType, RecordTypeOf, Redaction, Reference, Table, Tx,
     Window, WriteTx, impl_record,
@@ -35,9 +35,9 @@ const MAX_STORED_BODY: usize = 64 * 1024;
 const BODY_PART_SIZE: usize = 48 * 1024;
 /// The maximum number of responses, and of pieces of bodies, that one transaction deletes.
 const DELETE_BATCH: usize = 500;
-/// Members that are never stored, because they are credentials: null stands in their place. Those that the service
-/// signs (links and tokens) are signed again for a repeated request.
-const SECRET_MEMBERS: [&str; 5] =
+/// Members of responses that are credentials. A stored response and a dry run have null in their place. Those that the
+/// service signs (links and tokens) are signed again for a repeated request.
+pub const SECRET_MEMBERS: [&str; 5] =
     ["value", "accept_url", "personal_api_key", "access_token", "live_events_token"];
 
 /// A POST with an idempotency key. It holds hashes only, so it reveals nothing of the body.
@@ -260,7 +260,8 @@ pub fn store(
     {
         return tx.put(&StoredObjectRef { of: key, id });
     }
-    let shown = redact(&reply.body)?;
+    let mut shown = Vec::with_capacity(reply.body.len());
+    null_members(&reply.body, &SECRET_MEMBERS, &mut shown);
     for (place, text) in (0..).zip(shown.chunks(BODY_PART_SIZE)) {
         tx.put(&StoredBodyPart { of: key.clone(), place, text: text.to_vec() })?;
     }
@@ -301,17 +302,4 @@ fn delete(tx: &mut WriteTx<'_>, key: &<StoredResponse as Record>::Key) -> Result
     tx.remove::<StoredObjectRef>(key)?;
     tx.remove::<StoredResponse>(key)?;
     Ok(parts)
-}
-
-fn redact(body: &[u8]) -> Result<Vec<u8>> {
-    if body.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut members: Map<String, Value> = serde_json::from_slice(body).map_err(Error::internal)?;
-    for name in SECRET_MEMBERS {
-        if let Some(value) = members.get_mut(name) {
-            *value = Value::Null;
-        }
-    }
-    serde_json::to_vec(&members).map_err(Error::internal)
 }

@@ -1,9 +1,11 @@
 //! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller.
 
 mod either;
+mod null_members;
 pub mod output;
 
 pub use either::Either;
+pub use null_members::null_members;
 pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 

@@ -44,6 +44,7 @@ mod cli;
 mod config;
 mod console;
 mod dns;
+mod dry_run;
 mod error;
 mod etag;
 mod fair_queue;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use crate::dry_run::DryRun;
 use crate::error::{Error, Result};
 use crate::etag::IfMatch;
 use crate::fair_queue::Consumer;
@@ -89,6 +90,8 @@ pub struct WriteAccess<P> {
     pub if_match: IfMatch,
     /// The idempotent request, if it has an idempotency key.
     pub idempotency: Option<IdempotencyRequest>,
+    /// Set if the request asks for a dry run.
+    pub dry_run: Option<DryRun>,
     /// The tenant that the request counts towards.
     pub consumer: Consumer,
     /// Reserves this many bytes of memory for a large response, in place of the previous reservation. 503 if the
@@ -115,6 +118,8 @@ pub struct PublicAccess {
     pub caller: Option<Caller>,
     /// The idempotent request. The caller counts as a part of its body.
     pub idempotency: Option<IdempotencyRequest>,
+    /// Set if the request asks for a dry run.
+    pub dry_run: Option<DryRun>,
     /// The tenant that the request counts towards: the key's, or the client's address without a key.
     pub consumer: Consumer,
 }

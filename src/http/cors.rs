@@ -33,12 +33,14 @@ fn build_layer(origins: &[String]) -> CorsLayer {
             CONTENT_TYPE,
             IF_MATCH,
             IF_NONE_MATCH,
+            named("dry-run"),
             named("idempotency-key"),
             named("x-request-id"),
         ])
         .expose_headers([
             ETAG,
             RETRY_AFTER,
+            named("dry-run"),
             named("idempotent-replayed"),
             named("ratelimit-limit"),
             named("ratelimit-remaining"),

@@ -20,12 +20,20 @@ pub(super) fn has_key(request: &Request) -> bool {
     request.headers().contains_key(IDEMPOTENCY_KEY)
 }
 
-/// Attaches the idempotency key and a digest of the request. This reads the whole body.
+/// Attaches the idempotency key and a digest of the request. This reads the whole body. A dry run has no idempotency:
+/// only its key is checked.
 ///
 /// # Errors
 /// 400 if the key is not valid, and the errors of [`read_bytes`].
-pub(super) async fn attach_request(app: &App, request: Request) -> Result<Request> {
+pub(super) async fn attach_request(
+    app: &App,
+    request: Request,
+    is_dry_run: bool,
+) -> Result<Request> {
     let key = read_key(request.headers())?.to_owned();
+    if is_dry_run {
+        return Ok(request);
+    }
     let (parts, body) = request.into_parts();
     let whole = Request::from_parts(parts.clone(), body);
     let bytes = read_bytes(whole, BodyLimits::from_ref(app)).await?;

@@ -6,6 +6,7 @@ pub mod client;
 pub mod compression;
 pub mod cors;
 pub mod delivery;
+mod dry_run;
 mod error;
 mod etag;
 pub mod form;

@@ -16,6 +16,7 @@ use crate::auth::{
     AuthRequest, Credential, PathIds, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
     WriteAccess,
 };
+use crate::dry_run::DryRun;
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::idempotency::IdempotencyRequest;
@@ -31,7 +32,7 @@ use super::delivery::{ChangeResponse, is_large};
 use super::log_context::LogContext;
 use super::path::path_parameter;
 use super::request_memory::RequestMemory;
-use super::{etag, idempotency, rate_limit_headers};
+use super::{dry_run, etag, idempotency, rate_limit_headers};
 
 /// Facts about a request that are added to its response, even to an error.
 #[derive(Default)]
@@ -45,11 +46,15 @@ pub(super) struct ResponseExtras {
     memory: Option<RequestMemory>,
     /// Whether the request may write.
     is_unsafe: bool,
+    /// Set if the request asks for a dry run.
+    dry_run: Option<DryRun>,
 }
 
 impl ResponseExtras {
-    /// Allows the request a body of at most `max_bytes` and attaches its memory.
-    fn allow_body(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
+    /// Attaches what the handler of an authorized request extracts besides its access: its dry run, and memory for a
+    /// body of at most `max_bytes`.
+    fn attach_to(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
+        self.dry_run = dry_run::attach(request)?;
         self.is_unsafe = !request.method().is_safe();
         if RequestMemory::is_needed(request) {
             let client = client::address(request.extensions(), request.headers(), app.proxies());
@@ -60,6 +65,14 @@ impl ResponseExtras {
             self.memory = Some(memory);
         }
         Ok(())
+    }
+
+    /// Describes what a dry run would have done, if the request asked for one.
+    pub(super) async fn describe_dry_run(&mut self, response: Response) -> Response {
+        match self.dry_run.take() {
+            Some(dry_run) => dry_run::describe(dry_run, response).await,
+            None => response,
+        }
     }
 
     /// Adds them to the response.
@@ -109,7 +122,7 @@ pub(super) async fn check_access(
     extras: &mut ResponseExtras,
 ) -> Result<Request> {
     if requirements.public.is_some() && !requirements.optional {
-        extras.allow_body(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
+        extras.attach_to(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
         return Ok(request);
     }
     let once = idempotent && idempotency::has_key(&request);
@@ -119,8 +132,12 @@ pub(super) async fn check_access(
             return Err(Error::not_authenticated());
         }
         let mut request = Request::from_parts(parts, body);
-        extras.allow_body(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
-        return if once { idempotency::attach_request(app, request).await } else { Ok(request) };
+        extras.attach_to(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
+        return if once {
+            idempotency::attach_request(app, request, extras.dry_run.is_some()).await
+        } else {
+            Ok(request)
+        };
     };
     let ids = PathIds {
         organization: path_parameter(&parts, "organization_id").map(Into::into),
@@ -135,11 +152,11 @@ pub(super) async fn check_access(
     app.record_use(&auth.credential, now);
     extras.consumer = Some(context.consumer());
     let mut request = Request::from_parts(parts, body);
-    extras.allow_body(app, app.config().max_body, &mut request)?;
+    extras.attach_to(app, app.config().max_body, &mut request)?;
     if once {
         // Do not hold a snapshot while a slow body arrives.
         drop(snapshot);
-        request = idempotency::attach_request(app, request).await?;
+        request = idempotency::attach_request(app, request, extras.dry_run.is_some()).await?;
         snapshot = app.store().snapshot()?;
     }
     let entry = AuthorizedRequest { context: Arc::new(context), auth: Arc::new(auth), snapshot };
@@ -219,7 +236,8 @@ impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
         let if_match = etag::if_match(&parts.headers);
         let (idempotency, consumer) = (parts.extensions.remove(), context.consumer());
         let reserve = RequestMemory::reserve_fn(parts.extensions.get().cloned());
-        Ok(Self { auth, if_match, idempotency, consumer, reserve, tenant: PhantomData })
+        let dry_run = parts.extensions.remove();
+        Ok(Self { auth, if_match, idempotency, dry_run, consumer, reserve, tenant: PhantomData })
     }
 }
 
@@ -238,7 +256,8 @@ impl FromRequestParts<App> for PublicAccess {
             Some(caller) => sent.with_context(caller.user.uuid.0.as_bytes()),
             None => sent,
         });
-        Ok(Self { auth: entry.map(|entry| entry.auth), caller, idempotency, consumer })
+        let dry_run = parts.extensions.remove();
+        Ok(Self { auth: entry.map(|entry| entry.auth), caller, idempotency, dry_run, consumer })
     }
 }
 

@@ -35,6 +35,8 @@ pub struct RouteSpec {
     pub response: Option<ResponseSpec>,
     /// Whether the response has no version and so no `ETag`.
     pub unversioned: bool,
+    /// Whether a POST changes nothing, so that an `Idempotency-Key` has no effect.
+    pub only_reads: bool,
     /// The content types of a response that is not JSON.
     pub media_types: &'static [&'static str],
     /// The path parameters besides the organization and the project.
@@ -160,6 +162,7 @@ impl RouteSpec {
             example: "",
             response: None,
             unversioned: false,
+            only_reads: false,
             media_types: &[],
             in_path: Vec::new(),
             query: Vec::new(),
@@ -191,6 +194,21 @@ impl RouteSpec {
             _ => false,
         };
         changes && self.reads_key() && self.status != 405
+    }
+
+    /// Whether the operation honours `Idempotency-Key`.
+    pub fn accepts_idempotency_key(&self) -> bool {
+        self.method == Method::POST && self.reads_key() && !self.only_reads
+    }
+
+    /// Whether the operation honours `Dry-Run`. Every operation that may change something does.
+    pub fn accepts_dry_run(&self) -> bool {
+        !self.method.is_safe() && self.status != 405
+    }
+
+    /// Whether the response to a dry run has the same status as the operation's own success.
+    pub fn has_dry_run_in_success(&self) -> bool {
+        self.accepts_dry_run() && self.status == 200
     }
 
     /// Sets the summary, one sentence.
@@ -268,6 +286,13 @@ impl RouteSpec {
     /// Declares that the response has no version and so no `ETag`.
     pub fn unversioned(&mut self) -> &mut Self {
         self.unversioned = true;
+        self
+    }
+
+    /// Declares that a POST changes nothing, and sets its status to 200.
+    pub fn only_reads(&mut self) -> &mut Self {
+        self.only_reads = true;
+        self.status = 200;
         self
     }
 

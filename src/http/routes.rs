@@ -2,6 +2,7 @@
 //! authorization test.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -28,6 +29,18 @@ pub struct Routes {
     pages: Vec<PageSpec>,
     resource: ResourceInfo,
     paths: BTreeMap<&'static str, MethodRouter<App>>,
+    table: RouteTable,
+}
+
+/// The whole route table, for handlers that read it. It is complete once the router is built.
+#[derive(Clone, Default)]
+pub struct RouteTable(Arc<OnceLock<Vec<RouteSpec>>>);
+
+impl RouteTable {
+    /// Returns every operation in the order of declaration.
+    pub fn specs(&self) -> &[RouteSpec] {
+        self.0.get().map(Vec::as_slice).unwrap_or_default()
+    }
 }
 
 macro_rules! methods {
@@ -87,6 +100,7 @@ impl Routes {
                     Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
                 };
+                response = extras.describe_dry_run(response).await;
                 extras.apply(&mut response);
                 match known {
                     Some(known) => etag::not_modified_if_known(response, &known),
@@ -132,11 +146,16 @@ impl Routes {
         operations.chain(self.pages.iter().map(|row| (&row.method, row.path)))
     }
 
+    /// Returns the route table, for a handler.
+    pub fn table(&self) -> RouteTable {
+        self.table.clone()
+    }
+
     /// Builds the router. Every spelling of a path is served. Other methods get 405 with `Allow`, other paths get
     /// 404.
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
-        let Self { specs, pages, paths, .. } = self;
+        let Self { specs, pages, paths, table, .. } = self;
         for (path, methods) in paths {
             let served = specs.iter().filter(|row| row.path == path && row.status != 405);
             let pages = pages.iter().filter(|page| page.path == path).map(|page| &page.method);
@@ -153,6 +172,7 @@ impl Routes {
                 router = router.route(&spelling, methods.clone());
             }
         }
+        table.0.get_or_init(|| specs);
         router.fallback(no_endpoint)
     }
 }

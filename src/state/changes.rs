@@ -2,16 +2,18 @@
 //! entry.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::auth::authorize::{AuthContext, authorize};
-use crate::auth::{Caller, PublicAccess, Tenant, WriteAccess};
+use crate::auth::{Caller, PublicAccess, ReadAccess, Tenant, WriteAccess};
+use crate::dry_run::DryRun;
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::idempotency::{self, IdempotencyKey, IdempotencyRequest, IdempotentResponse};
 use crate::ids::RequesterId;
 use crate::mail::worker::WakeOnCommit;
 use crate::resources::api_keys::KeyPermissions;
-use crate::resources::{activity, users};
+use crate::resources::{activity, cascade_delete, users};
 use crate::response::ApiResponse;
 use crate::secret::Seed;
 use crate::store::{Snapshot, WriteTx};
@@ -36,6 +38,18 @@ impl App {
         read(&tx, &P::of(&context)?)
     }
 
+    /// Authorizes the caller again in a new snapshot, for a request that only reads and has a body: no snapshot may be held
+    /// while the body arrives.
+    ///
+    /// # Errors
+    /// The errors of the authorization.
+    pub(crate) fn read_access<P: Tenant>(&self, access: &WriteAccess<P>) -> Result<ReadAccess<P>> {
+        let snapshot = self.store().snapshot()?;
+        let context = authorize(&*snapshot, &access.auth, self.now())?;
+        let (tenant, consumer) = (P::of(&context)?, access.consumer);
+        Ok(ReadAccess { caller: context.caller, tenant, consumer, snapshot })
+    }
+
     /// Writes for a caller. One transaction authorizes the caller again, runs `rule` and writes the activity entry.
     /// Returns once the transaction is on disk.
     ///
@@ -47,11 +61,11 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let auth = Arc::clone(&access.auth);
-        let options = WriteOptions::of(self, access.consumer);
+        let options = WriteOptions::of(self, access);
         let written = self.write(options, move |tx, now| {
             let context = authorize(tx, &auth, now)?;
             let response = rule(tx, &context.caller, &P::of(&context)?, now)?;
-            Ok((Some(context.caller.user), response))
+            Ok((Author::of(context), response))
         });
         written.await.map(|(changed, _)| changed)
     }
@@ -68,14 +82,14 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
     ) -> Result<ApiResponse> {
         let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
-        let options = WriteOptions::of(self, access.consumer);
+        let options = WriteOptions::of(self, access);
         let write = self.write(options, move |tx, now| {
             let context = authorize(tx, &auth, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &tenant, now);
             let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
-            Ok((Some(context.caller.user), done))
+            Ok((Author::of(context), done))
         });
         Ok(write.await?.0.into())
     }
@@ -147,11 +161,9 @@ impl App {
     ) -> Result<ApiResponse> {
         let auth = access.auth.clone();
         let (consumer, allowance) = (Some(access.consumer), Some(self.allowance(None)));
-        let options = WriteOptions { consumer, allowance };
+        let options = WriteOptions { consumer, allowance, dry_run: access.dry_run.clone() };
         let write = self.write(options, move |tx, now| {
-            if let Some(auth) = &auth {
-                authorize(tx, auth, now)?;
-            }
+            let context = auth.as_ref().map(|auth| authorize(tx, auth, now)).transpose()?;
             let mut user = None;
             let rule = |tx: &mut WriteTx<'_>| {
                 let (who, response) = rule(tx, now)?;
@@ -159,7 +171,7 @@ impl App {
                 Ok(response)
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
-            Ok((user, done))
+            Ok((Author { user, context }, done))
         });
         Ok(write.await?.0.into())
     }
@@ -173,29 +185,46 @@ impl App {
         &self,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let operator = WriteOptions { consumer: None, allowance: None };
-        let write = self.write(operator, move |tx, now| Ok((None, rule(tx, now)?)));
+        let operator = WriteOptions { consumer: None, allowance: None, dry_run: None };
+        let write = self.write(operator, move |tx, now| Ok((Author::default(), rule(tx, now)?)));
         write.await.map(|(done, _)| done)
     }
 
-    /// Runs `rule`, which also returns the user for the activity entry, and writes that entry. Fails if the write
-    /// exceeds the tenant's allowance. Wakes the mail worker if the write queued a mail. Returns the result of `rule`
-    /// and the state after the commit.
+    /// Runs `rule`, which also returns the author for the activity entry, and writes that entry. Fails if the write
+    /// exceeds the tenant's allowance. Wakes the mail worker if the write queued a mail, and the background deletion if
+    /// it left records to delete. Returns the result of `rule` and the state after the commit.
+    ///
+    /// A dry run does all of this, keeps the activity entries for its response, and is undone.
     pub(super) async fn write<T: Send + 'static>(
         &self,
-        WriteOptions { consumer, allowance }: WriteOptions,
+        WriteOptions { consumer, allowance, dry_run }: WriteOptions,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<T>> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
         let (now, seed) = (self.now(), Seed::generate());
         let wake = WakeOnCommit::new(self.0.mail_worker.as_ref());
+        let leaves_records = Arc::new(AtomicBool::new(false));
+        let left = Arc::clone(&leaves_records);
         let write = move |tx: &mut WriteTx<'_>| {
-            let (user, response) = rule(tx, now)?;
-            activity::record(tx, user.as_ref(), &mut seed.rng(), now)?;
+            let (author, response) = rule(tx, now)?;
+            activity::record(tx, author.user.as_ref(), &mut seed.rng(), now)?;
             allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
+            if let Some(dry_run) = &dry_run {
+                dry_run.set_activity(activity::recorded(tx, author.context.as_ref())?);
+                tx.discard();
+                return Ok(response);
+            }
+            if let Some(allowance) = &allowance {
+                allowance.note_growth(tx);
+            }
+            left.store(cascade_delete::leaves_records(tx), Ordering::Relaxed);
             wake.listen(tx);
             Ok(response)
         };
-        self.store().write_for(consumer, write).await
+        let written = self.store().write_for(consumer, write).await?;
+        if leaves_records.load(Ordering::Relaxed) {
+            self.wake_maintenance();
+        }
+        Ok(written)
     }
 }
 
@@ -205,22 +234,43 @@ pub(super) struct WriteOptions {
     consumer: Option<Consumer>,
     /// `None` if nothing is limited.
     allowance: Option<Allowance>,
+    /// Set if the write is undone.
+    dry_run: Option<DryRun>,
 }
 
 impl WriteOptions {
     /// The tenant that a request works for.
-    pub(super) fn of(app: &App, consumer: Consumer) -> Self {
-        Self { consumer: Some(consumer), allowance: Some(app.allowance(Some(consumer))) }
+    pub(super) fn of<P>(app: &App, access: &WriteAccess<P>) -> Self {
+        Self {
+            consumer: Some(access.consumer),
+            allowance: Some(app.allowance(Some(access.consumer))),
+            dry_run: access.dry_run.clone(),
+        }
     }
 
     /// The client of a write whose rule bounds what it stores, so that it succeeds even if the disk is nearly full.
     pub(super) const fn of_small_write(consumer: Consumer) -> Self {
-        Self { consumer: Some(consumer), allowance: None }
+        Self { consumer: Some(consumer), allowance: None, dry_run: None }
     }
 }
 
-/// The user for the activity entry, and the result of a rule.
-pub(super) type RuleOutcome<T> = (Option<users::Meta>, T);
+/// The author of a change.
+#[derive(Default)]
+pub(super) struct Author {
+    /// The user for the activity entries; `None` for the operator.
+    user: Option<users::Meta>,
+    /// The caller; `None` without a key. A dry run shows the entries that the caller may read.
+    context: Option<AuthContext>,
+}
+
+impl Author {
+    pub(super) fn of(context: AuthContext) -> Self {
+        Self { user: Some(context.caller.user.clone()), context: Some(context) }
+    }
+}
+
+/// The author of a change, and the result of its rule.
+pub(super) type RuleOutcome<T> = (Author, T);
 
 /// The result of a request that may have an idempotency key.
 pub(super) enum PostOutcome<T> {

@@ -110,10 +110,13 @@ impl Allowance {
             return Err(Error::overloaded(RETRY_AFTER, "the disk is nearly full"));
         }
         let edits = part > 1;
-        tx.growth().iter().try_for_each(|grown| self.require_bytes(tx, *grown, edits))?;
-        // Refused writes must not count here, or one tenant's refusals would look like a full disk to the others.
+        tx.growth().iter().try_for_each(|grown| self.require_bytes(tx, *grown, edits))
+    }
+
+    /// Subtracts what a kept write adds from the free disk space. Do not call it for a write that is refused or undone,
+    /// or the requests of one tenant would look like a full disk to the others.
+    pub(super) fn note_growth(&self, tx: &WriteTx<'_>) {
         self.disk.space.note_added(tx.total_growth().max(0).unsigned_abs());
-        Ok(())
     }
 
     fn require_counts(&self, tx: &WriteTx<'_>) -> Result<()> {

@@ -17,11 +17,13 @@ use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
 use crate::idempotency::IdempotentResponse;
 use crate::low_priority::{Priority, run_low_priority};
 use crate::response::ApiResponse;
-use crate::store::{Snapshot, WriteTx};
+use crate::store::{AnyTx, Snapshot, WriteTx};
 use crate::time::Timestamp;
 
 use super::App;
-use super::changes::{PostOutcome, RuleOutcome, WriteOptions, idempotency_key, run_idempotent};
+use super::changes::{
+    Author, PostOutcome, RuleOutcome, WriteOptions, idempotency_key, run_idempotent,
+};
 
 /// The `Retry-After` of a response without a slot or memory, in seconds.
 const RETRY_AFTER: u32 = 2;
@@ -106,7 +108,8 @@ impl CreatedObject {
 
 impl App {
     /// Runs a change for a caller, as [`change`](Self::change) does. `rule` returns the body of the response, or `None` if
-    /// it is large: then `rule` has ended its batch, and `render` renders the body from the snapshot of the commit.
+    /// it is large: then `rule` has ended its batch, and `render` renders the body from the snapshot of the commit. For a
+    /// dry run, which commits nothing, `render` runs inside the write.
     ///
     /// # Errors
     /// The errors of authorization, `rule` and `render`; 503 if too many large responses wait, or if the commit failed.
@@ -123,19 +126,26 @@ impl App {
         + Send
         + Sync
         + 'static,
-        render: impl FnOnce(&Snapshot, &Caller, &P) -> Result<Versioned> + Send + 'static,
+        render: impl Fn(&AnyTx<'_>, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
     ) -> Result<Versioned> {
-        let (rule, auth) = (Arc::new(rule), Arc::clone(&access.auth));
+        let (auth, is_dry_run) = (Arc::clone(&access.auth), access.dry_run.is_some());
+        let render = Arc::new(render);
+        let render_in_write = Arc::clone(&render);
         let write = move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = authorize(tx, &auth, now)?;
             let tenant = P::of(&context)?;
-            let body = rule(tx, &context.caller, &tenant, now, large)?;
-            Ok((Some(context.caller.user.clone()), (body, context.caller, tenant)))
+            let mut body = rule(tx, &context.caller, &tenant, now, large)?;
+            if is_dry_run && body.is_none() {
+                tx.count_as_large()?;
+                body = Some(render_in_write(&AnyTx(tx), &context.caller, &tenant)?);
+            }
+            let caller = context.caller.clone();
+            Ok((Author::of(context), (body, caller, tenant)))
         };
         let (((body, caller, tenant), snapshot), slot) = self.with_slot(access, write).await?;
         match body {
             Some(body) => Ok(body),
-            None => run_blocking(slot, move || render(&snapshot, &caller, &tenant)).await,
+            None => run_blocking(slot, move || render(&AnyTx(&*snapshot), &caller, &tenant)).await,
         }
     }
 
@@ -152,23 +162,31 @@ impl App {
         + Send
         + Sync
         + 'static,
-        render: impl FnOnce(&Snapshot, &P, u64) -> Result<Versioned> + Send + 'static,
+        render: impl Fn(&AnyTx<'_>, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
     ) -> Result<ApiResponse> {
-        let (rule, auth, key) =
-            (Arc::new(rule), Arc::clone(&access.auth), access.idempotency.clone());
+        let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
+        let (is_dry_run, render) = (access.dry_run.is_some(), Arc::new(render));
+        let render_in_write = Arc::clone(&render);
         let write = move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = authorize(tx, &auth, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
-            let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &tenant, now, large);
+            let rule = |tx: &mut WriteTx<'_>| {
+                let mut created = rule(tx, caller, &tenant, now, large)?;
+                if is_dry_run && created.body.is_none() {
+                    tx.count_as_large()?;
+                    created.body = Some(render_in_write(&AnyTx(tx), &tenant, created.id)?);
+                }
+                Ok(created)
+            };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
             if matches!(&done, PostOutcome::Replayed(IdempotentResponse { object: Some(_), .. })) {
                 large.require_reserved(0)?;
             }
-            Ok((Some(context.caller.user), (done, tenant)))
+            Ok((Author::of(context), (done, tenant)))
         };
         let (((done, tenant), snapshot), slot) = self.with_slot(access, write).await?;
-        let render = |id| run_blocking(slot, move || render(&snapshot, &tenant, id));
+        let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
         match done {
             PostOutcome::Done(CreatedObject { status, id, body }) => {
                 let body = match body {
@@ -210,7 +228,7 @@ impl App {
             let large = Arc::new(LargeResponse { reserved, ..LargeResponse::default() });
             let (write, response) = (Arc::clone(&write), Arc::clone(&large));
             let write = move |tx: &mut WriteTx<'_>, now| write(tx, now, &response);
-            let written = self.write(WriteOptions::of(self, consumer), write).await;
+            let written = self.write(WriteOptions::of(self, access), write).await;
             let wanted = large.needed.load(Ordering::Relaxed);
             if written.is_ok() || wanted == 0 {
                 return Ok((written?, slot));

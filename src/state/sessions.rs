@@ -12,7 +12,7 @@ use crate::store::WriteTx;
 use crate::time::Timestamp;
 
 use super::App;
-use super::changes::WriteOptions;
+use super::changes::{Author, WriteOptions};
 
 /// A new sign-in link.
 pub struct NewLink {
@@ -70,7 +70,8 @@ impl App {
         let text = SessionText::generate(&mut Seed::generate().rng(), self.now());
         let options = WriteOptions::of_small_write(Consumer::from_address(client.ip_address));
         let new = NewSession::new(&self.0.signing.sessions, &text, client);
-        let write = self.write(options, move |tx, now| Ok((None, rule(tx, &new, now)?)));
+        let write =
+            self.write(options, move |tx, now| Ok((Author::default(), rule(tx, &new, now)?)));
         let (session, _) = write.await?;
         tracing::info!(session = %session.id(), user = %session.user(), source, "signed in to the console");
         Ok(text)
@@ -84,7 +85,10 @@ impl App {
     pub async fn sign_out(&self, session: &VerifiedSession) -> Result<()> {
         let (id, user) = (session.id(), session.user());
         let options = WriteOptions::of_small_write(Consumer::User(user.0));
-        self.write(options, move |tx, now| Ok((None, sessions::end(tx, user, id, now)?))).await?;
+        self.write(options, move |tx, now| {
+            Ok((Author::default(), sessions::end(tx, user, id, now)?))
+        })
+        .await?;
         tracing::info!(session = %id, %user, "signed out of the console");
         Ok(())
     }

@@ -79,7 +79,7 @@ pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
-pub use raw::Raw;
+pub use raw::{AnyTx, Raw};
 pub use record::Added;
 pub(crate) use record::impl_record;
 pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};

@@ -49,6 +49,31 @@ pub trait Raw {
     }
 }
 
+/// A transaction of either kind, for code that reads from a snapshot or from a write under way.
+pub struct AnyTx<'t>(pub &'t dyn Raw);
+
+impl Raw for AnyTx<'_> {
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.0.raw_get(table, key, visit)
+    }
+
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.0.raw_between(table, span, skip, order, visit)
+    }
+}
+
 pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
     let mut number = 0;
     tx.raw_get(table, key, &mut |payload| {

@@ -34,6 +34,10 @@ pub struct WriteTx<'t> {
     is_torn: bool,
     /// Whether the batch ends after this write.
     ends_batch: bool,
+    /// Whether this write is undone even if its rule succeeds.
+    is_discarded: bool,
+    /// The work of this write besides its changes, as a number of records.
+    other_work: usize,
     /// How many records this write may change.
     max_records: usize,
 }
@@ -75,6 +79,8 @@ impl<'t> WriteTx<'t> {
             growth: Growth::default(),
             is_torn: false,
             ends_batch: false,
+            is_discarded: false,
+            other_work: 0,
             max_records: usize::MAX,
         }
     }

@@ -202,9 +202,11 @@ impl Writer {
                     ran.push(write);
                 }
                 if stays {
+                    self.queue.end_write(consumer, tx.records_changed());
+                }
+                if stays && !tx.is_discarded() {
                     changed |= tx.wrote_anything();
                     is_last = tx.ends_batch();
-                    self.queue.end_write(consumer, tx.records_changed());
                     tx.savepoint()?;
                 } else {
                     tx.rollback()?;

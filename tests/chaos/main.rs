@@ -31,6 +31,7 @@ mod support {
     pub mod day;
     pub mod dns;
     pub mod domains;
+    pub mod dry_run;
     pub mod idempotency;
     pub mod invites;
     pub mod log;

@@ -23,6 +23,7 @@ mod conformance;
 mod console;
 mod dashboards;
 mod domains;
+mod dry_run;
 mod environments;
 mod exports;
 mod golden;
@@ -56,6 +57,7 @@ mod support {
     pub mod dashboards;
     pub mod dns;
     pub mod domains;
+    pub mod dry_run;
     pub mod exports;
     pub mod generated_page;
     pub mod idempotency;

@@ -60,8 +60,9 @@ pub fn contract() -> &'static Contract {
 const UNKNOWN: [&str; 8] = ["AFTER", "LIMIT", "SEARCH", "a", "b", "empty", "seek", "unknown"];
 
 /// Headers that belong to the API: a response may only have them if they are declared.
-const DECLARED_HEADERS: [&str; 7] = [
+const DECLARED_HEADERS: [&str; 8] = [
     "allow",
+    "dry-run",
     "etag",
     "idempotent-replayed",
     "ratelimit-limit",
@@ -140,6 +141,10 @@ impl Contract {
                 if status == 200 {
                     operation.knows(query, &asked);
                 }
+                if status == 200 && headers.contains_key("dry-run") {
+                    promise.check_headers(headers, &asked);
+                    return self.check_dry_run(operation, body, &asked);
+                }
                 let schema = || self.schema(&operation.pointer_to(status));
                 return promise.check(headers, body, head, schema, &asked);
             }
@@ -147,6 +152,22 @@ impl Contract {
         if status >= 400 && !head {
             let refusal = self.refusal.get_or_init(|| self.schema("/components/schemas/Error"));
             valid(refusal, body, &asked);
+        }
+    }
+
+    /// Asserts that the body conforms to the schema of a dry run, and the response in it to that of the operation.
+    #[track_caller]
+    fn check_dry_run(&self, operation: &Operation, body: &[u8], asked: &str) {
+        valid(&self.schema("/components/schemas/DryRunResult"), body, asked);
+        let body: Value = serde_json::from_slice(body).expect("JSON");
+        let status = u16::try_from(body["status"].as_u64().expect("a status")).expect("a status");
+        let promise = operation.answers.get(&status);
+        let promise = promise.unwrap_or_else(|| panic!("{asked}: {status} is not declared"));
+        if promise.media.is_empty() {
+            assert_eq!(body["response"], Value::Null, "{asked}: there should be no body");
+        } else {
+            let schema = self.schema(&operation.pointer_to(status));
+            valid(&schema, body["response"].to_string().as_bytes(), asked);
         }
     }
 }

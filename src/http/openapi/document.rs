@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::http::route_spec::{BodySpec, RouteSpec};
 
 use super::schemas::{ResponseSchemas, add_schema, extract_titled};
-use super::{error_responses, headers, operation, parameters};
+use super::{dry_run, error_responses, headers, operation, parameters};
 
 const DESCRIPTION: &str = "The admin API of an analytics workspace, compatible with PostHog: organizations, \
 domains, invites, members, projects, dashboards, batch exports and the activity log.
@@ -22,7 +22,7 @@ newest 100,000 entries of its time range. Times are in UTC.
 
 A POST with an `Idempotency-Key` is performed once. Responses with a single object carry an `ETag`: \
 `If-None-Match` avoids reading an unchanged object again, and `If-Match` prevents a PATCH or DELETE from \
-overwriting another client's change. Errors report one problem at a time, in four fields.";
+overwriting another client's change. With `Dry-Run: true`, a request runs with all checks and changes nothing. Errors report one problem at a time, in four fields.";
 
 /// Returns the document of these operations.
 #[must_use]
@@ -39,11 +39,14 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
     for (name, schema) in error_responses::schemas() {
         add_schema(&mut schemas, &name, &schema);
     }
+    add_schema(&mut schemas, dry_run::SCHEMA, &dry_run::schema());
     for BodySpec { name, schema, .. } in specs.iter().filter_map(|row| row.body.as_ref()) {
         let mut schema = json!(schema());
         extract_titled(&mut schemas, &mut schema);
         add_schema(&mut schemas, name, &schema);
     }
+    let mut responses = error_responses::responses();
+    responses.insert(dry_run::RESPONSE.to_owned(), dry_run::response());
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -57,7 +60,7 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
         "paths": paths,
         "components": {
             "schemas": schemas,
-            "responses": error_responses::responses(),
+            "responses": responses,
             "parameters": parameters::shared_parameters(),
             "headers": headers::shared_headers(),
             "securitySchemes": {

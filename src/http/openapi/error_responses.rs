@@ -221,7 +221,10 @@ fn statuses(spec: &RouteSpec) -> Vec<u16> {
     if is_page || !spec.query.is_empty() {
         statuses.push(400);
     }
-    if spec.method == Method::POST && spec.reads_key() {
+    if spec.accepts_dry_run() {
+        statuses.push(400);
+    }
+    if spec.accepts_idempotency_key() {
         statuses.push(422);
     }
     if spec.accepts_if_match() {
@@ -293,7 +296,7 @@ impl ErrorResponse {
         let kind = self.kinds.first();
         // A 401 reveals nothing about the key, so it must not show the key's rate limit.
         let status = headers::RATE_LIMIT_HEADERS.iter().filter(|_| self.status != 401);
-        let headers = headers::references(self.header.iter().chain(status));
+        let headers = headers::references(self.header.iter().chain(status).chain(&["DryRun"]));
         json!({
             "description": self.description,
             "headers": headers,

@@ -1,6 +1,5 @@
 //! The response headers: their names, schemas, and which responses carry them.
 
-use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::http::route_spec::RouteSpec;
@@ -44,12 +43,26 @@ const ALL: &[Header] = &[
         wire: "ETag",
         description: "The version of the returned object, for `If-None-Match` and `If-Match`.",
         always: true,
-        schema: || json!({ "type": "string", "pattern": "^\"[0-9]+-[0-9a-f]{16}(-gzip)?\"$" }),
+        schema: tag,
+    },
+    Header {
+        name: "ETagUnlessDryRun",
+        wire: "ETag",
+        description: "The version of the returned object, for `If-None-Match` and `If-Match`. A dry run returns none.",
+        always: false,
+        schema: tag,
     },
     Header {
         name: "IdempotentReplayed",
         wire: "Idempotent-Replayed",
         description: "Present if the response is replayed from an earlier request with the same idempotency key.",
+        always: false,
+        schema: || json!({ "type": "string", "enum": ["true"] }),
+    },
+    Header {
+        name: "DryRun",
+        wire: "Dry-Run",
+        description: "Present if the request was a dry run, which changed nothing.",
         always: false,
         schema: || json!({ "type": "string", "enum": ["true"] }),
     },
@@ -77,6 +90,10 @@ const ALL: &[Header] = &[
     },
 ];
 
+fn tag() -> Value {
+    json!({ "type": "string", "pattern": "^\"[0-9]+-[0-9a-f]{16}(-gzip)?\"$" })
+}
+
 fn number() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
@@ -89,8 +106,11 @@ pub(super) const RATE_LIMIT_HEADERS: [&str; 3] =
 /// response.
 pub(super) fn success_headers(spec: &RouteSpec, others: &[&str]) -> Value {
     let status = RATE_LIMIT_HEADERS.iter().filter(|_| spec.reads_key());
-    let once = spec.reads_key() && spec.method == Method::POST;
-    references(others.iter().chain(status).chain(once.then_some(&"IdempotentReplayed")))
+    let once = spec.accepts_idempotency_key();
+    let dry_run = spec.has_dry_run_in_success();
+    let marks =
+        once.then_some(&"IdempotentReplayed").into_iter().chain(dry_run.then_some(&"DryRun"));
+    references(others.iter().chain(status).chain(marks))
 }
 
 /// References to these headers, and to the request id that every response carries.

@@ -2,6 +2,7 @@
 
 mod docs;
 mod document;
+mod dry_run;
 mod error_responses;
 mod headers;
 mod links;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::http::route_spec::{BodySpec, Cardinality, RouteSpec};
 
 use super::schemas::{ResponseSchemas, reference};
-use super::{error_responses, headers, links, parameters};
+use super::{dry_run, error_responses, headers, links, parameters};
 
 /// The content type of pages.
 const HTML_TYPE: &str = "text/html";
@@ -112,6 +112,10 @@ fn responses(spec: &RouteSpec, links: Map<String, Value>, answers: &mut Response
     if spec.method == Method::GET && spec.has_etag() {
         responses.push((304, empty(spec, "The object is unchanged.", &["ETag"])));
     }
+    if spec.accepts_dry_run() && !spec.has_dry_run_in_success() {
+        let reference = format!("#/components/responses/{}", dry_run::RESPONSE);
+        responses.push((200, json!({ "$ref": reference })));
+    }
     responses.extend(
         error_responses::error_responses(spec).filter(|(status, _)| *status != spec.status),
     );
@@ -136,16 +140,26 @@ fn success(spec: &RouteSpec, answers: &mut ResponseSchemas) -> Value {
         content.insert((*media).to_owned(), json!({ "schema": { "type": kind } }));
     }
     if let Some(gives) = &spec.response {
-        let schema = answers.add(gives);
+        let mut schema = answers.add(gives);
+        if spec.has_dry_run_in_success() {
+            schema = json!({ "anyOf": [schema, reference(dry_run::SCHEMA)] });
+        }
         content.insert("application/json".to_owned(), json!({ "schema": schema }));
     }
     if content.is_empty() {
         return match spec.status {
-            405 => empty(spec, "Always fails. Set `deleted` with PATCH instead.", &["Allow"]),
+            405 => {
+                let description = "Always fails. Set `deleted` with PATCH instead.";
+                empty(spec, description, &["Allow", "DryRun"])
+            }
             _ => empty(spec, "Success without a body.", &[]),
         };
     }
-    let tag: &[&str] = if spec.has_etag() { &["ETag"] } else { &[] };
+    let tag: &[&str] = match (spec.has_etag(), spec.has_dry_run_in_success()) {
+        (true, false) => &["ETag"],
+        (true, true) => &["ETagUnlessDryRun"],
+        (false, _) => &[],
+    };
     let headers = headers::success_headers(spec, tag);
     json!({ "description": description(spec), "headers": headers, "content": content })
 }

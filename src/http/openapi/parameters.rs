@@ -36,7 +36,8 @@ pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
         })
     });
     let headers = headers(spec);
-    let shared = page.iter().chain(headers).map(|name| reference(name));
+    let dry_run: &[&str] = if spec.accepts_dry_run() { &["DryRun"] } else { &[] };
+    let shared = page.iter().chain(headers).chain(dry_run).map(|name| reference(name));
     tenant.chain(in_path).chain(query).chain(shared).collect()
 }
 
@@ -44,7 +45,7 @@ pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
 fn headers(spec: &RouteSpec) -> &'static [&'static str] {
     match spec.method.as_str() {
         "GET" if spec.has_etag() => &["IfNoneMatch"],
-        "POST" if spec.reads_key() => &["IdempotencyKey"],
+        "POST" if spec.accepts_idempotency_key() => &["IdempotencyKey"],
         "PATCH" | "PUT" | "DELETE" if spec.accepts_if_match() => &["IfMatch"],
         _ => &[],
     }
@@ -109,6 +110,12 @@ pub(super) fn shared_parameters() -> Value {
                 response is replayed and nothing is done. If a response with a dashboard exceeds 64 KiB, \
                 its body is not stored, and the replay returns the dashboard's current state.",
             &json!({ "type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$" }),
+        ),
+        "DryRun": header(
+            "Dry-Run",
+            "If `true`, the request runs with all checks and changes nothing. Errors are those of the real \
+                request. A success returns 200 with a `DryRunResult`.",
+            &json!({ "type": "string", "enum": ["true", "false"] }),
         ),
     })
 }

@@ -11,14 +11,14 @@ use crate::store::Order;
 use crate::time::Timestamp;
 
 use super::body::{self, ActivityNames, CommaList, EntryBody, ScopeNames};
-use super::{ActorFilter, Filter, Visibility};
+use super::{ActorFilter, Filter, READ_SCOPE, Visibility};
 
 const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";
 const OF_PROJECT: &str = "/api/projects/{project_id}/activity_log/";
 
 /// Adds the routes of the activity log.
 pub fn routes(routes: &mut Routes) {
-    let read = Requirements::scope("activity_log:read");
+    let read = Requirements::scope(READ_SCOPE);
     routes.resource("activity_log", "The history of changes: who changed what, and when.");
     let of_organization =
         routes.get(OF_ORGANIZATION, "organizations_activity_log_list", read, list_of_organization);

@@ -88,7 +88,7 @@ pub fn list(
             tx.walk(&BY_PROJECT, &id, window, |row| items.push(tx, &row))?;
         }
     }
-    Ok((count, items.text.into_bytes()))
+    Ok((count, items.into_bytes()))
 }
 
 /// Appends the page when some entries are hidden: hidden entries do not count as positions.
@@ -140,7 +140,7 @@ fn list_filtered(
         }
         Ok(continue_unless_full(scanned < MAX_SCANNED))
     })?;
-    Ok((count as u64, items.text.into_bytes()))
+    Ok((count as u64, items.into_bytes()))
 }
 
 const fn continue_unless_full(wanted: bool) -> ControlFlow<()> {
@@ -180,13 +180,18 @@ fn walk(
 
 /// The items of a list as JSON, with a cache of users.
 #[derive(Default)]
-struct EntryItems {
+pub(super) struct EntryItems {
     text: JsonItems,
     users: EmbeddedUsers,
 }
 
 impl EntryItems {
-    fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
+    /// Returns the text of the items, without the brackets of the array.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.text.into_bytes()
+    }
+
+    pub(super) fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
         let entry = EntryBody {
             id: row.meta.id,
             user: self.users.find(tx, row.meta.user)?,

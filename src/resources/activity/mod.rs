@@ -10,6 +10,7 @@ mod changes;
 mod entity_ref;
 pub mod http;
 mod list;
+mod recorded;
 mod registration;
 mod retention;
 mod scopes;
@@ -31,12 +32,16 @@ use crate::store::{Change, Index, Key, Table, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use list::{ActorFilter, Filter, list};
+pub use recorded::recorded;
 pub use registration::RECORDS;
 pub use retention::{delete, find_expired};
 pub use visibility::Visibility;
 
 use changes::{changes, keep_changed};
 use scopes::Scope;
+
+/// The scope that a key needs to read a log.
+const READ_SCOPE: &str = "activity_log:read";
 
 /// The organization id of entries that belong to no organization. An organization may not read what users change in
 /// their own accounts.

@@ -9,6 +9,8 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_controls::caller_levels::{CallerLevels, RuledRecord};
+use crate::resources::access_controls::levels;
+use crate::resources::access_controls::rules::level_on;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
@@ -122,6 +124,36 @@ impl Visibility {
         }
         Ok((count, count == length))
     }
+}
+
+/// Returns whether a member may read one entry, by the same rules. Reads only what decides about this entry.
+pub(super) fn shows_to(
+    tx: &impl Tx,
+    member: &Membership,
+    entry: &Meta,
+    entity: &EntityRef<'_>,
+) -> Result<bool> {
+    if can_read_all(member) {
+        return Ok(true);
+    }
+    let Some(id) = entry.project else { return Ok(!entity.is_for_admins()) };
+    let Some(project) = tx.meta::<Project>(&(entry.organization, id))? else { return Ok(false) };
+    if !projects::is_visible(tx, member, &project)? {
+        return Ok(false);
+    }
+    let Some(object) = entity.object() else { return Ok(true) };
+    let tenant = InProject { member: member.clone(), project };
+    match object {
+        Object::Dashboard(_) => can_view::<Dashboard>(tx, &tenant, object),
+        Object::Insight(_) => can_view::<Insight>(tx, &tenant, object),
+    }
+}
+
+fn can_view<R: RuledRecord>(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<bool> {
+    let key = R::key_of(tenant.project.id, object.number());
+    let Some(meta) = tx.meta::<R>(&key)? else { return Ok(true) };
+    let level = level_on(tx, tenant, object)?;
+    Ok(levels::on_object(&tenant.member, R::created_by(&meta), level).can_view())
 }
 
 /// Returns whether a member may read the whole log of the organization, so that no entry needs a check.

@@ -37,8 +37,8 @@ fn first_batch(tx: &impl Tx, user: UserId) -> Result<Vec<(OrganizationId, UserId
     Ok(batch)
 }
 
-/// Deletes all keys of an account, and as many memberships as fit in one transaction. Returns whether memberships
-/// remain; without a key the account cannot get new ones.
+/// Deletes all keys of an account, and as many memberships as fit in one transaction. Returns whether memberships, or
+/// permissions in `organization`, remain; without a key the account cannot get new ones.
 ///
 /// Permissions in `organization`, which the new owner joins, are deleted here, in several calls if necessary.
 /// Permissions in other organizations are deleted in the background. An organization without any other member is
@@ -65,5 +65,6 @@ pub fn delete_account_data(
     if members::is_pending_deletion(tx, organization, user)? {
         delete_first_batch(tx, PendingDeletion::Member(organization, user))?;
     }
-    Ok(!tx.keys(&members::BY_USER, &user, 1)?.is_empty())
+    Ok(!tx.keys(&members::BY_USER, &user, 1)?.is_empty()
+        || members::is_pending_deletion(tx, organization, user)?)
 }

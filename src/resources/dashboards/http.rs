@@ -22,7 +22,7 @@ use crate::input::{FieldType, Flag, Parsed, Tags};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, CreatedObject, LargeResponse};
-use crate::store::{BoundedRead, Order, Snapshot, WriteTx};
+use crate::store::{AnyTx, BoundedRead, Order, WriteTx};
 
 use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
@@ -187,7 +187,7 @@ fn body_of_write(
 }
 
 /// Renders a created dashboard from the committed state.
-fn render(tx: &Snapshot, tenant: &InProject, id: u64) -> Result<Versioned> {
+fn render(tx: &AnyTx<'_>, tenant: &InProject, id: u64) -> Result<Versioned> {
     super::body(tx, tenant, DashboardId(id), ResponseOptions::default())
 }
 
@@ -222,7 +222,7 @@ async fn update(
             body_of_write(tx, place, id, once, large)
         };
     let render =
-        move |tx: &Snapshot, _: &Caller, place: &InProject| super::body(tx, place, id, once);
+        move |tx: &AnyTx<'_>, _: &Caller, place: &InProject| super::body(tx, place, id, once);
     app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
 }
 

@@ -122,7 +122,6 @@ async fn destroy(
         expected.require::<Membership>(tx, &(tenant.member.organization, user))
     })
     .await?;
-    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }
 

@@ -20,7 +20,7 @@ use crate::resources::{cascade_delete, roles};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, LargeResponse};
-use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
+use crate::store::{AnyTx, Order, Tx, Window, WriteTx};
 
 use self::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};
@@ -127,7 +127,7 @@ async fn update(
         }
         body(tx, &place.member, &caller.key).map(Some)
     };
-    let render = |tx: &Snapshot, caller: &Caller, place: &InOrganization| {
+    let render = |tx: &AnyTx<'_>, caller: &Caller, place: &InOrganization| {
         body(tx, &place.member, &caller.key)
     };
     app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
@@ -140,7 +140,6 @@ async fn destroy(State(app): State<App>, access: WriteAccess<InOrganization>) ->
         expected.require::<Organization>(tx, &tenant.member.organization)
     })
     .await?;
-    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }
 

@@ -182,7 +182,6 @@ async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiR
         expected.require::<Project>(tx, &(organization, id))
     })
     .await?;
-    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }
 

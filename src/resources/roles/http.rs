@@ -131,6 +131,5 @@ async fn destroy(
         expected.require::<Role>(tx, &(organization, id))
     })
     .await?;
-    app.wake_maintenance();
     Ok(ApiResponse::NoContent)
 }

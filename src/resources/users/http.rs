@@ -23,7 +23,7 @@ use crate::resources::organizations::http::body::{
 use crate::resources::projects::{self, body::ProjectSummary};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, LargeResponse};
-use crate::store::{Snapshot, Tx, WriteTx};
+use crate::store::{AnyTx, Tx, WriteTx};
 
 use self::body::CurrentUser;
 use super::{Profile, User, UserPatch};
@@ -71,7 +71,8 @@ async fn update(
             }
             body(tx, &caller).map(Some)
         };
-    let render = |tx: &Snapshot, caller: &Caller, _: &Global| body(tx, &reload_caller(tx, caller)?);
+    let render =
+        |tx: &AnyTx<'_>, caller: &Caller, _: &Global| body(tx, &reload_caller(tx, caller)?);
     app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
 }
 

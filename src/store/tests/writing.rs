@@ -1,6 +1,6 @@
 //! The queue, batches and snapshots.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -166,6 +166,72 @@ async fn cooldown_delays_only_the_next_large_write_and_not_closing() {
     waits.await.expect("the queued write");
     let reopened = scratch.open().expect("the released file").snapshot().expect("open");
     assert_eq!(reopened.count::<Thing>(&1u64).expect("read"), 1007);
+}
+
+#[tokio::test]
+async fn discarded_write_is_undone_alone_and_commits_nothing() {
+    let (_scratch, store) = Scratch::new();
+    let commits = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&commits);
+    store.on_commit(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    let discarded = |id| {
+        let rule = move |tx: &mut WriteTx<'_>| {
+            tx.put(&thing(id))?;
+            tx.end_batch();
+            tx.discard();
+            tx.count::<Thing>(&1u64)
+        };
+        store.write_for(Some(Consumer::User(1)), rule)
+    };
+    let (count, snapshot) = discarded(1).await.expect("a result");
+    assert_eq!((count, snapshot.count::<Thing>(&1u64).expect("read")), (1, 0));
+    assert_eq!(commits.load(Ordering::Relaxed), 0);
+    let (blocker, held) = Blocker::hold(&store);
+    blocker.holds().await;
+    let written = tokio::join!(
+        store.write_for(None, |tx| tx.put(&thing(1))),
+        discarded(2),
+        store.write_for(None, |tx| tx.put(&thing(3))),
+        async { blocker.release() },
+    );
+    held.await.expect("the task").expect("released");
+    let kept = (written.0.expect("put"), written.1.expect("a result"), written.2.expect("put"));
+    assert_eq!((kept.1).0, 2);
+    let snapshot = store.snapshot().expect("an open file");
+    assert_eq!(
+        [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read")),
+        [true, false, true]
+    );
+    assert_clean(&check(&store).await);
+}
+
+#[tokio::test]
+async fn large_discarded_write_starts_a_cooldown() {
+    let (_scratch, store) = Scratch::new();
+    let write = |user, records: std::ops::Range<u64>, is_other_work: bool| {
+        let rule = move |tx: &mut WriteTx<'_>| {
+            records.clone().try_for_each(|id| tx.put(&thing(id)))?;
+            if is_other_work {
+                tx.count_as_large()?;
+            }
+            tx.discard();
+            Ok(())
+        };
+        Box::pin(store.write_for(Some(Consumer::User(user)), rule))
+    };
+    for (user, records, is_other_work) in [(1, 1000..1500, false), (2, 0..1, true)] {
+        write(3, 0..1, false).await.expect("a result");
+        write(user, records.clone(), is_other_work).await.expect("a result");
+        let mut waits = write(user, records, is_other_work);
+        for id in 1..4 {
+            assert!((&mut waits).now_or_never().is_none(), "the consumer must wait");
+            write(3, id..id + 1, false).await.expect("a result");
+            write(user, id..id + 1, false).await.expect("a result");
+        }
+    }
+    store.close().await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 
 use super::super::byte_usage::Growth;
+use super::super::cooldowns::LARGE_WRITE;
 use super::super::engine::RETRY_AFTER;
 use super::super::undo_log::{Change, PreviousValue, UndoLog};
 use super::WriteTx;
@@ -19,9 +20,31 @@ impl WriteTx<'_> {
         self.ends_batch
     }
 
+    /// Undoes this write after its rule, even if the rule succeeds. The caller gets the result of the rule. The write
+    /// starts a cooldown of its consumer as if it were kept.
+    pub const fn discard(&mut self) {
+        self.is_discarded = true;
+    }
+
+    /// Whether this write is undone even if its rule succeeds.
+    pub(in crate::store) const fn is_discarded(&self) -> bool {
+        self.is_discarded
+    }
+
+    /// Counts this write as a large one, because of work other than its changes. Call this before the work.
+    ///
+    /// # Errors
+    /// 503 if the consumer must wait after its last large write. The rule must return this error; it runs again later.
+    pub fn count_as_large(&mut self) -> Result<()> {
+        self.other_work = LARGE_WRITE + 1;
+        self.require_small_enough()
+    }
+
     /// Begins a write that may change at most `most_records` records.
     pub(in crate::store) const fn begin(&mut self, most_records: usize) {
         self.max_records = most_records;
+        self.is_discarded = false;
+        self.other_work = 0;
     }
 
     /// Whether this write was stopped because it changed too many records.
@@ -32,6 +55,10 @@ impl WriteTx<'_> {
     /// Records a change. Fails if the write may change no further record.
     pub(super) fn changed(&mut self, change: Change) -> Result<()> {
         self.undo_log.note_change(change);
+        self.require_small_enough()
+    }
+
+    fn require_small_enough(&self) -> Result<()> {
         if self.is_too_large() {
             return Err(Error::overloaded(
                 RETRY_AFTER,
@@ -41,9 +68,9 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Returns how many records this write has changed.
+    /// Returns how many records this write has changed, with its other work.
     pub(in crate::store) const fn records_changed(&self) -> usize {
-        self.undo_log.changed_records()
+        self.undo_log.changed_records() + self.other_work
     }
 
     /// Keeps the changes of this write and begins the next one.

@@ -10,6 +10,7 @@ use steward::testing::resources::{cascade_delete, domains};
 use steward::testing::store::Progress;
 
 use crate::support::activity::entries;
+use crate::support::dry_run::DryRunOutcome;
 use crate::support::invites::{invite, invites, with_mail};
 use crate::support::signup::Offer;
 use crate::support::smtp::MailServer;
@@ -323,6 +324,25 @@ async fn takeover_with_several_writes_continues_after_its_client_disconnects() {
     let all = squat.workspace.run_operation(Operation::OrganizationList).await;
     assert_eq!(all["results"].as_array().expect("a list").len(), 2);
     squat.workspace.app.close().await;
+}
+
+#[tokio::test]
+async fn dry_run_of_a_takeover_with_several_writes_deletes_nothing() {
+    let squat = Squat::new().await;
+    for number in 0..25 {
+        squat.key.post("/api/organizations/", json!({ "name": format!("O{number}") })).await.ok();
+    }
+    let (workspace, anonymous) = (&squat.workspace, squat.workspace.anonymous());
+    let offer = mailed(workspace, &squat.invited().await);
+    let mut sent = taking_over("Cleo");
+    sent["token"] = json!(offer.token);
+    let tried =
+        DryRunOutcome::of(workspace, &anonymous, Method::POST, &offer.path, Some(&sent)).await;
+    assert_eq!((&tried.body()["status"], &tried.body()["activity"]), (&json!(201), &Value::Null));
+    assert_eq!(squat.key.get(ME).await.status, 200);
+    tried.assert_like(workspace, &anonymous.post(&offer.path, sent).await);
+    assert_eq!(squat.key.get(ME).await.status, 401);
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]

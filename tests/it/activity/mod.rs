@@ -3,7 +3,7 @@
 
 mod log;
 mod retention;
-mod secrets;
+pub mod secrets;
 mod visibility;
 
 use serde_json::{Value, json};

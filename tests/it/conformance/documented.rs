@@ -55,7 +55,10 @@ fn openapi_document_agrees_with_the_documented_routes() {
         let told = contract().document.pointer(&found.pointer).expect("an operation");
         assert_eq!(told["security"], json!([{ "key": [scope] }]), "{route}");
         let responses = told["responses"].as_object().expect("responses");
-        let good: Vec<&String> = responses.keys().filter(|code| code.starts_with('2')).collect();
+        let dry_run = json!({ "$ref": "#/components/responses/DryRun" });
+        let good = responses.iter().filter(|(code, _)| code.starts_with('2'));
+        let good: Vec<&String> =
+            good.filter(|(_, told)| **told != dry_run).map(|(code, _)| code).collect();
         assert!(good == [status] || status == "405" && good.is_empty(), "{route}: {good:?}");
         let content = &responses[status]["content"];
         let answers = if answer == "-" { content.is_null() } else { refers(content, answer) };

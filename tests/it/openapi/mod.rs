@@ -146,7 +146,7 @@ fn every_request_body_has_a_valid_example() {
 }
 
 #[test]
-fn every_error_response_has_a_valid_example() {
+fn every_shared_response_has_a_valid_example() {
     for (name, response) in
         contract().document["components"]["responses"].as_object().expect("them")
     {
@@ -224,21 +224,22 @@ fn named<'v>(references: impl IntoIterator<Item = &'v Value>) -> Vec<&'v str> {
 
 #[test]
 fn conditional_headers_and_idempotency_are_documented_where_supported() {
-    const TOLD: [(&str, &[&str], &[&str]); 9] = [
+    const TOLD: [(&str, &[&str], &[&str]); 10] = [
         ("dashboards_retrieve", &["IfNoneMatch"], &["304"]),
-        ("dashboards_partial_update", &["IfMatch"], &["400", "408", "412", "413", "415"]),
-        ("dashboards_move_tile_partial_update", &["IfMatch"], &["412"]),
-        ("domains_destroy", &["IfMatch"], &["412"]),
-        ("dashboards_create", &["IdempotencyKey"], &["422"]),
-        ("signup_create", &["IdempotencyKey"], &["400", "401", "422"]),
+        ("dashboards_partial_update", &["DryRun", "IfMatch"], &["400", "408", "412", "413", "415"]),
+        ("dashboards_move_tile_partial_update", &["DryRun", "IfMatch"], &["412"]),
+        ("domains_destroy", &["DryRun", "IfMatch"], &["200", "204", "400", "412"]),
+        ("dashboards_create", &["DryRun", "IdempotencyKey"], &["200", "201", "422"]),
+        ("signup_create", &["DryRun", "IdempotencyKey"], &["200", "201", "400", "401", "422"]),
+        ("personal_api_keys_operations_create", &["DryRun"], &["200"]),
         ("dashboards_list", &[], &["401", "403", "404", "429", "500", "503"]),
         ("dashboards_destroy", &[], &["405"]),
-        ("dashboards_access_controls_update", &[], &["204", "400"]),
+        ("dashboards_access_controls_update", &["DryRun"], &["200", "204", "400"]),
     ];
     for (name, headers, statuses) in TOLD {
         let operation = operation(name);
         let parameters = named(operation["parameters"].as_array().into_iter().flatten());
-        for header in ["IfMatch", "IfNoneMatch", "IdempotencyKey"] {
+        for header in ["IfMatch", "IfNoneMatch", "IdempotencyKey", "DryRun"] {
             assert_eq!(parameters.contains(&header), headers.contains(&header), "{name}: {header}");
         }
         for status in statuses {
@@ -254,7 +255,8 @@ fn conditional_headers_and_idempotency_are_documented_where_supported() {
     assert_eq!(sent("dashboards_retrieve", "304"), with(&["ETag"]));
     assert_eq!(sent("dashboards_create", "201"), with(&["ETag", "Idempotent-Replayed"]));
     assert_eq!(sent("dashboards_list", "200"), with(&[]));
-    assert_eq!(sent("domains_verify_create", "200"), with(&["Idempotent-Replayed"]));
+    let marks = &["Idempotent-Replayed", "Dry-Run"];
+    assert_eq!(sent("domains_verify_create", "200"), with(marks));
     assert_eq!(sent("shared_retrieve", "200"), ["X-Request-Id"]);
     let throttled = &contract().document["components"]["responses"]["TooManyRequests"]["headers"];
     assert!(throttled.get("Retry-After").is_some() && throttled.get("RateLimit-Reset").is_some());

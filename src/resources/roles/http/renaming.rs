@@ -6,7 +6,7 @@ use crate::ids::RoleId;
 use crate::resources::roles::{self, Role};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, LargeResponse};
-use crate::store::{Snapshot, WriteTx};
+use crate::store::{AnyTx, WriteTx};
 use crate::time::Timestamp;
 
 /// Renames a role if `name` returns a name. Its error counts only if the role exists.
@@ -35,7 +35,7 @@ pub(super) async fn rename(
         }
         roles::body(tx, organization, id).map(Some)
     };
-    let render = move |tx: &Snapshot, _: &Caller, tenant: &InOrganization| {
+    let render = move |tx: &AnyTx<'_>, _: &Caller, tenant: &InOrganization| {
         roles::body(tx, tenant.member.organization, id)
     };
     app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
