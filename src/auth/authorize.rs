@@ -70,12 +70,27 @@ impl AuthContext {
 pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<AuthContext> {
     let key = CallerKey::find(tx, &auth.credential, now)?;
     let user = active_user(tx, key.permissions.user)?;
-    let found = resolve_path(tx, auth, &user, &key.permissions.projects)?;
-    require_key_in_scope(&key.permissions, auth.target, &found, &auth.ids)?;
-    if let Some(what) = auth.requirements.unscoped_key {
+    let caller = Caller { user, key: Arc::new(key) };
+    admit(tx, caller, (auth.requirements, auth.target), &auth.ids)
+}
+
+/// Checks that an authenticated caller may use a route at the objects that these ids name.
+///
+/// # Errors
+/// 404 or 403, as [`authorize`].
+pub(super) fn admit(
+    tx: &impl Tx,
+    caller: Caller,
+    (requirements, target): (Requirements, PathTarget),
+    ids: &PathIds,
+) -> Result<AuthContext> {
+    let Caller { user, key } = &caller;
+    let found = resolve_path(tx, (target, ids), user, &key.permissions.projects)?;
+    require_key_in_scope(&key.permissions, target, &found, ids)?;
+    if let Some(what) = requirements.unscoped_key {
         require_unscoped_key(&key.permissions, what)?;
     }
-    if let Some(scope) = auth.requirements.scope
+    if let Some(scope) = requirements.scope
         && !key.has_scope(scope)
     {
         return Err(Error::missing_scope(scope));
@@ -84,17 +99,17 @@ pub fn authorize(tx: &impl Tx, auth: &AuthRequest, now: Timestamp) -> Result<Aut
     let member = match &organization {
         Some(organization) => {
             let found = (organization, project.as_ref());
-            Some(require_membership(tx, auth.target, found, &user, &key)?)
+            Some(require_membership(tx, target, found, user, key)?)
         }
         None => None,
     };
-    if member.as_ref().is_some_and(|member| member.level < auth.requirements.level) {
+    if member.as_ref().is_some_and(|member| member.level < requirements.level) {
         return Err(Error::denied("Your organization access level is insufficient."));
     }
-    if let (true, Some(member)) = (auth.requirements.can_invite, &member) {
+    if let (true, Some(member)) = (requirements.can_invite, &member) {
         require_can_invite(tx, member)?;
     }
-    Ok(AuthContext { caller: Caller { user, key: Arc::new(key) }, member, project })
+    Ok(AuthContext { caller, member, project })
 }
 
 fn active_user(tx: &impl Tx, id: UserId) -> Result<users::Meta> {
@@ -109,11 +124,11 @@ struct ResolvedPath {
 
 fn resolve_path(
     tx: &impl Tx,
-    auth: &AuthRequest,
+    (target, ids): (PathTarget, &PathIds),
     user: &users::Meta,
     only: &[ProjectId],
 ) -> Result<ResolvedPath> {
-    let PathIds { organization, project } = &auth.ids;
+    let PathIds { organization, project } = ids;
     match (organization, project) {
         (None, None) => Ok(ResolvedPath { organization: None, project: None }),
         (Some(id), None) => {
@@ -128,7 +143,7 @@ fn resolve_path(
             Ok(ResolvedPath { organization: Some(organization), project })
         }
         (None, Some(id)) => {
-            let missing = || match auth.target {
+            let missing = || match target {
                 PathTarget::Project => Error::not_found(),
                 _ => Error::not_found_as("Project not found."),
             };

@@ -48,14 +48,19 @@ impl Caller {
         tx: &impl Tx,
         organization: OrganizationId,
     ) -> Result<Option<Membership>> {
-        let named = self.scoped_organizations(tx)?;
-        if named.is_some_and(|named| !named.contains(&organization)) {
+        if !self.may_name(tx, organization)? {
             return Ok(None);
         }
         match members::find(tx, organization, self.user.id)? {
             Some(member) if self.is_accepted(tx, &member)? => Ok(Some(member)),
             _ => Ok(None),
         }
+    }
+
+    /// Returns whether the key's restrictions include the organization.
+    pub(super) fn may_name(&self, tx: &impl Tx, organization: OrganizationId) -> Result<bool> {
+        let named = self.scoped_organizations(tx)?;
+        Ok(named.is_none_or(|named| named.contains(&organization)))
     }
 
     /// Returns at most `limit` memberships of such organizations, the oldest first.

@@ -7,12 +7,14 @@ pub mod authorize;
 mod caller;
 mod credential;
 pub mod key_cache;
+mod key_reach;
 mod requirements;
 pub mod tenant;
 
 pub use authorize::{AuthRequest, PathIds};
 pub use caller::{Caller, CallerKey};
 pub use credential::Credential;
+pub use key_reach::KeyReach;
 pub use requirements::{PathTarget, Requirements};
 pub use tenant::{
     Global, InOrganization, InProject, PublicAccess, ReadAccess, Tenant, WriteAccess,

@@ -4,7 +4,7 @@
 use crate::resources::members::Level;
 
 /// The requirements of a route.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirements {
     /// The scope that the key must have.
     pub scope: Option<&'static str>,

@@ -1,5 +1,7 @@
 //! `/api/personal_api_keys/`.
 
+mod operations;
+
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -18,11 +20,18 @@ use crate::store::Snapshot;
 use crate::time::Timestamp;
 
 use super::body::PersonalApiKeyBody;
-use super::{ApiKey, KeyPermissions, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
+use super::{
+    ApiKey, KeyPermissions, PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch,
+    RollFields,
+};
+
+use operations::KeyOperation;
 
 const LIST: &str = "/api/personal_api_keys/";
 const CURRENT: &str = "/api/personal_api_keys/@current/";
 const ONE: &str = "/api/personal_api_keys/{id}/";
+const OPERATIONS: &str = "/api/personal_api_keys/operations/";
+const OPERATIONS_OF_ONE: &str = "/api/personal_api_keys/{id}/operations/";
 const ROLL: &str = "/api/personal_api_keys/{id}/roll/";
 
 /// Adds the routes of API keys.
@@ -68,6 +77,27 @@ pub fn routes(routes: &mut Routes) {
         .body::<RollFields>()
         .example(r#"{"grace_seconds": 3600}"#)
         .returns::<PersonalApiKeyBody>(200);
+    let table = routes.table();
+    let of_key = move |State(app), access, id| operations::of_key(app, access, id, table.clone());
+    routes
+        .get(OPERATIONS_OF_ONE, "personal_api_keys_operations_list", read, of_key)
+        .summary(
+            "List what one of your keys can do: each operation, and why the key cannot use it.",
+        )
+        .id::<ApiKeyId>()
+        .returns_all::<KeyOperation>();
+    let table = routes.table();
+    let of_new_key =
+        move |app, access, body| operations::of_new_key(app, access, body, table.clone());
+    routes
+        .post(OPERATIONS, "personal_api_keys_operations_create", read, of_new_key)
+        .summary(
+            "List what a key with this access could do, before you create it. Changes nothing.",
+        )
+        .only_reads()
+        .body::<PersonalApiKeyAccess>()
+        .example(r#"{"scopes": ["dashboard:read"]}"#)
+        .returns_all::<KeyOperation>();
 }
 
 async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {

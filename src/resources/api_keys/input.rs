@@ -120,6 +120,21 @@ input! {
 }
 
 input! {
+    /// The access of a key that could be created. Organizations and projects default to those of the key that makes the
+    /// request.
+    pub struct PersonalApiKeyAccess {
+        /// The scopes: `*`, or `object:read` and `object:write`. The key that makes the request must have them too.
+        scopes: Required<ScopeList>,
+        /// The projects that the key is limited to. Empty or null means no limit, which only a key without such a limit
+        /// may request.
+        scoped_teams: Nullable<ProjectList>,
+        /// The organizations that the key is limited to. Empty or null means no limit, which only a key without such a
+        /// limit may request.
+        scoped_organizations: Nullable<OrganizationList>,
+    }
+}
+
+input! {
     /// The fields of an API key to update. The key that makes the request must have the same access or more.
     pub struct PersonalApiKeyPatch {
         /// A name for the key.

@@ -10,8 +10,8 @@ use crate::time::Timestamp;
 
 use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
 use super::{
-    ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyFields,
-    PersonalApiKeyPatch, Verifiers, grantors, remove,
+    ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyAccess,
+    PersonalApiKeyFields, PersonalApiKeyPatch, Verifiers, grantors, remove,
 };
 
 /// The maximum number of unexpired keys of a user, and the number of expired keys that are kept in addition.
@@ -88,6 +88,23 @@ pub fn require_issuable(
 ) -> Result<()> {
     requested_permissions(tx, grantor, new.get()?, now)?;
     require_room(tx, grantor.user, now).map(drop)
+}
+
+/// Returns the permissions of a key that the caller could create with this access.
+///
+/// # Errors
+/// 400 for an invalid field, 403 if the key would have more access than the caller's.
+pub fn issuable_permissions(
+    tx: &impl Tx,
+    grantor: &KeyPermissions,
+    access: &Parsed<PersonalApiKeyAccess>,
+    now: Timestamp,
+) -> Result<KeyPermissions> {
+    let PersonalApiKeyAccess { scopes, scoped_teams, scoped_organizations } = access.get()?.clone();
+    let (label, expires_at) = (String::new(), Patch::Absent);
+    let new =
+        PersonalApiKeyFields { label, scopes, scoped_teams, scoped_organizations, expires_at };
+    requested_permissions(tx, grantor, &new, now)
 }
 
 /// Returns the permissions of the key to create, if the caller's key may grant them.

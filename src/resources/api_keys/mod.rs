@@ -28,9 +28,9 @@ use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
 pub use grantors::Grantors;
-pub use input::{PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
+pub use input::{PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 pub use issued_key::IssuedKey;
-pub use issuing::{get_own, issue, require_issuable, revoke, update};
+pub use issuing::{get_own, issuable_permissions, issue, require_issuable, revoke, update};
 pub use key_hasher::KeyHasher;
 pub use key_text::{TagKey, parse as parse_key};
 pub use permissions::KeyPermissions;

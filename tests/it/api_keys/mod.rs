@@ -4,6 +4,7 @@ mod grantors;
 mod idempotency;
 mod issuing;
 pub mod limits;
+mod operations;
 mod races;
 mod rotation;
 mod sequences;
