@@ -28,11 +28,11 @@ const FIXED: [(HeaderName, HeaderValue); 7] = [
 ];
 
 /// Every powerful feature is off. Only the console's own pages may write to the clipboard.
-const PERMISSIONS: &str = "accelerometer=(), autoplay=(), bluetooth=(), browsing-topics=(), camera=(), \
+const PERMISSIONS: &str = "accelerometer=(), autoplay=(), browsing-topics=(), camera=(), \
 clipboard-read=(), clipboard-write=(self), display-capture=(), encrypted-media=(), fullscreen=(), gamepad=(), \
 geolocation=(), gyroscope=(), hid=(), identity-credentials-get=(), idle-detection=(), local-fonts=(), \
 magnetometer=(), microphone=(), midi=(), payment=(), picture-in-picture=(), publickey-credentials-create=(), \
-publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), usb=(), web-share=(), \
+publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), usb=(), \
 window-management=(), xr-spatial-tracking=()";
 
 /// Adds the headers that the response lacks.

@@ -106,7 +106,14 @@ impl Outcome {
             })?;
         }
         if let Some(delivery) = self.delivery().filter(|_| waits) {
-            composer.record(tx, message, &delivery, now)?;
+            match composer.record(tx, message, &delivery, now) {
+                // Without the outcome, this mail would stop all others.
+                Err(error) if error.status() == 500 => {
+                    let id = message.id;
+                    tracing::error!(outbox_message = %id, %error, "could not store the state of a mail");
+                }
+                recorded => recorded?,
+            }
         }
         match self {
             Self::Failed { .. } if waits => tx.put(&message.rescheduled(now)),

@@ -66,11 +66,14 @@ impl ComposeMail for Scribe {
     fn record(
         &self,
         _: &mut WriteTx<'_>,
-        _: &OutboxMessage,
+        message: &OutboxMessage,
         _: &Delivery,
         _: Timestamp,
     ) -> Result<()> {
-        Ok(())
+        match message.about.address() {
+            Some("unrecorded@x.example") => Err(Error::internal("a fault")),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -591,6 +594,18 @@ async fn failing_mail_rendering_does_not_delay_other_messages() {
     office.clock.advance(Duration::from_secs(5));
     office.sends_to("fault@corp.example").await;
     office.tried(panics, 2).await;
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn mail_whose_state_cannot_be_stored_is_sent_once_and_stops_no_other() {
+    let mut office = Office::open().await;
+    let id = office.post("unrecorded@x.example").await;
+    office.sends_to("unrecorded@x.example").await;
+    office.is_gone(id).await;
+    assert_eq!(log::lines_about(id)[0]["level"], "ERROR");
+    office.post("ann@corp.example").await;
+    office.sends_to("ann@corp.example").await;
     office.ends().await;
 }
 
