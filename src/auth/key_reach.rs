@@ -23,7 +23,7 @@ struct Candidate {
 pub struct KeyReach<'c> {
     /// The caller of the request, with this key or another one.
     requester: &'c Caller,
-    /// The caller that the key would make.
+    /// The caller that the key authenticates.
     caller: Caller,
     is_expired: bool,
     organizations: Vec<Candidate>,
@@ -64,7 +64,7 @@ impl<'c> KeyReach<'c> {
                 named.extend(project.map(|project| (Some(*organization), project)));
             }
         }
-        let is_expired = permissions.expires_at.is_some_and(|end| end <= now);
+        let is_expired = permissions.is_expired(now);
         let key = Arc::new(CallerKey { id: Some(id), session: None, permissions });
         Ok(Self {
             requester,
@@ -109,7 +109,10 @@ impl<'c> KeyReach<'c> {
                 (&*self.projects, Candidate::current(false, true))
             }
         };
-        let candidates = if candidates.is_empty() { &[current][..] } else { candidates };
+        let mut candidates = if candidates.is_empty() { &[current][..] } else { candidates };
+        if self.is_refused_everywhere(requirements) {
+            candidates = candidates.get(..1).unwrap_or_default();
+        }
         let mut first = None;
         for candidate in candidates {
             let refusal = self.refusal_at(tx, (requirements, target), candidate)?;
@@ -119,6 +122,13 @@ impl<'c> KeyReach<'c> {
             first = first.or(refusal);
         }
         Ok(first)
+    }
+
+    /// Returns whether the key lacks what no tenant can give, so that the decision for one tenant is that for all.
+    fn is_refused_everywhere(&self, requirements: Requirements) -> bool {
+        let key = &self.caller.key;
+        requirements.scope.is_some_and(|scope| !key.has_scope(scope))
+            || requirements.unscoped_key.is_some() && !key.permissions.is_unscoped()
     }
 
     /// Returns why the key could not use the route for this tenant.

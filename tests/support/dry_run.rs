@@ -67,15 +67,16 @@ impl DryRunOutcome {
         let reads_log = dry.body["activity"].is_array();
         let mut new = entries(workspace);
         new.retain(|entry| reads_log && !self.known.contains(entry));
-        let told = |fields: &Value| json!([fields["scope"], fields["activity"], fields["detail"]]);
+        let summary =
+            |fields: &Value| json!([fields["scope"], fields["activity"], fields["detail"]]);
         let sorted = |entries: Vec<Value>| {
             let mut lines: Vec<String> =
                 entries.into_iter().map(|entry| stable(entry).to_string()).collect();
             lines.sort();
             lines
         };
-        let shown = dry.body["activity"].as_array().into_iter().flatten().map(told).collect();
-        let recorded = new.iter().map(|entry| told(&json!(entry.fields))).collect();
+        let shown = dry.body["activity"].as_array().into_iter().flatten().map(summary).collect();
+        let recorded = new.iter().map(|entry| summary(&json!(entry.fields))).collect();
         assert_eq!(sorted(shown), sorted(recorded), "{}", dry.body);
         let expected = json!({
             "dry_run": true, "status": real.status, "response": stable(real.body.clone()),

@@ -70,7 +70,7 @@ pub struct Meta {
 impl Meta {
     /// Returns whether the key has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        self.expires_at.is_some_and(|end| end <= now)
+        permissions::is_past(self.expires_at, now)
     }
 }
 

@@ -26,6 +26,9 @@ use super::{Acceptance, AcceptedBy, SignupConfig, SignupFields};
 const ONE: &str = "/api/signup/{id}/";
 const PAGE: &str = "/signup/{id}/";
 
+/// Why some dry runs are refused: a dry run shows the effect of one transaction, and must not hold it for long.
+const LARGE_DRY_RUN: &str = "The account has too many memberships for a dry run, because taking it over needs several transactions.";
+
 /// Adds the routes of signup.
 pub fn routes(routes: &mut Routes) {
     const WHY: &str = "an invited person may not have an account";
@@ -114,10 +117,12 @@ async fn accept(
     let Some(account) = taken else {
         return app.post_public(&access, key, accept_in_write(links, terms, sent, by, seed)).await;
     };
+    if access.dry_run.is_some() && needs_batches(&app, account)? {
+        return Err(Error::limit_reached(LARGE_DRY_RUN));
+    }
     // In a separate task, so that a takeover of several transactions completes even if the client disconnects.
     let taking_over = tokio::spawn(async move {
-        // A dry run must see the effect of all batches, so it takes one transaction.
-        while access.dry_run.is_none() && needs_batches(&app, account)? {
+        while needs_batches(&app, account)? {
             let piece = delete_account_batch(links.clone(), terms, Arc::clone(&sent));
             app.post_public(&access, None, piece).await?;
         }

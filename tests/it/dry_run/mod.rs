@@ -250,7 +250,7 @@ async fn large_responses_are_those_of_the_request() {
 }
 
 /// Returns the scope and the action of each entry of a dry run.
-fn told(shown: &Value) -> Vec<String> {
+fn summaries(shown: &Value) -> Vec<String> {
     let entries = shown["activity"].as_array().expect("entries").iter();
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     entries.map(|entry| format!("{} {}", text(&entry["scope"]), text(&entry["activity"]))).collect()
@@ -270,21 +270,21 @@ async fn activity_has_only_entries_that_the_caller_may_read() {
     let limits = json!({ "projects": [workspace.made.project_id] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;
     let shown = dry_run(&limited, Method::PATCH, &board.one, renamed.as_ref()).await.ok();
-    assert_eq!(told(&shown), ["Dashboard updated"]);
+    assert_eq!(summaries(&shown), ["Dashboard updated"]);
     // A member sees what they create, and that they leave.
     let member = workspace.member("ann", Level::Member).await;
     let new = Some(json!({ "name": "Mine" }));
     let shown = dry_run(&member, Method::POST, &workspace.dashboards(""), new.as_ref()).await.ok();
-    assert_eq!(told(&shown), ["Dashboard created"]);
+    assert_eq!(summaries(&shown), ["Dashboard created"]);
     let shown = dry_run(&member, Method::POST, "/api/organizations/", new.as_ref()).await.ok();
-    assert_eq!(told(&shown), ["Organization created"]);
+    assert_eq!(summaries(&shown), ["Organization created"]);
     let leaves = workspace.organization("members/@me/");
     let shown = dry_run(&member, Method::DELETE, &leaves, None).await.ok();
-    assert_eq!(told(&shown), ["OrganizationMembership deleted"]);
+    assert_eq!(summaries(&shown), ["OrganizationMembership deleted"]);
     // No log shows changes of one's own account; a dry run does.
     let sent = Some(json!({ "first_name": "A" }));
     let shown = dry_run(&member, Method::PATCH, "/api/users/@me/", sent.as_ref()).await.ok();
-    assert_eq!(told(&shown), ["User updated"]);
+    assert_eq!(summaries(&shown), ["User updated"]);
     // The dashboard is hidden from the member once the rule applies.
     let sent = json!({ "access_control": true });
     let private = workspace.organization(&format!("projects/{}/", workspace.made.project_id));
@@ -293,5 +293,5 @@ async fn activity_has_only_entries_that_the_caller_may_read() {
     // A request that changes nothing records nothing.
     let same = Some(json!({ "name": "Plan" }));
     let shown = dry_run(owner, Method::PATCH, &board.one, same.as_ref()).await.ok();
-    assert_eq!(told(&shown), [""; 0]);
+    assert_eq!(summaries(&shown), [""; 0]);
 }
