@@ -30,7 +30,9 @@ impl SessionCookie {
     /// Returns the text of the session. Two cookies of the same name with different values count as none, because
     /// another port of the host has set one of them.
     pub(super) fn value(&self, headers: &HeaderMap) -> Option<String> {
-        let lines = headers.get_all(COOKIE).iter().filter_map(|line| line.to_str().ok());
+        // Other services on this host may have set cookies that are not ASCII.
+        let lines = headers.get_all(COOKIE).iter();
+        let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()));
         let cookies = lines.flat_map(Cookie::split_parse).filter_map(Result::ok);
         let mut values = cookies.filter(|cookie| cookie.name() == self.name);
         let first = values.next()?.value().to_owned();
@@ -98,12 +100,13 @@ mod tests {
         let read = |lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
-                headers.append(COOKIE, line.parse().unwrap());
+                headers.append(COOKIE, HeaderValue::from_bytes(line.as_bytes()).unwrap());
             }
             cookie("localhost:8000", false, None).value(&headers)
         };
         assert_eq!(read(&["a=1; steward-8000=x.y; b=2"]).as_deref(), Some("x.y"));
         assert_eq!(read(&["steward-8000=x; steward-8000=x"]).as_deref(), Some("x"));
+        assert_eq!(read(&["ä=ö; steward-8000=x"]).as_deref(), Some("x"));
         assert_eq!(read(&["steward-8000=x; steward-8000=z"]), None);
         assert_eq!(read(&["steward-8000=x", "steward-8000=z"]), None);
         assert_eq!(read(&["steward-800=x; Steward-8000=y; xsteward-8000=z"]), None);
