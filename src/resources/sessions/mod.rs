@@ -33,7 +33,7 @@ const MAX_LIFETIME: i64 = 7 * 24 * 3600;
 const IDLE_LIFETIME: i64 = 12 * 3600;
 /// The minimum time between two recorded uses of a session, in seconds: 10 minutes.
 const USE_RECORD_INTERVAL: i64 = 600;
-/// The maximum number of sessions of a user. A further one ends the oldest.
+/// The maximum number of sessions of a user. A further one ends another.
 const MAX_SESSIONS: usize = 50;
 /// The maximum length of a stored `User-Agent`, in characters.
 const MAX_USER_AGENT: usize = 200;
@@ -150,17 +150,18 @@ fn create(
     is_operator: bool,
     now: Timestamp,
 ) -> Result<VerifiedSession> {
-    let sessions = tx.keys(&BY_USER, &user, usize::MAX)?;
-    let mut live = Vec::with_capacity(sessions.len());
-    for id in sessions {
-        if is_live(tx, id, now)? {
-            live.push(id);
-        } else {
-            tx.remove::<Session>(&id)?;
+    let mut live = Vec::new();
+    for id in tx.keys(&BY_USER, &user, usize::MAX)? {
+        match find_live(tx, id, now)? {
+            Some(LiveSession { key, .. }) => live.push((id, key.map(|key| key.id))),
+            None => drop(tx.remove::<Session>(&id)?),
         }
     }
-    for oldest in live.iter().rev().skip(MAX_SESSIONS - 1) {
-        tx.remove::<Session>(oldest)?;
+    let key = bound_key.as_ref().map(|bound| bound.id);
+    while live.len() >= MAX_SESSIONS
+        && let Some(index) = most_dispensable(&live, key)
+    {
+        tx.remove::<Session>(&live.remove(index).0)?;
     }
     let meta = Meta {
         id: new.id,
@@ -177,9 +178,27 @@ fn create(
     Ok(verified)
 }
 
-fn is_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<bool> {
+/// Returns the index of the session to end for a further one of the key `new`: the oldest of the key with the most
+/// sessions. So a key cannot end the sessions of others by signing in often. Sessions by link count as those of one key.
+fn most_dispensable(
+    live: &[(SessionId, Option<ApiKeyId>)],
+    new: Option<ApiKeyId>,
+) -> Option<usize> {
+    let count = |of: Option<ApiKeyId>| {
+        live.iter().filter(|(_, key)| *key == of).count() + usize::from(of == new)
+    };
+    // The last of several maxima is the oldest session.
+    let (index, _) = live.iter().enumerate().rev().max_by_key(|(_, (_, key))| count(*key))?;
+    Some(index)
+}
+
+fn find_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<Option<LiveSession>> {
     let session = tx.meta::<Session>(&id)?;
-    Ok(session.map_or(Ok(None), |session| verified::check_live(tx, session, now))?.is_some())
+    session.map_or(Ok(None), |session| verified::check_live(tx, session, now))
+}
+
+fn is_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<bool> {
+    Ok(find_live(tx, id, now)?.is_some())
 }
 
 /// Records the use of a session, unless a use was recorded within the last ten minutes or the session was deleted.

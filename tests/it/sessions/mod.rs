@@ -142,6 +142,31 @@ async fn further_session_of_a_user_ends_the_oldest_of_fifty() {
 }
 
 #[tokio::test]
+async fn sign_ins_with_one_key_do_not_end_the_sessions_of_others() {
+    let (workspace, clock) = standing().await;
+    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
+    let mut sign_in_at_next_second = async |key: Option<&str>| {
+        clock.advance(Duration::from_secs(1));
+        match key {
+            Some(key) => sign_in(&workspace, key).await,
+            None => sign_in_by_link(&workspace).await,
+        }
+    };
+    let owner = Some(workspace.made.api_key.as_str());
+    let mut kept = vec![sign_in_at_next_second(owner).await, sign_in_at_next_second(None).await];
+    for _ in 0..51 {
+        sign_in_at_next_second(narrow.key.as_deref()).await;
+    }
+    // A further sign-in ends a session of the key that has the most.
+    kept.push(sign_in_at_next_second(owner).await);
+    for session in &kept {
+        assert_eq!(session.client.get(ME).await.status, 200);
+    }
+    assert_eq!(listed(&workspace.owner).await.len(), 50);
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
 async fn text_of_a_session_does_not_open_the_api_from_outside() {
     let workspace = Workspace::new().await;
     let session = sign_in(&workspace, &workspace.made.api_key).await;
