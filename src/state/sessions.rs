@@ -33,13 +33,15 @@ impl App {
         sessions::verify(&*tx, &self.0.signing.sessions, text, self.now())
     }
 
-    /// Creates a session that is bound to the key with this text.
+    /// Creates a session that is bound to the key with this text. Counts as a request of the key.
     ///
     /// # Errors
-    /// 401 with the same text for every reason if the key is not valid; 503 if the transaction cannot be committed.
+    /// 401 with the same text for every reason if the key is not valid; 429 if the key exceeds a limit; 503 if the
+    /// transaction cannot be committed.
     #[doc(hidden)]
     pub async fn sign_in_with_key(&self, text: &str, client: Fields) -> Result<SessionText> {
         let key = self.key_cache().verify(&*self.store().snapshot()?, text)?;
+        self.rate_limiter().check_key(key.key())?;
         self.sign_in("key", client, move |tx, new, now| {
             sessions::create_for_key(tx, key.key(), key.hash(), new, now)
         })

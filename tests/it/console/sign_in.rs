@@ -105,6 +105,21 @@ async fn failed_sign_ins_are_limited_by_address() {
 }
 
 #[tokio::test]
+async fn sign_ins_count_as_requests_of_their_key() {
+    let (mut config, _) = with_clock();
+    config.rate_limits = vec!["3/h".parse().expect("a rate")];
+    let workspace = Workspace::with(config).await;
+    let key = [("key", workspace.made.api_key.as_str())];
+    for _ in 0..3 {
+        assert_eq!(Visitor::new(&workspace).post(SIGN_IN, &key).await.location(), "/console/");
+    }
+    let mut visitor = Visitor::new(&workspace);
+    let page = visitor.post(SIGN_IN, &key).await;
+    page.assert_shows(429, "Too many requests");
+    assert!(page.headers["retry-after"] == "1200" && visitor.cookie.is_none());
+}
+
+#[tokio::test]
 async fn session_ends_with_its_key() {
     let workspace = Workspace::new().await;
     let made = workspace

@@ -297,8 +297,9 @@ async fn session_that_ends_during_a_request_changes_nothing() {
 #[tokio::test]
 async fn session_of_a_key_counts_towards_the_rate_limit_of_the_key() {
     let mut config = Config::default();
-    config.rate_limits = vec!["3/h".parse().expect("a rate")];
+    config.rate_limits = vec!["4/h".parse().expect("a rate")];
     let workspace = Workspace::with(config).await;
+    // The sign-in is the first request of the key.
     let session = sign_in(&workspace, &workspace.made.api_key).await;
     let by_link = sign_in_by_link(&workspace).await;
     assert_eq!(session.client.get(ME).await.headers["ratelimit-remaining"], "2");
@@ -306,7 +307,7 @@ async fn session_of_a_key_counts_towards_the_rate_limit_of_the_key() {
     assert_eq!(session.client.get(ME).await.headers["ratelimit-remaining"], "0");
     assert_eq!(workspace.owner.get(ME).await.status, 429);
     assert_eq!(session.client.get(ME).await.status, 429);
-    for left in ["2", "1", "0"] {
+    for left in ["3", "2", "1", "0"] {
         assert_eq!(by_link.client.get(ME).await.headers["ratelimit-remaining"], left);
     }
     assert_eq!(by_link.client.get(ME).await.status, 429);
