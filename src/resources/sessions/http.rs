@@ -51,6 +51,8 @@ async fn destroy(
         Ok(caller.user.id)
     });
     let user = end.await?;
-    tracing::info!(session = %id, %user, "session ended by its user");
+    if access.dry_run.is_none() {
+        tracing::info!(session = %id, %user, "session ended by its user");
+    }
     Ok(ApiResponse::NoContent)
 }

@@ -13,6 +13,8 @@ use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::Fields;
 
 use crate::api_keys::{CURRENT, ME, at, holder, make, standing};
+use crate::support::dry_run::dry_run;
+use crate::support::log;
 use crate::support::sessions::{SESSIONS, SignedIn, USER_AGENT, browser, sign_in, sign_in_by_link};
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
@@ -100,6 +102,23 @@ async fn ended_session_fails_and_leaves_the_list() {
 }
 
 #[tokio::test]
+async fn log_reports_the_end_of_a_session_but_not_a_dry_run_of_it() {
+    log::capture();
+    let workspace = Workspace::new().await;
+    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    let ends = || {
+        let lines = log::lines_about(session.id());
+        lines.iter().filter(|line| line["message"] == "session ended by its user").count()
+    };
+    let tried = dry_run(&workspace.owner, Method::DELETE, &session.path(), None).await;
+    let expected = json!({ "dry_run": true, "status": 204, "response": null, "activity": [] });
+    tried.assert_is(200, expected);
+    assert_eq!(ends(), 0);
+    workspace.owner.delete(&session.path()).await.assert_empty(204);
+    assert_eq!(ends(), 1);
+}
+
+#[tokio::test]
 async fn users_end_only_their_own_sessions() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Owner).await;
@@ -145,7 +164,7 @@ async fn further_session_of_a_user_ends_the_oldest_of_fifty() {
 async fn sign_ins_with_one_key_do_not_end_the_sessions_of_others() {
     let (workspace, clock) = standing().await;
     let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
-    let mut sign_in_at_next_second = async |key: Option<&str>| {
+    let sign_in_at_next_second = async |key: Option<&str>| {
         clock.advance(Duration::from_secs(1));
         match key {
             Some(key) => sign_in(&workspace, key).await,
