@@ -57,7 +57,7 @@ if (palette) {
 // The code of a sign-in link moves from the fragment into the form. It then leaves the history.
 const link = document.querySelector("form[data-code-from-fragment]");
 if (link && location.hash.length > 1) {
-  link.elements.code.value = decodeURIComponent(location.hash.slice(1));
+  link.elements.code.value = location.hash.slice(1);
   history.replaceState(null, "", location.pathname);
   link.requestSubmit();
 }
