@@ -98,9 +98,10 @@ impl World {
     ) -> Outcome {
         self.in_organization(by, organization, "organization:write", ADMIN)?;
         let found = self.file.roles.get_mut(&role).filter(|role| role.organization == organization);
-        match found.is_some_and(|role| role.members.remove(&whom)) {
-            true => answer(204, vec![]),
-            false => missing("Not found."),
+        if found.is_some_and(|role| role.members.remove(&whom)) {
+            answer(204, vec![])
+        } else {
+            missing("Not found.")
         }
     }
 
