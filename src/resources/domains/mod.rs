@@ -155,8 +155,8 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: DomainId) 
     tx.remove::<Domain>(&(organization, id))?.map(drop).ok_or_else(Error::not_found)
 }
 
-/// Marks a domain as verified, after its [`Challenge`] was met. The name and the challenge never change, so an earlier
-/// DNS lookup remains valid. A verified domain stays unchanged.
+/// Marks a domain as verified, after its [`Challenge`](challenge::Challenge) was met. The name and the challenge never
+/// change, so an earlier DNS lookup remains valid. A verified domain stays unchanged.
 ///
 /// # Errors
 /// 404 if the domain was deleted in the meantime.
