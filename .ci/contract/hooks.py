@@ -34,6 +34,7 @@ LENIENT = (
     "violates `type`",
     "sample_rate: Value not matching",
     "/template/properties/tiles/items",
+    "template -> tiles -> Array with invalid items: type: ",
 )
 
 # Error codes of invalid values that a schema can describe. A request that the schema allows must never get them.
