@@ -213,8 +213,8 @@ impl SessionCleanup {
             return Ok(false);
         }
         let snapshot = store.snapshot()?;
-        let look = move || sessions::find_ended(&*snapshot, now);
-        let ended = tokio::task::spawn_blocking(look).await.map_err(Error::internal)??;
+        let read = move || sessions::find_ended(&*snapshot, now);
+        let ended = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
         if ended.is_empty() {
             self.next = now.plus(CHECK_INTERVAL);
             return Ok(false);

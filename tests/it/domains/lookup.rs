@@ -6,41 +6,16 @@ use axum::http::Method;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use hickory_server::net::xfer::Protocol;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::resources::members::Level;
 
+use crate::domains::scene::Scene;
 use crate::domains::{add, entries_about, prove};
-use crate::support::Workspace;
 use crate::support::dns::{Dns, Reply};
 
 const NAME: &str = "_posthog-challenge.corp.example";
 const ABSOLUTE: &str = "_posthog-challenge.corp.example.";
 
-/// A workspace with one unverified domain, `corp.example`, and its DNS server.
-struct Scene {
-    dns: Dns,
-    workspace: Workspace,
-    domain: Value,
-    path: String,
-}
-
 impl Scene {
-    async fn new() -> Self {
-        let dns = Dns::start().await;
-        let config = dns.config();
-        Self::with(dns, config).await
-    }
-
-    async fn with(dns: Dns, config: Config) -> Self {
-        let workspace = Workspace::with(config).await;
-        let (domain, path) = add(&workspace, "corp.example").await;
-        Self { dns, workspace, domain, path }
-    }
-
-    fn challenge(&self) -> &str {
-        self.domain["verification_challenge"].as_str().expect("a challenge")
-    }
-
     fn lookup_path(&self) -> String {
         format!("{}lookup/", self.path)
     }

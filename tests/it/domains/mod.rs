@@ -2,6 +2,7 @@
 
 mod lookup;
 mod saml;
+mod scene;
 mod verification;
 
 use axum::http::Method;

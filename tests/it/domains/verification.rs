@@ -5,48 +5,24 @@ use std::time::Duration;
 use axum::http::Method;
 use hickory_server::net::xfer::Protocol;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::ids::DomainId;
 use steward::testing::resources::domains;
 use steward::testing::resources::members::Level;
 use steward::testing::time::Timestamp;
 
+use crate::domains::scene::Scene;
 use crate::domains::{add, entries_about};
 use crate::support::JSON;
 use crate::support::dns::{Dns, Reply};
-use crate::support::{TestClient, TestResponse, Workspace};
+use crate::support::{TestClient, TestResponse};
 
 const NAME: &str = "_posthog-challenge.corp.example.";
 const UNAVAILABLE: &str = "The service is temporarily unavailable. Try again shortly.";
 
-/// A workspace with one unverified domain, `corp.example`, and its DNS server.
-struct Scene {
-    dns: Dns,
-    workspace: Workspace,
-    domain: Value,
-    path: String,
-}
-
 impl Scene {
-    async fn new() -> Self {
-        let dns = Dns::start().await;
-        let config = dns.config();
-        Self::with(dns, config).await
-    }
-
-    async fn with(dns: Dns, config: Config) -> Self {
-        let workspace = Workspace::with(config).await;
-        let (domain, path) = add(&workspace, "corp.example").await;
-        Self { dns, workspace, domain, path }
-    }
-
-    fn challenge(&self) -> String {
-        self.domain["verification_challenge"].as_str().expect("a challenge").to_owned()
-    }
-
     /// Publishes the correct record.
     fn publish(&self) {
-        self.dns.set(NAME, Reply::texts(&[&[&self.challenge()]]));
+        self.dns.set(NAME, Reply::texts(&[&[self.challenge()]]));
     }
 
     async fn verify(&self) -> TestResponse {
@@ -136,7 +112,7 @@ async fn only_an_exact_dns_record_verifies_a_domain() {
         ("an empty value", Reply::texts(&[&[empty]])),
         ("several wrong ones", Reply::texts(&[&["wrong"], &["v=spf1 -all"], &[head]])),
         ("split over two strings", Reply::texts(&[&[head, tail]])),
-        ("in the second string", Reply::texts(&[&["wrong", &right]])),
+        ("in the second string", Reply::texts(&[&["wrong", right]])),
         ("the beginning of it", Reply::texts(&[&[head]])),
         ("quoted", Reply::texts(&[&[&quoted]])),
         ("with a space", Reply::texts(&[&[&spaced]])),
@@ -163,13 +139,13 @@ async fn challenge_may_be_one_of_several_records_or_behind_a_cname() {
         let scene = Scene::new().await;
         let right = scene.challenge();
         let reply = match case {
-            0 => Reply::texts(&[&["v=spf1 -all"], &[""], &[&right]]),
-            1 => Reply::texts(&[&[&right, "more"]]),
-            2 => Reply::texts(&[&[&right], &[&right]]),
+            0 => Reply::texts(&[&["v=spf1 -all"], &[""], &[right]]),
+            1 => Reply::texts(&[&[right, "more"]]),
+            2 => Reply::texts(&[&[right], &[right]]),
             _ => Reply::Alias("challenges.example.".to_owned()),
         };
         scene.dns.set(NAME, reply);
-        scene.dns.set("challenges.example.", Reply::texts(&[&[&right]]));
+        scene.dns.set("challenges.example.", Reply::texts(&[&[right]]));
         scene.verify().await.assert_empty(200);
         scene.is_verified().await;
     }
@@ -179,7 +155,7 @@ async fn challenge_may_be_one_of_several_records_or_behind_a_cname() {
 async fn truncated_udp_response_is_retried_over_tcp() {
     let scene = Scene::new().await;
     let mut records: Vec<_> = (0..40).map(|number| vec![format!("{number:0>200}")]).collect();
-    records.push(vec![scene.challenge()]);
+    records.push(vec![scene.challenge().to_owned()]);
     scene.dns.set(NAME, Reply::Texts(records));
     scene.verify().await.assert_empty(200);
     scene.is_verified().await;
@@ -249,7 +225,7 @@ async fn challenge_name_prefix_is_configurable() {
     scene.publish();
     scene.verify().await.assert_empty(200);
     scene.is_unchanged().await;
-    scene.dns.set("_steward.corp.example.", Reply::texts(&[&[&scene.challenge()]]));
+    scene.dns.set("_steward.corp.example.", Reply::texts(&[&[scene.challenge()]]));
     scene.verify().await.assert_empty(200);
     scene.is_verified().await;
 }
