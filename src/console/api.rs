@@ -7,30 +7,38 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::http::Method;
+use axum::http::header::{CONTENT_TYPE, IF_MATCH};
+use axum::http::request::Builder;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
-use crate::http::in_process::InProcessClient;
+use crate::http::in_process::{AccessProbe, InProcessClient, Reply};
+use crate::http::routes::RouteTable;
 use crate::resources::sessions::VerifiedSession;
 use crate::state::App;
+
+use super::operation::{Operation, Write};
 
 /// The router of the API. It is built on the first use. Clones share it.
 #[derive(Clone)]
 pub(super) struct ApiRouter {
     build: fn(App) -> Router,
     router: Arc<OnceLock<Router>>,
+    table: RouteTable,
 }
 
 impl ApiRouter {
-    pub(super) fn new(build: fn(App) -> Router) -> Self {
-        Self { build, router: Arc::default() }
+    pub(super) fn new(build: fn(App) -> Router, table: RouteTable) -> Self {
+        Self { build, router: Arc::default(), table }
     }
 
     /// Returns the client of a session for one request to a page, from this address.
     pub(super) fn client(&self, app: &App, address: IpAddr, session: VerifiedSession) -> Api {
         let router = self.router.get_or_init(|| (self.build)(app.clone())).clone();
         let budget = app.transfer_memory().clone();
-        Api { client: InProcessClient::new(router, address, budget), session }
+        let client = InProcessClient::new(router, address, budget);
+        Api { client, session, table: self.table.clone() }
     }
 }
 
@@ -38,6 +46,14 @@ impl ApiRouter {
 pub(super) struct Api {
     client: InProcessClient,
     session: VerifiedSession,
+    table: RouteTable,
+}
+
+/// An object of the API with its version.
+pub(super) struct Versioned {
+    pub(super) body: Value,
+    /// The version for `If-Match`.
+    pub(super) version: Option<String>,
 }
 
 impl Api {
@@ -46,8 +62,8 @@ impl Api {
     /// # Errors
     /// The error of the API; 500 if the response has another form.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
-        let bytes = self.send(Method::GET, path).await?;
-        serde_json::from_slice(&bytes).map_err(Error::internal)
+        let reply = self.send(self.request(Method::GET, path), Body::empty()).await?;
+        serde_json::from_slice(&reply.body).map_err(Error::internal)
     }
 
     /// Reads an object that the session may lack the scope for. Returns `None` in that case.
@@ -65,17 +81,67 @@ impl Api {
         }
     }
 
-    /// Deletes an object.
+    /// Reads an object with its version.
     ///
     /// # Errors
-    /// The error of the API.
-    pub(super) async fn delete(&self, path: &str) -> Result<()> {
-        self.send(Method::DELETE, path).await.map(drop)
+    /// As [`get`](Self::get).
+    pub(super) async fn get_versioned(&self, path: &str) -> Result<Versioned> {
+        let reply = self.send(self.request(Method::GET, path), Body::empty()).await?;
+        let body = serde_json::from_slice(&reply.body).map_err(Error::internal)?;
+        Ok(Versioned { body, version: reply.etag })
     }
 
-    async fn send(&self, method: Method, path: &str) -> Result<bytes::Bytes> {
-        let request = Request::builder().method(method).uri(path).extension(self.session.clone());
-        self.client.send(request.body(Body::empty()).map_err(Error::internal)?).await
+    /// Sends a request that changes something. Returns the body of the response, or null if it is empty.
+    ///
+    /// # Errors
+    /// The error of the API; 500 if the response has another form.
+    pub(super) async fn write(&self, write: &Write) -> Result<Value> {
+        let (method, path) = write.operation.target(&self.table)?;
+        let mut request = self.request(method.clone(), &path);
+        if let Some(version) = &write.version {
+            request = request.header(IF_MATCH, version);
+        }
+        if let Some(key) = write.key.as_ref().filter(|_| method == Method::POST) {
+            request = request.header("idempotency-key", key);
+        }
+        let mut body = Body::empty();
+        if let Some(value) = &write.body {
+            request = request.header(CONTENT_TYPE, "application/json");
+            body = Body::from(value.to_string());
+        }
+        let reply = self.send(request, body).await?;
+        if reply.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&reply.body).map_err(Error::internal)
+    }
+
+    /// Returns whether the API would admit the session to an operation. The operation itself may still refuse, for example
+    /// because of the object's own access level.
+    ///
+    /// # Errors
+    /// 401 if the session has ended; 500 or 503 if the file cannot be read.
+    pub(super) async fn may(&self, operation: &Operation) -> Result<bool> {
+        let (method, path) = operation.target(&self.table)?;
+        let request = self.request(method, &path).extension(AccessProbe);
+        match self.send(request, Body::empty()).await {
+            Ok(_) => Ok(true),
+            Err(error) if matches!(error.status(), 403 | 404) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the operations of the API.
+    pub(super) fn table(&self) -> &RouteTable {
+        &self.table
+    }
+
+    fn request(&self, method: Method, path: &str) -> Builder {
+        Request::builder().method(method).uri(path).extension(self.session.clone())
+    }
+
+    async fn send(&self, request: Builder, body: Body) -> Result<Reply> {
+        self.client.send(request.body(body).map_err(Error::internal)?).await
     }
 
     /// Returns the client, whose outcome belongs to the page's response.

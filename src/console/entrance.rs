@@ -6,17 +6,15 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::{Error, Result};
+use crate::http::form::Form;
 
-use super::layout::refreshed_card;
+use super::layout::{card, refreshed_card};
 use super::next::Next;
 use super::origin::is_opened_by_another_site;
 use super::visit::Visit;
 
 /// The path of the sign-in page.
 pub(super) const SIGN_IN: &str = "/console/sign_in/";
-
-/// The text for a form that is sent without a valid session.
-const SESSION_ENDED: &str = "Your session has ended. Sign in again, then send the form again.";
 
 /// Returns a redirection to another page.
 ///
@@ -33,6 +31,8 @@ pub(super) struct Entrance {
     next: Option<Next>,
     /// Whether the browser may have a session and withholds its cookie, because another site opened the page.
     is_withheld: bool,
+    /// The form of a POST, with its path.
+    form: Option<(Next, Form)>,
 }
 
 impl Entrance {
@@ -41,7 +41,9 @@ impl Entrance {
         let is_withheld = next.is_some()
             && visit.cookie().value(&visit.head.headers).is_none()
             && is_opened_by_another_site(&visit.head);
-        Self { next, is_withheld }
+        let is_form = !visit.head.method.is_safe();
+        let form = is_form.then(|| (Next::parse(visit.path_and_query()), visit.form.clone()));
+        Self { next, is_withheld, form }
     }
 
     /// Returns a page that opens its own URL again if the browser may have withheld its cookie. That request no longer
@@ -54,19 +56,34 @@ impl Entrance {
         self.is_withheld.then(page).transpose()
     }
 
-    /// Returns the page that opens itself again, or a redirection to the sign-in page.
+    /// Returns the page that opens itself again, a redirection to the sign-in page, or for a form a page that keeps what
+    /// was typed.
     ///
     /// # Errors
-    /// 401 for a form.
+    /// 500 if a template fails.
     pub(super) fn response(&self) -> Result<Response> {
         if let Some(page) = self.refresh()? {
             return Ok(page);
         }
-        match &self.next {
-            Some(next) => see_other(&format!("{SIGN_IN}{}", next.to_query())),
-            None => Err(Error::authentication_failed_as(SESSION_ENDED)),
+        match (&self.next, &self.form) {
+            (None, Some((action, form))) => {
+                let page = card("Your session has ended", &KeptForm { action, form })?;
+                Ok((StatusCode::UNAUTHORIZED, page).into_response())
+            }
+            (next, _) => {
+                let query = next.as_ref().map_or(String::new(), Next::to_query);
+                see_other(&format!("{SIGN_IN}{query}"))
+            }
         }
     }
+}
+
+/// A form that arrived without a session. The page has all its fields, so that it can be sent after a sign-in.
+#[derive(Template)]
+#[template(path = "console/kept_form.html")]
+struct KeptForm<'f> {
+    action: &'f Next,
+    form: &'f Form,
 }
 
 #[derive(Template)]

@@ -6,9 +6,11 @@ mod assets;
 mod cookie;
 mod entrance;
 mod failure;
+mod form;
 mod headers;
 mod layout;
 mod next;
+mod operation;
 mod origin;
 mod pages;
 mod registry;
@@ -28,7 +30,8 @@ const ROOT: &str = "/console/";
 
 /// Adds the pages and actions of the console. `api` builds the router of the API, on the first request to a page.
 pub fn routes(routes: &mut Routes, api: fn(App) -> Router) {
-    let mut pages = Pages::new(routes, ApiRouter::new(api));
+    let api = ApiRouter::new(api, routes.table());
+    let mut pages = Pages::new(routes, api);
     sign_in::routes(&mut pages);
     pages::routes(&mut pages);
 }

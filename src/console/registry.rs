@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 
 use crate::error::{Error, Result};
+use crate::http::form::FormLimits;
 use crate::http::routes::{PageAccess, PageSpec, Routes};
 use crate::state::App;
 
@@ -100,10 +101,14 @@ impl<'r> Pages<'r> {
         R: Future<Output = PageResult> + Send,
     {
         let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
+        let limits = match access {
+            PageAccess::Public => FormLimits::PUBLIC,
+            PageAccess::Session | PageAccess::Operator => FormLimits::SIGNED_IN,
+        };
         let handler = move |State(app): State<App>, request: Request| {
             let page = page.clone();
             async move {
-                let response = match Visit::admit(app, request).await {
+                let response = match Visit::admit(app, request, limits).await {
                     Ok(visit) => page(visit).await,
                     Err(error) => Err(error.into()),
                 };

@@ -7,10 +7,10 @@ use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 
 use crate::error::{Error, Result};
-use crate::http::body::BodyLimits;
 use crate::http::client::Client;
-use crate::http::form::Form;
+use crate::http::form::{Form, FormLimits};
 use crate::http::path::{QueryParams, path_parameter};
+use crate::memory_budget::Payer;
 use crate::resources::sessions::{self, VerifiedSession};
 use crate::state::App;
 
@@ -33,7 +33,7 @@ impl Visit {
     ///
     /// # Errors
     /// 421 for a foreign host, 403 for a request of another site, or the errors of [`Form::read`].
-    pub(super) async fn admit(app: App, request: Request) -> Result<Self> {
+    pub(super) async fn admit(app: App, request: Request, limits: FormLimits) -> Result<Self> {
         let (mut head, body) = request.into_parts();
         let client = Client::of(&head, app.proxies());
         origin::require_own_host(&client, app.config())?;
@@ -41,9 +41,10 @@ impl Visit {
         let mut form = Form::default();
         if !head.method.is_safe() {
             origin::require_same_origin(&head, &client, app.config())?;
-            let limits =
-                BodyLimits { max_bytes: app.config().max_body, timeout: app.config().body_timeout };
-            form = Form::read(Request::from_parts(head.clone(), body), limits).await?;
+            let charge = app.transfer_memory().charge(client.address, Payer::Anonymous, 0)?;
+            let request = Request::from_parts(head.clone(), body);
+            let timeout = app.config().body_timeout;
+            form = Form::read(request, limits, timeout, Some(charge)).await?;
         }
         Ok(Self { app, head, client, query, form })
     }

@@ -1,66 +1,120 @@
 //! Reads the bodies of HTML forms, with limits on their size and on the number of fields.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
 
 use crate::error::{Error, Result};
+use crate::memory_budget::Charge;
 
-use super::body::{BodyLimits, receive};
+use super::body::receive;
+use super::request_memory::RequestMemory;
 
-/// The largest form, in bytes.
-const MAX_BYTES: usize = 16 * 1024;
-/// The maximum number of fields.
-const MAX_FIELDS: usize = 100;
+/// The limits on the size of a form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FormLimits {
+    /// The largest form, in bytes.
+    pub max_bytes: usize,
+    /// The maximum number of fields.
+    pub max_fields: usize,
+}
+
+impl FormLimits {
+    /// The limits without a session.
+    pub const PUBLIC: Self = Self { max_bytes: 16 * 1024, max_fields: 100 };
+    /// The limits with a session.
+    pub const SIGNED_IN: Self = Self { max_bytes: 1024 * 1024, max_fields: 1000 };
+}
+
 /// The media type of forms without files.
 const MEDIA_TYPE: &str = "application/x-www-form-urlencoded";
 
-/// The fields of a form. Not `Debug`, so that logs cannot contain the key of a sign-in.
+/// The fields of a form. Not `Debug`, so that logs cannot contain the key of a sign-in. Clones share the fields.
+#[derive(Clone, Default)]
+pub struct Form(Arc<Fields>);
+
 #[derive(Default)]
-pub struct Form(Vec<(String, String)>);
+struct Fields {
+    pairs: Vec<(String, String)>,
+    /// Held until the last clone is dropped.
+    #[expect(dead_code, reason = "the charge ends when it is dropped")]
+    memory: Option<RequestMemory>,
+}
 
 impl Form {
     /// Reads the form of a request.
     ///
     /// # Errors
     /// - 415 if the media type or its `charset` is another one
-    /// - 413 if the form is larger than 16 KiB
-    /// - 408 if it does not arrive in time
-    /// - 400 if it has more than 100 fields, is not UTF-8, or contains a NUL character
-    pub async fn read(request: Request, limits: BodyLimits) -> Result<Self> {
+    /// - 413 if the form is larger than the limit
+    /// - 408 if it does not arrive within `timeout`
+    /// - 400 if it has too many fields, is not UTF-8, or contains a NUL character
+    /// - 503 if there is no memory for it now
+    pub async fn read(
+        request: Request,
+        limits: FormLimits,
+        timeout: Duration,
+        charge: Option<Charge>,
+    ) -> Result<Self> {
         require_form(request.headers())?;
-        let body = receive(request.into_body(), MAX_BYTES, None);
-        let bytes = tokio::time::timeout(limits.timeout, body);
-        Self::parse(&bytes.await.map_err(|_| Error::body_timeout())??)
+        let memory = charge.map(|charge| RequestMemory::new(limits.max_bytes, charge));
+        let body = receive(request.into_body(), limits.max_bytes, memory.clone());
+        let bytes = tokio::time::timeout(timeout, body);
+        let bytes = bytes.await.map_err(|_| Error::body_timeout())??;
+        let pairs = parse(&bytes, limits.max_fields)?;
+        Ok(Self(Arc::new(Fields { pairs, memory })))
     }
 
-    /// Parses the text of a form.
+    /// Parses the text of a form with at most `max_fields` fields.
     ///
     /// # Errors
     /// 400 as in [`read`](Self::read).
-    pub fn parse(text: &[u8]) -> Result<Self> {
-        let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
-        let mut fields = Vec::new();
-        for pair in pairs {
-            if fields.len() == MAX_FIELDS {
-                return Err(invalid("The form has more than 100 fields."));
-            }
-            let mut parts = pair.splitn(2, |byte| *byte == b'=');
-            let name = decode(parts.next().unwrap_or_default())?;
-            fields.push((name, decode(parts.next().unwrap_or_default())?));
-        }
-        Ok(Self(fields))
+    pub fn parse(text: &[u8], max_fields: usize) -> Result<Self> {
+        Ok(Self(Arc::new(Fields { pairs: parse(text, max_fields)?, memory: None })))
+    }
+
+    /// Returns the names and values in the order of the form.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Returns all values of a field.
+    pub fn values<'f>(&'f self, name: &'f str) -> impl Iterator<Item = &'f str> {
+        self.fields().filter(move |(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// Whether the form has the field, even if it is empty.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields().any(|(known, _)| known == name)
     }
 
     /// Returns the last value of a field, or an empty text.
     pub fn value(&self, name: &str) -> &str {
-        let found = self.0.iter().rev().find(|(known, _)| known == name);
+        let found = self.0.pairs.iter().rev().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
     }
 }
 
-fn invalid(detail: &'static str) -> Error {
+fn parse(text: &[u8], max_fields: usize) -> Result<Vec<(String, String)>> {
+    let pairs = text.split(|byte| *byte == b'&').filter(|pair| !pair.is_empty());
+    let mut fields = Vec::new();
+    for pair in pairs {
+        if fields.len() == max_fields {
+            return Err(invalid(format!("The form has more than {max_fields} fields.")));
+        }
+        let mut parts = pair.splitn(2, |byte| *byte == b'=');
+        let name = decode(parts.next().unwrap_or_default())?;
+        fields.push((name, decode(parts.next().unwrap_or_default())?));
+    }
+    Ok(fields)
+}
+
+fn invalid(detail: impl Into<Cow<'static, str>>) -> Error {
     Error::invalid_request("invalid_form", detail)
 }
 
@@ -86,20 +140,20 @@ fn require_form(headers: &HeaderMap) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     fn error(text: &[u8]) -> (u16, String) {
-        let error = Form::parse(text).err().expect("an error");
+        let error = Form::parse(text, 100).err().expect("an error");
         (error.status(), error.detail().to_owned())
     }
 
     #[test]
     fn form_fields_are_decoded() {
-        let form = Form::parse(b"a=1&b=x+y%2B%26%C3%A9&a=2&c&=&&d=e=f").expect("a form");
+        let form = Form::parse(b"a=1&b=x+y%2B%26%C3%A9&a=2&c&=&&d=e=f", 100).expect("a form");
         let values = ["a", "b", "c", "d", "e"].map(|name| form.value(name));
         assert_eq!(values, ["2", "x y+&é", "", "e=f", ""]);
+        assert_eq!(form.values("a").collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!((form.has("c"), form.has("f")), (true, false));
     }
 
     #[test]
@@ -111,24 +165,27 @@ mod tests {
 
     #[test]
     fn number_of_form_fields_is_limited() {
-        assert!(Form::parse("a=1&".repeat(100).as_bytes()).is_ok());
+        assert!(Form::parse("a=1&".repeat(100).as_bytes(), 100).is_ok());
         let expected = (400, "The form has more than 100 fields.".to_owned());
         assert_eq!(error("a=1&".repeat(101).as_bytes()), expected);
     }
 
     #[tokio::test]
     async fn media_type_and_size_of_a_form_are_checked() {
-        let limits = BodyLimits { max_bytes: 1 << 20, timeout: Duration::from_secs(1) };
         for (media, body, expected) in [
             ("application/x-www-form-urlencoded", "a=1".to_owned(), None),
             ("Application/X-WWW-Form-Urlencoded; charset=UTF-8", "a=1".to_owned(), None),
             ("application/x-www-form-urlencoded; charset=utf-16", "a=1".to_owned(), Some(415)),
             ("multipart/form-data; boundary=x", "a=1".to_owned(), Some(415)),
             ("text/plain", "a=1".to_owned(), Some(415)),
-            ("application/x-www-form-urlencoded", "a".repeat(MAX_BYTES + 1), Some(413)),
+            (
+                "application/x-www-form-urlencoded",
+                "a".repeat(FormLimits::PUBLIC.max_bytes + 1),
+                Some(413),
+            ),
         ] {
             let request = Request::builder().header(CONTENT_TYPE, media).body(body.into()).unwrap();
-            let read = Form::read(request, limits).await;
+            let read = Form::read(request, FormLimits::PUBLIC, Duration::from_secs(1), None).await;
             assert_eq!(read.err().map(|error| error.status()), expected, "{media}");
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::Request;
+use axum::http::header::ETAG;
 use axum::response::Response;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
@@ -32,6 +33,19 @@ pub struct InProcessClient {
     outcome: Arc<Mutex<Outcome>>,
 }
 
+/// A request extension that asks only whether the caller may send the request. An admitted request gets 204, and its
+/// handler does not run. It does not count against the rate limit of its session.
+#[derive(Clone, Copy)]
+pub struct AccessProbe;
+
+/// A successful response.
+pub struct Reply {
+    /// The version of the object in the body.
+    pub etag: Option<String>,
+    /// The body, which is empty for some statuses.
+    pub body: Bytes,
+}
+
 /// What the responses leave for the response to the other request.
 #[derive(Default)]
 struct Outcome {
@@ -49,11 +63,11 @@ impl InProcessClient {
         Self { router, address, budget, outcome: Arc::default() }
     }
 
-    /// Sends a request and returns the body of the response.
+    /// Sends a request and returns the successful response.
     ///
     /// # Errors
     /// The error of the response; 400 if the response is larger than 4 MiB; 503 if there is no memory for it now.
-    pub async fn send(&self, mut request: Request) -> Result<Bytes> {
+    pub async fn send(&self, mut request: Request) -> Result<Reply> {
         request.extensions_mut().insert(Peer(SocketAddr::new(self.address, 0)));
         let Ok(mut response) = self.router.clone().oneshot(request).await;
         self.keep(&mut response)?;
@@ -63,8 +77,10 @@ impl InProcessClient {
         if !response.status().is_success() {
             return Err(Error::internal(format!("an unexpected status: {}", response.status())));
         }
+        let etag = response.headers().get(ETAG).and_then(|tag| tag.to_str().ok());
+        let etag = etag.map(str::to_owned);
         let body = Limited::new(response.into_body(), MAX_RESPONSE).collect().await;
-        Ok(body.map_err(|_| too_large())?.to_bytes())
+        Ok(Reply { etag, body: body.map_err(|_| too_large())?.to_bytes() })
     }
 
     fn keep(&self, response: &mut Response) -> Result<()> {

@@ -29,6 +29,7 @@ use crate::store::Snapshot;
 use super::body::MAX_BODY_WITHOUT_KEY;
 use super::client;
 use super::delivery::{ChangeResponse, is_large};
+use super::in_process::AccessProbe;
 use super::log_context::LogContext;
 use super::path::path_parameter;
 use super::request_memory::RequestMemory;
@@ -178,6 +179,7 @@ pub(super) fn authenticate(
     if let Some(session) = parts.extensions.get::<VerifiedSession>() {
         extras.log_context = Some(LogContext::of_session(session));
         extras.rate_limit = match session.key() {
+            _ if parts.extensions.get::<AccessProbe>().is_some() => None,
             Some(key) => app.rate_limiter().check_key(key)?,
             None => app.rate_limiter().check_session(session.id())?,
         };

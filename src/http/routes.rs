@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::state::App;
 
 use super::etag;
+use super::in_process::AccessProbe;
 use super::path::{ENVIRONMENTS, PROJECTS};
 use super::route_guard::{ResponseExtras, RouteGuard, authenticate, check_access};
 
@@ -97,6 +98,9 @@ impl Routes {
                 let known = etag::if_none_match(request.method(), request.headers());
                 let mut extras = ResponseExtras::default();
                 let mut response = match check_access(&app, guard, request, &mut extras).await {
+                    Ok(request) if request.extensions().get::<AccessProbe>().is_some() => {
+                        StatusCode::NO_CONTENT.into_response()
+                    }
                     Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
                 };

@@ -52,7 +52,93 @@ impl Page {
     }
 }
 
+/// A form on a page, filled as a browser without scripts shows it.
+#[derive(Debug, Clone)]
+pub struct FilledForm {
+    pub action: String,
+    pub fields: Vec<(String, String)>,
+}
+
+impl FilledForm {
+    /// Types a text into a field, or chooses it.
+    #[must_use]
+    pub fn with(mut self, name: &str, text: &str) -> Self {
+        self.fields.retain(|(known, _)| known != name);
+        self.fields.push((name.to_owned(), text.to_owned()));
+        self
+    }
+
+    /// Removes a field, as a browser does for an unchecked box.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|(known, _)| known != name);
+        self
+    }
+
+    /// Returns the value of a field.
+    #[track_caller]
+    pub fn value(&self, name: &str) -> &str {
+        let found = self.fields.iter().find(|(known, _)| known == name);
+        found.map_or_else(|| panic!("no field {name}: {:?}", self.fields), |(_, value)| value)
+    }
+}
+
+impl Page {
+    /// Returns the form with this id.
+    #[track_caller]
+    pub fn form(&self, id: &str) -> FilledForm {
+        let mark = format!(" id=\"{id}\">");
+        let forms = self.html.split("<form ").skip(1);
+        let form = forms.map(|rest| rest.split("</form>").next().unwrap_or_default());
+        let mut form = form;
+        let form =
+            form.find(|form| form.split('\n').next().is_some_and(|tag| tag.ends_with(&mark)));
+        let form = form.unwrap_or_else(|| panic!("no form {id}: {}", self.html));
+        let action = unescape(attribute(form, "action").expect("an action"));
+        let mut fields = Vec::new();
+        for tag in form.split('<').skip(1) {
+            let (head, text) = tag.split_once('>').expect("the end of a tag");
+            let Some(name) = attribute(head, "name") else {
+                // An option belongs to the last select.
+                if head.starts_with("option") && head.ends_with(" selected") {
+                    let value = unescape(attribute(head, "value").expect("a value"));
+                    let (_, last): &mut (String, String) = fields.last_mut().expect("a select");
+                    *last = value;
+                }
+                continue;
+            };
+            let value = match head.split(' ').next().unwrap_or_default() {
+                "button" => continue,
+                "textarea" => text.strip_prefix('\n').unwrap_or(text),
+                "input" if head.contains("type=\"checkbox\"") && !head.contains(" checked") => {
+                    continue;
+                }
+                _ => attribute(head, "value").unwrap_or_default(),
+            };
+            fields.push((name.to_owned(), unescape(value)));
+        }
+        FilledForm { action, fields }
+    }
+}
+
+fn attribute<'h>(head: &'h str, name: &str) -> Option<&'h str> {
+    let (_, rest) = head.split_once(&format!(" {name}=\""))?;
+    rest.split('"').next()
+}
+
+fn unescape(text: &str) -> String {
+    let pairs = [("&#34;", "\""), ("&#39;", "'"), ("&#60;", "<"), ("&#62;", ">"), ("&#38;", "&")];
+    pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
 impl Visitor {
+    /// Sends a form of a page.
+    pub async fn submit(&mut self, form: &FilledForm) -> Page {
+        let fields: Vec<_> =
+            form.fields.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        self.post(&form.action, &fields).await
+    }
+
     /// Returns a browser that is not signed in.
     pub fn new(workspace: &Workspace) -> Self {
         Self { client: workspace.anonymous(), cookie: None }

@@ -87,6 +87,45 @@ on("submit", "form[data-in-place]", async (form, event) => {
     form.removeAttribute("aria-busy");
   }
 });
+
+// The command of a form follows what is typed. The server renders it.
+const showCommand = async (details) => {
+  const form = details.closest("form"), button = details.querySelector("[name=_show]");
+  try {
+    const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
+    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+    const found = page.getElementById(form.id)?.querySelector("details[data-command]");
+    if (found) Idiomorph.morph(details, found, { morphStyle: "outerHTML" });
+    else form.requestSubmit(button);
+  } catch {
+    say("The service cannot be reached. Try again.");
+  }
+};
+on("click", "[name=_show]", (button, event) => { event.preventDefault(); showCommand(button.closest("details")); });
+document.addEventListener("toggle", ({ target }) => {
+  if (target.matches?.("details[data-command]") && target.open && !target.querySelector("pre")) showCommand(target);
+}, true);
+document.addEventListener("change", ({ target }) => {
+  const details = target.form?.querySelector("details[data-command][open]");
+  if (details) showCommand(details);
+});
+
+// A form is sent once, even if its button is pressed twice. The browser enables it again when the page is shown again.
+document.addEventListener("submit", ({ target, defaultPrevented }) => {
+  if (defaultPrevented || target.method !== "post") return;
+  setTimeout(() => all("button:not([type=button])", target).forEach((button) => { button.disabled = true; }));
+});
+addEventListener("pageshow", ({ persisted }) => {
+  if (persisted) all("form[method=post] button").forEach((button) => { button.disabled = false; });
+});
+
+// The notice of a form is shown once: a reload does not repeat it.
+if (document.querySelector("[data-notice]")) {
+  const url = new URL(location.href);
+  url.searchParams.delete("done");
+  history.replaceState(null, "", url);
+}
+
 let shown = location.href;
 addEventListener("popstate", () => { if (withoutFragment(location.href) !== withoutFragment(shown)) location.reload(); });
 const withoutFragment = (url) => url.split("#")[0];

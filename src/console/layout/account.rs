@@ -5,6 +5,8 @@ use serde::Deserialize;
 use crate::console::api::Api;
 use crate::error::Result;
 
+use super::In;
+
 /// The maximum number of projects in the switcher.
 const MAX_PROJECTS: usize = 100;
 
@@ -138,6 +140,12 @@ impl Account {
         let current = me.team.map(|team| team.id).zip(me.organization);
         Ok(Self { name, email: me.email, initials, organizations, current })
     }
+
+    /// Returns an organization, which may be unknown to the user.
+    fn organization(&self, id: &str) -> Place {
+        let known = self.organizations.iter().find(|known| known.id == id);
+        known.cloned().unwrap_or_else(|| Place::organization(id, "Organization", None))
+    }
 }
 
 /// The organization and the project of a page.
@@ -149,12 +157,16 @@ pub(super) struct Tenant {
 }
 
 impl Tenant {
-    /// Loads the project in the page's path, or else the current project, with its organization.
-    pub(super) async fn load(api: &Api, account: &Account, project: Option<&str>) -> Result<Self> {
+    /// Loads the project in the page's path, or else the current project, with its organization; or the organization in
+    /// the path, with the current project if that belongs to it.
+    pub(super) async fn load(api: &Api, account: &Account, tenant: In<'_>) -> Result<Self> {
         let current = account.current.as_ref();
-        let id = match project {
-            Some(text) => text.parse().ok(),
-            None => current.map(|(id, _)| *id),
+        let id = match tenant {
+            In::Project(text) => text.parse().ok(),
+            In::Organization(id) if current.is_none_or(|(_, one)| one.id != id) => {
+                return Self::of_organization(api, account, id).await;
+            }
+            In::Organization(_) | In::Nothing => current.map(|(id, _)| *id),
         };
         let Some(id) = id else {
             return Ok(Self { organization: None, project: None, projects: Vec::new() });
@@ -167,10 +179,7 @@ impl Tenant {
         };
         let mut found = Self {
             project: Some(Place::project(id, &format!("Project {id}"))),
-            organization: organization.map(|id| {
-                let known = account.organizations.iter().find(|known| known.id == id);
-                known.cloned().unwrap_or_else(|| Place::organization(&id, "Organization", None))
-            }),
+            organization: organization.map(|id| account.organization(&id)),
             projects,
         };
         let key = id.to_string();
@@ -180,6 +189,15 @@ impl Tenant {
         }
         found.projects.truncate(MAX_PROJECTS);
         Ok(found)
+    }
+
+    /// Loads an organization that is not the current one. Its first project counts as the current one.
+    async fn of_organization(api: &Api, account: &Account, id: &str) -> Result<Self> {
+        let path = format!("/api/organizations/{id}/projects/?limit={MAX_PROJECTS}");
+        let found = api.get_if_allowed::<Page<ProjectName>>(&path).await?;
+        let projects = found.map_or(Vec::new(), |page| places(&page.results));
+        let project = projects.first().cloned();
+        Ok(Self { organization: Some(account.organization(id)), project, projects })
     }
 }
 

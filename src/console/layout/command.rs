@@ -2,21 +2,67 @@
 
 use std::fmt;
 
-use crate::console::visit::Visit;
+use axum::http::Method;
+use serde_json::Value;
 
-/// A `curl` command for a POSIX shell. The key comes from the variable `KEY`.
-pub(in crate::console) struct Command(String);
+use crate::console::operation::Write;
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::Result;
+
+/// A `curl` command for a POSIX shell. The key comes from the variable `KEY`. Not `Debug`, because the body may contain
+/// secrets.
+pub(in crate::console) struct Command {
+    method: Method,
+    url: String,
+    /// Headers besides the key.
+    headers: Vec<String>,
+    body: Option<String>,
+}
 
 impl Command {
     /// Returns the command that reads `path`.
     pub(in crate::console) fn get(visit: &Visit, path: &str) -> Self {
-        Self(format!("{}{path}", visit.base_url()))
+        let url = format!("{}{path}", visit.base_url());
+        Self { method: Method::GET, url, headers: Vec::new(), body: None }
+    }
+
+    /// Returns the command that sends the request of a form.
+    ///
+    /// # Errors
+    /// 500 if the API has no such operation.
+    pub(in crate::console) fn write(request: &SignedIn, write: &Write) -> Result<Self> {
+        let (method, path) = write.operation.target(request.api.table())?;
+        let mut headers = Vec::new();
+        if let Some(version) = &write.version {
+            headers.push(format!("If-Match: {version}"));
+        }
+        if let Some(key) = write.key.as_ref().filter(|_| method == Method::POST) {
+            headers.push(format!("Idempotency-Key: {key}"));
+        }
+        if write.body.is_some() {
+            headers.push("Content-Type: application/json".to_owned());
+        }
+        let body = write.body.as_ref().map(Value::to_string);
+        Ok(Self { method, url: format!("{}{path}", request.visit.base_url()), headers, body })
     }
 }
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "curl -H \"Authorization: Bearer $KEY\" \\\n    {}", quote(&self.0))
+        write!(f, "curl ")?;
+        let is_implied =
+            self.method == Method::GET || self.method == Method::POST && self.body.is_some();
+        if !is_implied {
+            write!(f, "-X {} ", self.method)?;
+        }
+        write!(f, "-H \"Authorization: Bearer $KEY\" \\\n    ")?;
+        for header in &self.headers {
+            write!(f, "-H {} \\\n    ", quote(header))?;
+        }
+        if let Some(body) = &self.body {
+            write!(f, "--data-raw {} \\\n    ", quote(body))?;
+        }
+        write!(f, "{}", quote(&self.url))
     }
 }
 
@@ -46,10 +92,19 @@ mod tests {
 
     #[test]
     fn command_sends_the_key_of_the_shell() {
-        let command = Command("http://a/b?c='d'&e".to_owned());
-        assert_eq!(
-            command.to_string(),
-            "curl -H \"Authorization: Bearer $KEY\" \\\n    'http://a/b?c='\\''d'\\''&e'"
-        );
+        let mut command = Command {
+            method: Method::GET,
+            url: "http://a/b?c='d'&e".to_owned(),
+            headers: Vec::new(),
+            body: None,
+        };
+        let start = "-H \"Authorization: Bearer $KEY\" \\\n    ";
+        let end = "'http://a/b?c='\\''d'\\''&e'";
+        assert_eq!(command.to_string(), format!("curl {start}{end}"));
+        command.method = Method::PATCH;
+        command.headers = vec!["If-Match: \"1\"".to_owned()];
+        command.body = Some(r#"{"a":"it's @x"}"#.to_owned());
+        let middle = "-H 'If-Match: \"1\"' \\\n    --data-raw '{\"a\":\"it'\\''s @x\"}' \\\n    ";
+        assert_eq!(command.to_string(), format!("curl -X PATCH {start}{middle}{end}"));
     }
 }

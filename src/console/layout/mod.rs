@@ -2,8 +2,11 @@
 
 mod account;
 mod command;
+mod navigation;
+mod notice;
 
 use askama::Template;
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::{Html, IntoResponse, Response};
 
@@ -16,30 +19,11 @@ use super::visit::SignedIn;
 pub(super) use account::Place;
 pub(super) use command::Command;
 
+pub(super) use navigation::Section;
+pub(super) use notice::with_notice;
+
 use account::{Account, Tenant};
-
-/// The part of the console that a page belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Section {
-    Dashboards,
-    Sessions,
-    Health,
-    Other,
-}
-
-/// A link of the navigation.
-pub(super) struct Link {
-    pub(super) icon: Icon,
-    pub(super) text: &'static str,
-    pub(super) href: String,
-    pub(super) is_current: bool,
-}
-
-/// A group of links under a heading.
-pub(super) struct Group {
-    pub(super) heading: String,
-    pub(super) links: Vec<Link>,
-}
+use navigation::Group;
 
 /// A place that the palette leads to.
 pub(super) struct Target {
@@ -59,22 +43,32 @@ pub(super) struct Frame {
     groups: Vec<Group>,
     /// Places that the palette leads to besides pages, projects and organizations.
     targets: Vec<Target>,
+    /// What a form has just done.
+    notice: Option<&'static str>,
+}
+
+/// The tenant in the path of a page.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum In<'p> {
+    /// A project, by its id.
+    Project(&'p str),
+    /// An organization, by its id.
+    Organization(&'p str),
+    /// None: the frame shows the current project.
+    Nothing,
 }
 
 impl Frame {
-    /// Loads the frame of a page. `project` is the project in the page's path.
+    /// Loads the frame of a page.
     ///
     /// # Errors
     /// The errors of the API, except those for what the session may not see: the frame leaves that out.
-    pub(super) async fn load(
-        request: &SignedIn,
-        section: Section,
-        project: Option<&str>,
-    ) -> Result<Self> {
+    pub(super) async fn load(request: &SignedIn, section: Section, tenant: In<'_>) -> Result<Self> {
         let account = Account::load(&request.api).await?;
-        let tenant = Tenant::load(&request.api, &account, project).await?;
-        let groups = groups(&tenant, section, request.session.is_operator());
-        Ok(Self { title: String::new(), account, tenant, groups, targets: Vec::new() })
+        let tenant = Tenant::load(&request.api, &account, tenant).await?;
+        let groups = navigation::groups(request, &tenant, section).await?;
+        let notice = notice::of(&request.visit);
+        Ok(Self { title: String::new(), account, tenant, groups, targets: Vec::new(), notice })
     }
 
     /// Sets the title of the page.
@@ -122,31 +116,6 @@ impl Frame {
     }
 }
 
-fn groups(tenant: &Tenant, section: Section, is_operator: bool) -> Vec<Group> {
-    let link = |icon, text, href: &str, of: Section| Link {
-        icon,
-        text,
-        href: href.to_owned(),
-        is_current: section == of,
-    };
-    let project = tenant.project.as_ref().map(|project| Group {
-        heading: project.name.clone(),
-        links: vec![link(
-            icon("layout-dashboard"),
-            "Dashboards",
-            &project.href,
-            Section::Dashboards,
-        )],
-    });
-    let sessions = link(icon("monitor"), "Sessions", "/console/sessions/", Section::Sessions);
-    let you = Group { heading: "You".to_owned(), links: vec![sessions] };
-    let service = is_operator.then(|| Group {
-        heading: "Service".to_owned(),
-        links: vec![link(icon("server"), "Health", "/console/health/", Section::Health)],
-    });
-    project.into_iter().chain([you]).chain(service).collect()
-}
-
 #[derive(Template)]
 #[template(path = "console/layout/frame.html")]
 struct FramePage<'p> {
@@ -176,6 +145,20 @@ pub(super) fn page_with_style(
 ) -> Result<Response> {
     let mut page = framed(frame, content, style)?;
     page.headers_mut().insert(CONTENT_SECURITY_POLICY, policy_with_style(style)?);
+    Ok(page)
+}
+
+/// Returns a page with its frame and a status, for a form that failed.
+///
+/// # Errors
+/// 500 if a template fails.
+pub(super) fn page_with_status(
+    frame: &Frame,
+    content: &impl Template,
+    status: StatusCode,
+) -> Result<Response> {
+    let mut page = framed(frame, content, "")?;
+    *page.status_mut() = status;
     Ok(page)
 }
 

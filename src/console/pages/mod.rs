@@ -5,6 +5,7 @@ mod dashboards;
 mod files;
 mod health;
 mod home;
+mod profile;
 mod sessions;
 
 use crate::error::{Error, Result};
@@ -18,6 +19,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     home::routes(pages);
     dashboards::routes(pages);
     dashboard::routes(pages);
+    profile::routes(pages);
     sessions::routes(pages);
     health::routes(pages);
 }

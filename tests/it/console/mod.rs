@@ -3,6 +3,7 @@
 mod access;
 mod dashboards;
 mod escaping;
+mod forms;
 mod frame;
 mod headers;
 mod service;

@@ -7,7 +7,7 @@ use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
 
-use crate::console::layout::{self, Command, Frame, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -53,7 +53,7 @@ async fn page(request: SignedIn) -> PageResult {
     let id = request.visit.parameter("id").parse::<u64>().map_err(|_| Error::not_found())?;
     let path = format!("/api/projects/{project}/dashboards/{id}/");
     let found: Dashboard = request.api.get(&path).await?;
-    let frame = Frame::load(&request, Section::Dashboards, Some(&project)).await?;
+    let frame = Frame::load(&request, Section::Dashboards, In::Project(&project)).await?;
     let command = Command::get(&request.visit, &path);
     let name = super::name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;

@@ -7,7 +7,7 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, Section, Target};
+use crate::console::layout::{self, Command, Frame, In, Section, Target};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -107,7 +107,7 @@ async fn list(request: SignedIn) -> PageResult {
         kind: "dashboard",
         href: format!("{base}{}/", dashboard.id),
     });
-    let frame = Frame::load(&request, Section::Dashboards, Some(&project)).await?;
+    let frame = Frame::load(&request, Section::Dashboards, In::Project(&project)).await?;
     let frame = frame.titled("Dashboards").with_targets(targets);
     let last = offset + found.results.len() as u64;
     let page = DashboardsPage {

@@ -5,7 +5,7 @@ use axum::http::Method;
 use bytesize::ByteSize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Frame, Section};
+use crate::console::layout::{self, Frame, In, Section};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::state::Health;
@@ -45,7 +45,7 @@ fn size(bytes: u64) -> String {
 async fn page(request: SignedIn) -> PageResult {
     let app = &request.visit.app;
     let health = app.health().await?;
-    let frame = Frame::load(&request, Section::Health, None).await?;
+    let frame = Frame::load(&request, Section::Health, In::Nothing).await?;
     let page = HealthPage {
         version: env!("CARGO_PKG_VERSION"),
         file: size(health.file_bytes),

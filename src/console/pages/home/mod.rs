@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::entrance::see_other;
-use crate::console::layout::{self, Frame, Section};
+use crate::console::layout::{self, Frame, In, Section};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -33,7 +33,7 @@ async fn home(request: SignedIn) -> PageResult {
     if let Ok(id) = request.visit.query("project").trim().parse::<u64>() {
         return Ok(see_other(&format!("/console/projects/{id}/dashboards/"))?);
     }
-    let frame = Frame::load(&request, Section::Other, None).await?;
+    let frame = Frame::load(&request, Section::Other, In::Nothing).await?;
     match frame.dashboards() {
         Some(href) => Ok(see_other(&href)?),
         None => Ok(layout::page(&frame.titled("Projects"), &HomePage)?),
@@ -56,7 +56,7 @@ async fn organization(request: SignedIn) -> PageResult {
     if let Some(project) = request.api.get::<Projects>(&path).await?.results.first() {
         return Ok(see_other(&format!("/console/projects/{}/dashboards/", project.id))?);
     }
-    let frame = Frame::load(&request, Section::Other, None).await?;
+    let frame = Frame::load(&request, Section::Other, In::Nothing).await?;
     Ok(layout::page(&frame.titled("Projects"), &HomePage)?)
 }
 

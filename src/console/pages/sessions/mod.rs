@@ -5,11 +5,10 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
-use crate::ids::SessionId;
 
 const LIST: &str = "/console/sessions/";
 const END: &str = "/console/sessions/{id}/end/";
@@ -83,14 +82,13 @@ struct SessionsPage {
 
 async fn list(request: SignedIn) -> PageResult {
     let sessions: Vec<Session> = request.api.get(API).await?;
-    let frame = Frame::load(&request, Section::Sessions, None).await?;
+    let frame = Frame::load(&request, Section::Sessions, In::Nothing).await?;
     let command = Command::get(&request.visit, API);
     Ok(layout::page(&frame.titled("Sessions"), &SessionsPage { sessions, command })?)
 }
 
 async fn end(request: SignedIn) -> PageResult {
     let id = request.visit.parameter("id");
-    let id = id.parse::<SessionId>().map_err(|_| Error::not_found())?;
-    request.api.delete(&format!("{API}{id}/")).await?;
+    request.api.write(&Write::new("users_sessions_destroy", [&id])).await?;
     Ok(see_other(LIST)?)
 }

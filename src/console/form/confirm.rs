@@ -1,0 +1,92 @@
+//! A page that asks before something is lost.
+
+use askama::Template;
+use axum::http::StatusCode;
+
+use crate::console::assets::icon;
+use crate::console::layout::{self, Command, Frame};
+use crate::console::operation::Write;
+use crate::console::registry::PageResult;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::{ONCE, once_key};
+
+/// The field with the typed name.
+const NAME: &str = "name";
+
+/// A question before an action that cannot be undone, or only with effort.
+#[derive(Template)]
+#[template(path = "console/form/confirm.html")]
+pub(in crate::console) struct Confirm {
+    /// The question, which is also the title.
+    pub(in crate::console) question: String,
+    /// What happens.
+    pub(in crate::console) text: String,
+    /// What has to be typed before the action, for example the name of a project.
+    pub(in crate::console) name: Option<String>,
+    /// The label of the button.
+    pub(in crate::console) submit: &'static str,
+    /// Where the browser sends the form.
+    pub(in crate::console) action: String,
+    /// The page that the user came from.
+    pub(in crate::console) back: String,
+    pub(in crate::console) write: Write,
+    /// Set by [`respond`](Self::respond).
+    pub(in crate::console) state: ConfirmState,
+}
+
+/// What [`Confirm`] shows besides the question.
+#[derive(Default)]
+pub(in crate::console) struct ConfirmState {
+    once: String,
+    typed: String,
+    error: Option<String>,
+    command: Option<Command>,
+}
+
+impl Confirm {
+    /// Answers a GET with the question. Answers a POST by sending the request, or with the question and the error.
+    /// `done` is the page after success.
+    ///
+    /// # Errors
+    /// 401 if the session has ended, and errors of the service.
+    pub(in crate::console) async fn respond(
+        mut self,
+        request: &SignedIn,
+        frame: Frame,
+        done: &str,
+    ) -> PageResult {
+        let mut status = StatusCode::OK;
+        self.state.once = once_key();
+        if !request.visit.head.method.is_safe() {
+            request.visit.form.value(NAME).clone_into(&mut self.state.typed);
+            let typed = self.state.typed.trim();
+            if self.name.as_deref().is_some_and(|name| name.trim() != typed) {
+                status = StatusCode::BAD_REQUEST;
+                self.state.error = Some("This is not the name.".to_owned());
+            } else {
+                match self.send(request).await {
+                    Ok(()) => return Ok(crate::console::entrance::see_other(done)?),
+                    Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
+                    Err(error) => {
+                        status = StatusCode::from_u16(error.status()).unwrap_or(status);
+                        self.state.error = Some(error.detail().to_owned());
+                    }
+                }
+            }
+        }
+        self.state.command = Some(Command::write(request, &self.write)?);
+        let frame = frame.titled(self.question.clone());
+        Ok(layout::page_with_status(&frame, &self, status)?)
+    }
+
+    async fn send(&self, request: &SignedIn) -> Result<()> {
+        let write = self.write.clone().once(request.visit.form.value(ONCE));
+        match request.api.write(&write).await {
+            // A form that was sent twice.
+            Err(error) if error.status() == 404 => Ok(()),
+            result => result.map(drop),
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Two changes of the same object: the form is merged with what is stored now.
+
+use serde_json::{Map, Value};
+
+use super::field::Field;
+
+/// A field that somebody else has changed since the form was filled.
+pub(super) struct Difference {
+    pub(super) label: String,
+    pub(super) before: String,
+    pub(super) now: String,
+    /// What is typed in the form, or a dash if it was not changed there.
+    pub(super) yours: String,
+}
+
+/// Fills the fields that the form has not changed with what is stored now. Returns what others have changed. `changed` are
+/// the values that the form changes.
+pub(super) fn merge(
+    fields: &mut [Field],
+    changed: &[bool],
+    before: &Map<String, Value>,
+    now: &Map<String, Value>,
+) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for (field, is_mine) in fields.iter_mut().zip(changed) {
+        let value = |of: &Map<String, Value>| {
+            of.get(field.input.name).map_or(String::new(), |value| field.property.show(value))
+        };
+        let (old, new) = (value(before), value(now));
+        if old != new {
+            differences.push(Difference {
+                label: field.label(),
+                before: or_dash(&old),
+                now: or_dash(&new),
+                yours: if *is_mine { or_dash(&field.text) } else { "–".to_owned() },
+            });
+        }
+        if !is_mine {
+            field.text = new;
+        }
+    }
+    differences
+}
+
+fn or_dash(text: &str) -> String {
+    if text.is_empty() { "–".to_owned() } else { text.to_owned() }
+}

@@ -1,0 +1,145 @@
+//! A field of a form on a page.
+
+use super::input::Input;
+use super::kind::{Choice, Kind, Property, words};
+
+/// A field with what is typed in it.
+pub(super) struct Field {
+    pub(super) input: Input,
+    pub(super) property: Property,
+    pub(super) is_required: bool,
+    pub(super) text: String,
+    pub(super) error: Option<String>,
+    /// Whether the page puts the cursor here.
+    pub(super) has_focus: bool,
+}
+
+impl Field {
+    pub(super) fn of(input: Input, mut property: Property, is_required: bool) -> Self {
+        if input.is_area && property.kind == Kind::Text {
+            property.kind = Kind::Area;
+        }
+        if !input.choices.is_empty() {
+            let choices = input.choices.iter().map(|(value, label)| {
+                let value = property.read(value).unwrap_or_default();
+                Choice { value, label: (*label).to_owned() }
+            });
+            property.kind = Kind::Choice(choices.collect());
+        }
+        Self { input, property, is_required, text: String::new(), error: None, has_focus: false }
+    }
+
+    /// Offers these values.
+    pub(super) fn offer(&mut self, choices: Vec<Choice>) {
+        self.property.kind = Kind::Choice(choices);
+    }
+
+    /// Returns the label: that of the page, the first sentence of the description, or the name in words.
+    pub(super) fn label(&self) -> String {
+        if let Some(label) = self.input.label {
+            return label.to_owned();
+        }
+        let (first, _) = self.sentences();
+        let statement = first.strip_prefix("Whether ").unwrap_or(first);
+        match statement.trim_end_matches('.') {
+            "" => words(self.input.name.rsplit('.').next().unwrap_or_default()),
+            text => words_of_sentence(text),
+        }
+    }
+
+    /// Returns the text below the field.
+    pub(super) fn hint(&self) -> &str {
+        let (first, rest) = self.sentences();
+        match self.input.hint {
+            Some(hint) => hint,
+            None if self.input.label.is_some() => first,
+            None => rest,
+        }
+    }
+
+    /// Splits the description after its first sentence.
+    fn sentences(&self) -> (&str, &str) {
+        let text = self.property.description.trim();
+        let end = text.find(". ").map_or(text.len(), |at| at + 1);
+        let (first, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+        (first, rest.trim())
+    }
+
+    pub(super) fn choices(&self) -> &[Choice] {
+        match &self.property.kind {
+            Kind::Choice(choices) => choices,
+            _ => &[],
+        }
+    }
+
+    /// Whether what is typed is none of the choices, so that it needs an option of its own.
+    pub(super) fn is_other_choice(&self) -> bool {
+        let choices = self.choices();
+        !choices.is_empty() && choices.iter().all(|choice| choice.text() != self.text)
+    }
+
+    pub(super) const fn is_flag(&self) -> bool {
+        matches!(self.property.kind, Kind::Flag)
+    }
+
+    pub(super) const fn is_area(&self) -> bool {
+        matches!(self.property.kind, Kind::Area | Kind::Lines | Kind::Json)
+    }
+
+    pub(super) const fn is_code(&self) -> bool {
+        matches!(self.property.kind, Kind::Json)
+    }
+
+    pub(super) const fn is_secret(&self) -> bool {
+        matches!(self.property.kind, Kind::Secret)
+    }
+
+    pub(super) const fn is_lines(&self) -> bool {
+        matches!(self.property.kind, Kind::Lines)
+    }
+
+    /// Returns the type of the input element.
+    pub(super) const fn input_type(&self) -> &'static str {
+        match self.property.kind {
+            Kind::Email => "email",
+            Kind::Secret => "password",
+            Kind::Number { .. } => "number",
+            _ => "text",
+        }
+    }
+
+    /// Returns the limits of a number.
+    pub(super) const fn range(&self) -> (Option<i64>, Option<i64>) {
+        match self.property.kind {
+            Kind::Number { min, max } => (min, max),
+            _ => (None, None),
+        }
+    }
+
+    /// Returns the id of the input element.
+    pub(super) fn id(&self, form: &str) -> String {
+        format!("{form}-{}", self.input.name.replace('.', "-"))
+    }
+
+    /// Returns the ids of the hint and the error, for `aria-describedby`.
+    pub(super) fn described_by(&self, id: &str) -> String {
+        let error = self.error.as_ref().map(|_| format!("{id}-error"));
+        let hint = (!self.hint().is_empty() || self.is_lines()).then(|| format!("{id}-hint"));
+        error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether an API error with this `attr` belongs to the field.
+    pub(super) fn is_named(&self, attr: &str) -> bool {
+        let attr = attr.replace("__", ".");
+        let name = self.input.name;
+        let is_below = |long: &str, short: &str| {
+            long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        is_below(&attr, name) || is_below(name, &attr)
+    }
+}
+
+fn words_of_sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}

@@ -1,0 +1,52 @@
+//! What a page says about the fields of its form, beyond the schema.
+
+/// A field of a form, by the name of its property in the request body. A dot leads into a nested object.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::console) struct Input {
+    pub(super) name: &'static str,
+    pub(super) label: Option<&'static str>,
+    pub(super) hint: Option<&'static str>,
+    pub(super) choices: &'static [(&'static str, &'static str)],
+    pub(super) heading: Option<&'static str>,
+    pub(super) is_area: bool,
+}
+
+impl Input {
+    /// Shows the property as its schema describes it.
+    pub(in crate::console) const fn new(name: &'static str) -> Self {
+        Self { name, label: None, hint: None, choices: &[], heading: None, is_area: false }
+    }
+
+    /// Sets the label. Otherwise it is the first sentence of the property's description.
+    pub(in crate::console) const fn label(mut self, label: &'static str) -> Self {
+        self.label = Some(label);
+        self
+    }
+
+    /// Sets the text below the field. Otherwise it is the rest of the property's description.
+    pub(in crate::console) const fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    /// Offers these values, each with its label. The form reads them by the schema.
+    pub(in crate::console) const fn choices(
+        mut self,
+        choices: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        self.choices = choices;
+        self
+    }
+
+    /// Begins a group with this heading.
+    pub(in crate::console) const fn heading(mut self, heading: &'static str) -> Self {
+        self.heading = Some(heading);
+        self
+    }
+
+    /// Shows a text with several lines.
+    pub(in crate::console) const fn area(mut self) -> Self {
+        self.is_area = true;
+        self
+    }
+}

@@ -1,0 +1,222 @@
+//! Forms whose fields come from the request bodies of the API. A form becomes exactly one request, and what was typed is
+//! shown again beside the error of a request that failed.
+
+mod confirm;
+mod conflict;
+mod field;
+mod input;
+mod kind;
+mod sent;
+
+use askama::Template;
+use axum::http::StatusCode;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::error::Result;
+
+use super::api::Versioned;
+use super::assets::icon;
+use super::layout::Command;
+use super::operation::Operation;
+use super::visit::SignedIn;
+
+pub(super) use confirm::Confirm;
+pub(super) use input::Input;
+pub(super) use kind::Choice;
+pub(super) use sent::{Outcome, Sent};
+
+use conflict::Difference;
+use field::Field;
+use kind::Property;
+
+/// The hidden field with the `Idempotency-Key`.
+pub(super) const ONCE: &str = "_once";
+/// The hidden field with the version that the form was filled from.
+const VERSION: &str = "_version";
+/// The hidden field with the values that the form was filled from, as JSON.
+const BEFORE: &str = "_before";
+/// The field of the button that shows the command instead of sending the request.
+const SHOW: &str = "_show";
+
+/// Returns a new `Idempotency-Key` for a form, so that a form that is sent twice is done once.
+pub(super) fn once_key() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// What a page says about one of its forms.
+#[derive(Debug)]
+pub(super) struct FormSpec {
+    inputs: &'static [Input],
+    /// The label of the button.
+    submit: &'static str,
+    /// Whether the request has only the values that were changed.
+    is_change: bool,
+}
+
+impl FormSpec {
+    /// A form that sends every value that is not empty.
+    pub(super) const fn create(submit: &'static str, inputs: &'static [Input]) -> Self {
+        Self { inputs, submit, is_change: false }
+    }
+
+    /// A form that is filled from an object and sends the values that were changed.
+    pub(super) const fn change(submit: &'static str, inputs: &'static [Input]) -> Self {
+        Self { inputs, submit, is_change: true }
+    }
+
+    /// Returns an empty form for an operation. The browser sends it to `action`, a page of the console.
+    ///
+    /// # Errors
+    /// 500 if the API has no such operation.
+    pub(super) fn empty(
+        &'static self,
+        request: &SignedIn,
+        operation: &Operation,
+        action: &str,
+    ) -> Result<Form> {
+        self.filled(request, operation, action, &Versioned { body: Value::Null, version: None })
+    }
+
+    /// Returns a form with the values of an object.
+    ///
+    /// # Errors
+    /// 500 if the API has no such operation.
+    pub(super) fn filled(
+        &'static self,
+        request: &SignedIn,
+        operation: &Operation,
+        action: &str,
+        object: &Versioned,
+    ) -> Result<Form> {
+        let properties = self.properties(request, operation)?;
+        let mut fields = Vec::new();
+        for (input, (property, is_required)) in self.inputs.iter().zip(properties) {
+            let value = at(&object.body, input.name).unwrap_or(&Value::Null);
+            let mut field = Field::of(*input, property, is_required && !self.is_change);
+            field.text = field.property.show(value);
+            fields.push(field);
+        }
+        Ok(Form {
+            id: "form".to_owned(),
+            spec: self,
+            action: action.to_owned(),
+            fields,
+            error: None,
+            retry_after: None,
+            status: StatusCode::OK,
+            once: once_key(),
+            version: object.version.clone(),
+            before: self.before(&object.body),
+            command: None,
+            differences: Vec::new(),
+        })
+    }
+
+    /// Reads the form that the browser has sent.
+    ///
+    /// # Errors
+    /// 500 if the API has no such operation.
+    pub(super) fn sent(
+        &'static self,
+        request: &SignedIn,
+        operation: Operation,
+        action: &str,
+    ) -> Result<Sent> {
+        Sent::read(self, request, operation, action)
+    }
+
+    fn properties(
+        &self,
+        request: &SignedIn,
+        operation: &Operation,
+    ) -> Result<Vec<(Property, bool)>> {
+        let schema = operation.body_schema(request.api.table())?;
+        Ok(self.inputs.iter().map(|input| property(&schema, input.name)).collect())
+    }
+
+    /// Returns the values of an object that the form shows.
+    fn before(&self, object: &Value) -> Map<String, Value> {
+        let values = self.inputs.iter();
+        let values = values.filter_map(|input| {
+            at(object, input.name).map(|value| (input.name.to_owned(), value.clone()))
+        });
+        values.collect()
+    }
+}
+
+/// Returns the value at a dotted name.
+fn at<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
+    name.split('.').try_fold(object, |value, part| value.get(part))
+}
+
+/// Returns a property of a body's schema, and whether it is required.
+fn property(schema: &Value, name: &str) -> (Property, bool) {
+    let mut schema = schema;
+    let mut is_required = false;
+    for part in name.split('.') {
+        let required = schema.get("required").and_then(Value::as_array);
+        is_required = required.is_some_and(|names| names.iter().any(|name| name == part));
+        let properties = schema.get("properties");
+        schema = properties.and_then(|all| all.get(part)).unwrap_or(&Value::Null);
+    }
+    (Property::of(schema), is_required)
+}
+
+/// A form on a page.
+#[derive(Template)]
+#[template(path = "console/form/form.html")]
+pub(super) struct Form {
+    /// The prefix of the ids on the page.
+    id: String,
+    spec: &'static FormSpec,
+    action: String,
+    fields: Vec<Field>,
+    /// The error that belongs to no field.
+    error: Option<String>,
+    /// The seconds after which the request may succeed.
+    retry_after: Option<u32>,
+    status: StatusCode,
+    once: String,
+    version: Option<String>,
+    before: Map<String, Value>,
+    command: Option<Command>,
+    /// What others have changed since the form was filled.
+    differences: Vec<Difference>,
+}
+
+impl Form {
+    /// Sets the prefix of the ids, for a page with several forms.
+    pub(super) fn with_id(mut self, id: impl Into<String>) -> Self {
+        self.id = id.into();
+        self
+    }
+
+    /// Offers these values in a field.
+    pub(super) fn with_choices(mut self, name: &str, choices: Vec<Choice>) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
+            field.offer(choices.clone());
+        }
+        self
+    }
+
+    /// Fills a field of a form that creates something.
+    pub(super) fn with_value(mut self, name: &str, value: &Value) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
+            field.text = field.property.show(value);
+        }
+        self
+    }
+
+    /// Returns the status of a page with this form: that of the request that failed, or 200.
+    pub(super) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    fn before_json(&self) -> String {
+        if self.before.is_empty() {
+            return String::new();
+        }
+        serde_json::to_string(&self.before).unwrap_or_default()
+    }
+}

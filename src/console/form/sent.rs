@@ -1,0 +1,195 @@
+//! A form that the browser has sent, and the request that it becomes.
+
+use axum::http::StatusCode;
+use serde_json::{Map, Value};
+
+use crate::console::api::Versioned;
+use crate::console::layout::Command;
+use crate::console::operation::{Operation, Write};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::field::Field;
+use super::{BEFORE, Form, FormSpec, ONCE, SHOW, VERSION, conflict};
+
+/// What became of a form.
+pub(in crate::console) enum Outcome {
+    /// The request succeeded, or there was nothing to change. The body of the response.
+    Done(Value),
+    /// The page is to be shown again with this form.
+    Again(Box<Form>),
+}
+
+/// A form that the browser has sent.
+pub(in crate::console) struct Sent {
+    form: Form,
+    operation: Operation,
+    /// The body of the request. A page may add to it.
+    pub(in crate::console) body: Map<String, Value>,
+    /// For each field whether it is in the body.
+    changed: Vec<bool>,
+    shows_command: bool,
+}
+
+impl Sent {
+    pub(super) fn read(
+        spec: &'static FormSpec,
+        request: &SignedIn,
+        operation: Operation,
+        action: &str,
+    ) -> Result<Self> {
+        let sent = &request.visit.form;
+        let mut form = spec.empty(request, &operation, action)?;
+        let version = sent.value(VERSION);
+        form.version = (!version.is_empty()).then(|| version.to_owned());
+        form.before = serde_json::from_str(sent.value(BEFORE)).unwrap_or_default();
+        let once = sent.value(ONCE);
+        if !once.is_empty() {
+            once.clone_into(&mut form.once);
+        }
+        for field in &mut form.fields {
+            sent.value(field.input.name).clone_into(&mut field.text);
+        }
+        let shows_command = sent.has(SHOW);
+        let mut read =
+            Self { form, operation, body: Map::new(), changed: Vec::new(), shows_command };
+        read.fill_body();
+        Ok(read)
+    }
+
+    /// Returns the text of a field.
+    pub(in crate::console) fn text(&self, name: &str) -> &str {
+        let found = self.form.fields.iter().find(|field| field.input.name == name);
+        found.map_or("", |field| &field.text)
+    }
+
+    /// Reads the fields into the body. A text that is not JSON becomes the error of its field.
+    fn fill_body(&mut self) {
+        self.body.clear();
+        self.changed.clear();
+        for field in &mut self.form.fields {
+            let before = self.form.before.get(field.input.name);
+            let value = match value(field, before, self.form.spec.is_change) {
+                Ok(value) => value,
+                Err(error) => {
+                    field.error = Some(error);
+                    None
+                }
+            };
+            self.changed.push(value.is_some() || field.error.is_some());
+            if let Some(value) = value {
+                insert(&mut self.body, field.input.name, value);
+            }
+        }
+    }
+
+    /// Sends the request. A request without changes is not sent.
+    ///
+    /// # Errors
+    /// 401 if the session has ended, and errors of the service.
+    pub(in crate::console) async fn send(mut self, request: &SignedIn) -> Result<Outcome> {
+        let write = self.write();
+        if self.form.fields.iter().any(|field| field.error.is_some()) {
+            return Ok(self.again(StatusCode::BAD_REQUEST));
+        }
+        if self.shows_command {
+            self.form.command = Some(Command::write(request, &write)?);
+            return Ok(self.again(StatusCode::OK));
+        }
+        if self.form.spec.is_change && self.body.is_empty() {
+            return Ok(Outcome::Done(Value::Null));
+        }
+        match request.api.write(&write).await {
+            Ok(body) => Ok(Outcome::Done(body)),
+            Err(error) if error.status() == 412 => self.merge(request).await,
+            Err(error) if error.status() == 401 || error.status() == 500 => Err(error),
+            Err(error) => Ok(self.refused(&error)),
+        }
+    }
+
+    fn write(&self) -> Write {
+        Write {
+            operation: self.operation.clone(),
+            body: Some(Value::Object(self.body.clone())),
+            version: self.form.version.clone(),
+            key: Some(self.form.once.clone()),
+        }
+    }
+
+    /// Shows the error of the API beside its field.
+    fn refused(mut self, error: &Error) -> Outcome {
+        let attr = error.attr();
+        let mut fields = self.form.fields.iter_mut();
+        match fields.find(|field| attr.is_some_and(|attr| field.is_named(attr))) {
+            Some(field) => field.error = Some(error.detail().to_owned()),
+            None => {
+                let prefix = attr.map_or(String::new(), |attr| format!("{attr}: "));
+                self.form.error = Some(format!("{prefix}{}", error.detail()));
+            }
+        }
+        self.form.retry_after = error.retry_after();
+        // A key that was used for another body would refuse the corrected form.
+        self.form.once = super::once_key();
+        self.again(StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST))
+    }
+
+    /// Fills the form from the object as it is now, except for what the form changes.
+    async fn merge(mut self, request: &SignedIn) -> Result<Outcome> {
+        let (_, path) = self.operation.target(request.api.table())?;
+        let Versioned { body, version } = request.api.get_versioned(&path).await?;
+        let now = self.form.spec.before(&body);
+        let before = std::mem::replace(&mut self.form.before, now);
+        let now = &self.form.before;
+        let fields = &mut self.form.fields;
+        self.form.differences = conflict::merge(fields, &self.changed, &before, now);
+        self.form.version = version;
+        self.fill_body();
+        if self.body.is_empty() {
+            return Ok(Outcome::Done(Value::Null));
+        }
+        if self.form.differences.is_empty() {
+            let text = "Something else about this has changed since you opened the page. Send the form again.";
+            self.form.error = Some(text.to_owned());
+        }
+        Ok(self.again(StatusCode::PRECONDITION_FAILED))
+    }
+
+    fn again(mut self, status: StatusCode) -> Outcome {
+        self.form.status = status;
+        let wrong = self.form.fields.iter_mut().find(|field| field.error.is_some());
+        if let Some(field) = wrong {
+            field.has_focus = true;
+        }
+        Outcome::Again(Box::new(self.form))
+    }
+}
+
+/// Returns the value that a field sends, or `None` if it sends none.
+fn value(field: &Field, before: Option<&Value>, is_change: bool) -> Result<Option<Value>, String> {
+    let text = field.text.replace("\r\n", "\n");
+    if !is_change {
+        let is_sent = !text.trim().is_empty() || field.is_flag();
+        return is_sent.then(|| field.property.read(&text)).transpose();
+    }
+    let shown = before.map_or(String::new(), |value| field.property.show(value));
+    if text == shown {
+        return Ok(None);
+    }
+    let value = field.property.read(&text)?;
+    Ok((before != Some(&value)).then_some(value))
+}
+
+/// Inserts a value at a dotted name.
+fn insert(body: &mut Map<String, Value>, name: &str, value: Value) {
+    match name.split_once('.') {
+        None => {
+            body.insert(name.to_owned(), value);
+        }
+        Some((first, rest)) => {
+            let below = body.entry(first).or_insert_with(|| Value::Object(Map::new()));
+            if let Value::Object(below) = below {
+                insert(below, rest, value);
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The links in the left column: only to pages that the session may read.
+
+use crate::console::assets::{Icon, icon};
+use crate::console::operation::Operation;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::account::Tenant;
+
+/// The part of the console that a page belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::console) enum Section {
+    Dashboards,
+    Insights,
+    BatchExports,
+    ProjectAccess,
+    ProjectActivity,
+    ProjectSettings,
+    Members,
+    Roles,
+    Invites,
+    Domains,
+    Projects,
+    OrganizationActivity,
+    OrganizationSettings,
+    Profile,
+    Keys,
+    Sessions,
+    Health,
+    Other,
+}
+
+/// A link of the navigation.
+pub(super) struct Link {
+    pub(super) icon: Icon,
+    pub(super) text: &'static str,
+    pub(super) href: String,
+    pub(super) is_current: bool,
+}
+
+/// A group of links under a heading.
+pub(super) struct Group {
+    pub(super) heading: String,
+    pub(super) links: Vec<Link>,
+}
+
+/// A page of the navigation: the section, its icon and text, the end of its path, and the operation that reads it.
+type Entry = (Section, Icon, &'static str, &'static str, &'static str);
+
+const IN_PROJECT: [Entry; 1] = [(
+    Section::Dashboards,
+    icon("layout-dashboard"),
+    "Dashboards",
+    "dashboards/",
+    "dashboards_list",
+)];
+
+const IN_ORGANIZATION: [Entry; 0] = [];
+
+const OWN: [Entry; 2] = [
+    (Section::Profile, icon("user"), "Profile", "profile/", "users_retrieve"),
+    (Section::Sessions, icon("monitor"), "Sessions", "sessions/", "users_sessions_list"),
+];
+
+/// Returns the groups of links for a page of `section`.
+///
+/// # Errors
+/// The errors of the API, except refusals.
+pub(super) async fn groups(
+    request: &SignedIn,
+    tenant: &Tenant,
+    section: Section,
+) -> Result<Vec<Group>> {
+    let mut groups = Vec::new();
+    if let Some(place) = &tenant.project {
+        let base = format!("/console/projects/{}/", place.id);
+        let links = links(request, section, &IN_PROJECT, &base, Some(&place.id)).await?;
+        groups.push(Group { heading: place.name.clone(), links });
+    }
+    if let Some(place) = &tenant.organization {
+        let base = format!("/console/organizations/{}/", place.id);
+        let links = links(request, section, &IN_ORGANIZATION, &base, Some(&place.id)).await?;
+        groups.push(Group { heading: place.name.clone(), links });
+    }
+    let own = links(request, section, &OWN, "/console/", None).await?;
+    groups.push(Group { heading: "You".to_owned(), links: own });
+    if request.session.is_operator() {
+        let is_current = section == Section::Health;
+        let href = "/console/health/".to_owned();
+        let health = Link { icon: icon("server"), text: "Health", href, is_current };
+        groups.push(Group { heading: "Service".to_owned(), links: vec![health] });
+    }
+    groups.retain(|group| !group.links.is_empty());
+    Ok(groups)
+}
+
+async fn links(
+    request: &SignedIn,
+    section: Section,
+    entries: &[Entry],
+    base: &str,
+    tenant: Option<&str>,
+) -> Result<Vec<Link>> {
+    let mut links = Vec::new();
+    for (of, icon, text, end, operation) in entries {
+        let operation = match tenant {
+            Some(id) => Operation::new(operation, [id]),
+            None => Operation::new(operation, []),
+        };
+        let is_current = section == *of;
+        if is_current || request.api.may(&operation).await? {
+            links.push(Link { icon: *icon, text, href: format!("{base}{end}"), is_current });
+        }
+    }
+    Ok(links)
+}

@@ -1,0 +1,66 @@
+//! The user's own account.
+
+use askama::Template;
+use axum::http::Method;
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::operation::Operation;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+const PROFILE: &str = "/console/profile/";
+
+const FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[
+        Input::new("first_name").label("Given name"),
+        Input::new("last_name").label("Family name"),
+        Input::new("role_at_organization").label("Role"),
+        Input::new("theme_mode")
+            .label("Theme")
+            .hint("For programs that show the workspace. The console follows the system."),
+        Input::new("toolbar_mode"),
+        Input::new("anonymize_data"),
+        Input::new("notification_settings").label("Notifications"),
+        Input::new("events_column_config"),
+        Input::new("has_seen_product_intro_for"),
+        Input::new("hedgehog_config"),
+    ],
+);
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, PROFILE, page);
+    pages.signed_in(Method::POST, PROFILE, save);
+}
+
+fn operation() -> Operation {
+    Operation::new("users_partial_update", [])
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/profile/page.html")]
+struct ProfilePage {
+    form: Form,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let user = request.api.get_versioned("/api/users/@me/").await?;
+    let form = FORM.filled(&request, &operation(), PROFILE, &user)?;
+    show(&request, form).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    match FORM.sent(&request, operation(), PROFILE)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(PROFILE, "saved"))?),
+        Outcome::Again(form) => show(&request, *form).await,
+    }
+}
+
+async fn show(request: &SignedIn, form: Form) -> PageResult {
+    let frame = Frame::load(request, Section::Profile, In::Nothing).await?.titled("Profile");
+    let status = form.status();
+    Ok(layout::page_with_status(&frame, &ProfilePage { form }, status)?)
+}

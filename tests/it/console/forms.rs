@@ -1,0 +1,131 @@
+//! What all forms share: errors beside their field, nothing typed is lost, and changes of others. The profile is the example.
+
+use serde_json::json;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+const PROFILE: &str = "/console/profile/";
+
+#[tokio::test]
+async fn form_sends_only_what_was_changed() {
+    let workspace = Workspace::new().await;
+    let me = "/api/users/@me/";
+    let settings = json!({ "first_name": "Ada", "notification_settings": { "a": [1] } });
+    workspace.owner.patch(me, settings).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(PROFILE).await;
+    page.assert_shows(200, "Profile");
+    let form = page.form("form");
+    assert_eq!(form.value("first_name"), "Ada");
+    assert_eq!(form.value("notification_settings"), "{\n  \"a\": [\n    1\n  ]\n}");
+    let before = workspace.owner.get(me).await.ok();
+    let same = owner.submit(&form).await;
+    assert_eq!(same.location(), "/console/profile/?done=saved");
+    assert_eq!(workspace.owner.get(me).await.ok(), before, "nothing was changed");
+    let changed = form.with("last_name", "Lovelace").with("role_at_organization", "data");
+    let shown = owner.submit(&changed.clone().with("_show", "command")).await;
+    shown.assert_shows(200, "Profile");
+    let command = shown.between("<pre id=\"form-command\"><code dir=\"ltr\">", "</code>");
+    assert!(
+        command.contains(
+            "{&#34;last_name&#34;:&#34;Lovelace&#34;,&#34;role_at_organization&#34;:&#34;data&#34;}"
+        ),
+        "{command}"
+    );
+    assert!(command.starts_with("curl -X PATCH "), "{command}");
+    assert_eq!(shown.form("form").value("last_name"), "Lovelace");
+    assert_eq!(owner.submit(&changed).await.location(), "/console/profile/?done=saved");
+    let after = workspace.owner.get(me).await.ok();
+    assert_eq!([&after["last_name"], &after["role_at_organization"]], ["Lovelace", "data"]);
+    let notice = owner.get("/console/profile/?done=saved").await;
+    assert!(notice.html.contains("Saved.</p>"));
+    assert!(!owner.get("/console/profile/?done=evil").await.html.contains("data-notice"));
+}
+
+#[tokio::test]
+async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(PROFILE).await.form("form");
+    let long = "é".repeat(151);
+    let sent = form.clone().with("first_name", &long).with("last_name", "<b>\"'&");
+    let page = owner.submit(&sent).await;
+    page.assert_shows(400, "Profile");
+    let shown = page.form("form");
+    assert_eq!([shown.value("first_name"), shown.value("last_name")], [&long, "<b>\"'&"]);
+    let error = page.between("id=\"form-first_name-error\">", "</p>");
+    assert!(error.contains("Ensure this field has no more than 150 characters."), "{error}");
+    assert!(page.html.contains("aria-describedby=\"form-first_name-error form-first_name-hint\" aria-invalid=\"true\" autofocus"));
+    let sent = form.with("notification_settings", "{x").with("theme_mode", "pink");
+    let page = owner.submit(&sent).await;
+    page.assert_shows(400, "Profile");
+    let error = page.between("id=\"form-notification_settings-error\">", "</p>");
+    assert!(error.contains("This is not valid JSON: key must be a string at line 1 column 2."));
+    let shown = page.form("form");
+    assert_eq!([shown.value("notification_settings"), shown.value("theme_mode")], ["{x", "pink"]);
+    let page = owner.submit(&shown.with("notification_settings", "{}")).await;
+    let error = page.between("id=\"form-theme_mode-error\">", "</p>");
+    assert!(error.contains("&#34;pink&#34; is not a valid choice."), "{error}");
+}
+
+#[tokio::test]
+async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let me = "/api/users/@me/";
+    let form = owner.get(PROFILE).await.form("form");
+    workspace.owner.patch(me, json!({ "first_name": "Grace", "theme_mode": "dark" })).await.ok();
+    let mine = form.with("first_name", "Ada").with("last_name", "Lovelace");
+    let page = owner.submit(&mine).await;
+    page.assert_shows(412, "Profile");
+    let table = page.between("aria-label=\"Changes since you opened the page\">", "</table>");
+    assert!(table.contains("<th scope=\"row\">Given name</th>"), "{table}");
+    assert!(table.contains("<td dir=\"auto\">Grace</td><td dir=\"auto\">Ada</td>"), "{table}");
+    assert!(table.contains("<td dir=\"auto\">dark</td><td dir=\"auto\">–</td>"), "{table}");
+    let merged = page.form("form");
+    let values = ["first_name", "last_name", "theme_mode"].map(|name| merged.value(name));
+    assert_eq!(values, ["Ada", "Lovelace", "dark"]);
+    assert_eq!(workspace.owner.get(me).await.ok()["first_name"], "Grace");
+    assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=saved");
+    let after = workspace.owner.get(me).await.ok();
+    assert_eq!(
+        [&after["first_name"], &after["last_name"], &after["theme_mode"]],
+        ["Ada", "Lovelace", "dark"]
+    );
+    // The same form again: what it wants is already stored.
+    assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=saved");
+}
+
+#[tokio::test]
+async fn form_without_a_session_is_kept_for_after_the_sign_in() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(PROFILE).await.form("form").with("first_name", "\nTwo\nlines <&>");
+    owner.post("/console/sign_out/", &[]).await;
+    let page = owner.submit(&form).await;
+    page.assert_shows(401, "Your session has ended");
+    let kept = page
+        .html
+        .replace("action=\"/console/profile/\">", "action=\"/console/profile/\" id=\"kept\">");
+    let kept = crate::support::console::Page { html: kept, ..page }.form("kept");
+    assert_eq!(kept.action, PROFILE);
+    assert_eq!(kept.value("first_name"), "\nTwo\nlines <&>");
+    let mut again = Visitor::owner(&workspace).await;
+    assert_eq!(again.submit(&kept).await.location(), "/console/profile/?done=saved");
+}
+
+#[tokio::test]
+async fn limits_of_forms_are_larger_with_a_session() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let fields: Vec<_> = (0..1001).map(|_| ("a", "1")).collect();
+    owner.post(PROFILE, &fields[..1000]).await.location();
+    let page = owner.post(PROFILE, &fields).await;
+    page.assert_shows(400, "The request is not valid");
+    assert!(page.html.contains("The form has more than 1000 fields."));
+    let page = owner.post(PROFILE, &[("first_name", &"a".repeat(1024 * 1024))]).await;
+    assert_eq!(page.status, 413);
+    let page = owner.post("/console/sign_in/", &[("key", &"a".repeat(16 * 1024))]).await;
+    assert_eq!(page.status, 413);
+}
