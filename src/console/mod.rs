@@ -13,6 +13,7 @@ mod next;
 mod operation;
 mod origin;
 mod pages;
+mod person;
 mod registry;
 mod sign_in;
 mod visit;

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::console::api::Api;
+use crate::console::person::{Person, initial};
 use crate::error::Result;
 
 use super::In;
@@ -51,16 +52,11 @@ impl Place {
     }
 }
 
-fn initial(text: &str) -> String {
-    text.trim().chars().next().map_or("·".to_owned(), |first| first.to_uppercase().collect())
-}
-
 /// `/api/users/@me/`.
 #[derive(Deserialize)]
 struct Me {
-    email: String,
-    first_name: String,
-    last_name: String,
+    #[serde(flatten)]
+    person: Person,
     team: Option<ProjectName>,
     organization: Option<CurrentOrganization>,
     organizations: Vec<OrganizationName>,
@@ -122,23 +118,13 @@ impl Account {
                 current: None,
             });
         };
-        let (first, last) = (me.first_name.trim(), me.last_name.trim());
-        let name = match format!("{first} {last}").trim() {
-            "" => me.email.clone(),
-            name => name.to_owned(),
-        };
-        let initials = match (first, last) {
-            ("", "") => initial(&me.email),
-            (first, "") => initial(first),
-            ("", last) => initial(last),
-            (first, last) => initial(first) + &initial(last),
-        };
         let organizations = me.organizations.iter();
         let organizations = organizations
             .map(|one| Place::organization(&one.id, &one.name, Some(one.membership_level)))
             .collect();
         let current = me.team.map(|team| team.id).zip(me.organization);
-        Ok(Self { name, email: me.email, initials, organizations, current })
+        let (name, initials) = (me.person.name(), me.person.initials());
+        Ok(Self { name, email: me.person.email, initials, organizations, current })
     }
 
     /// Returns an organization, which may be unknown to the user.

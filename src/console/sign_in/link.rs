@@ -8,6 +8,7 @@ use axum::response::IntoResponse;
 use crate::console::assets::icon;
 use crate::console::layout::card;
 use crate::console::next::Next;
+use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::Visit;
 
@@ -52,9 +53,9 @@ async fn ask(visit: Visit) -> PageResult {
     let code = visit.form.value("code").trim();
     match visit.app.find_sign_in_link(code) {
         Ok(user) => {
-            let (first, last) = (user.first_name.trim(), user.last_name.trim());
-            let name = format!("{first} {last}").trim().to_owned();
-            let page = ConfirmPage { code, name, email: &user.email };
+            let (first_name, last_name) = (user.first_name, user.last_name);
+            let person = Person { first_name, last_name, email: user.email };
+            let page = ConfirmPage { code, name: person.name(), email: &person.email };
             Ok(card(TITLE, &page)?.into_response())
         }
         Err(error) if error.status() == 401 => invalid(&visit),

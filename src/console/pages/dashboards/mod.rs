@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section, Target};
+use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -42,14 +43,7 @@ struct Dashboard {
     tags: Vec<String>,
     restriction_level: u8,
     user_access_level: String,
-    created_by: Option<Creator>,
-}
-
-#[derive(Deserialize)]
-struct Creator {
-    first_name: String,
-    last_name: String,
-    email: String,
+    created_by: Option<Person>,
 }
 
 impl Dashboard {
@@ -62,12 +56,7 @@ impl Dashboard {
     }
 
     fn creator(&self) -> String {
-        self.created_by.as_ref().map_or(String::new(), |user| {
-            match format!("{} {}", user.first_name.trim(), user.last_name.trim()).trim() {
-                "" => user.email.clone(),
-                name => name.to_owned(),
-            }
-        })
+        self.created_by.as_ref().map_or(String::new(), Person::name)
     }
 
     fn created_on(&self) -> &str {
