@@ -143,3 +143,44 @@ function showAges() {
 }
 showAges();
 setInterval(showAges, 30_000);
+
+// New entries of the activity log. One visible tab asks every 15 seconds, and the others learn from it. A page that nobody
+// uses stops asking, so that it does not keep its session alive.
+const PAUSE = 15_000, UNATTENDED = 30 * 60_000;
+const tabs = new BroadcastChannel("steward-news");
+const news = () => document.querySelector("form[data-news]");
+let due = Date.now() + PAUSE, used = Date.now(), asked, tag;
+async function askForNews(isFirst) {
+  const form = news();
+  if (!form || document.visibilityState !== "visible") return;
+  due = Date.now() + PAUSE;
+  const url = new URL(form.dataset.news, location.href), tell = (isNew) => tabs.postMessage({ url: url.href, isNew });
+  if (isFirst) tell(false);
+  const since = form.dataset.since;
+  if (asked !== url.href + since) { asked = url.href + since; tag = ""; }
+  const page = new URL(url);
+  page.searchParams.set("since", since);
+  try {
+    const answer = await fetch(page, { headers: tag ? { "If-None-Match": tag } : {}, redirect: "manual" });
+    if (answer.type === "opaqueredirect") due = Infinity;
+    if (!answer.ok || asked !== url.href + since) return;
+    tag = answer.headers.get("ETag");
+    const { count } = await answer.json(), text = count === 1 ? "1 new entry" : `${count} new entries`;
+    form.hidden = count === 0;
+    if (count === 0) return;
+    form.querySelector("button").textContent = text;
+    say(text);
+    if (isFirst) tell(true);
+  } catch {
+    // The service cannot be reached. The next attempt may succeed.
+  }
+}
+tabs.addEventListener("message", ({ data }) => {
+  const form = news();
+  if (!form || data.url !== new URL(form.dataset.news, location.href).href) return;
+  if (data.isNew) askForNews(false);
+  else due = Date.now() + PAUSE + Math.random() * 2_000;
+});
+for (const type of ["pointerdown", "keydown", "scroll"]) addEventListener(type, () => { used = Date.now(); }, { passive: true });
+document.addEventListener("visibilitychange", () => { used = Date.now(); askForNews(true); });
+setInterval(() => { if (Date.now() >= due && Date.now() - used < UNATTENDED) askForNews(true); }, 1_000);

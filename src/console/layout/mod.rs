@@ -83,6 +83,11 @@ impl Frame {
         self
     }
 
+    /// Returns the id of the organization.
+    pub(super) fn organization(&self) -> Option<&str> {
+        self.tenant.organization.as_ref().map(|organization| organization.id.as_str())
+    }
+
     /// Returns the path of the current project's dashboards.
     pub(super) fn dashboards(&self) -> Option<String> {
         self.tenant.project.as_ref().map(|project| project.href.clone())

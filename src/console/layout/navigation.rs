@@ -47,15 +47,18 @@ pub(super) struct Group {
 /// A page of the navigation: the section, its icon and text, the end of its path, and the operation that reads it.
 type Entry = (Section, Icon, &'static str, &'static str, &'static str);
 
-const IN_PROJECT: [Entry; 1] = [(
-    Section::Dashboards,
-    icon("layout-dashboard"),
-    "Dashboards",
-    "dashboards/",
-    "dashboards_list",
-)];
+const IN_PROJECT: [Entry; 2] = [
+    (Section::Dashboards, icon("layout-dashboard"), "Dashboards", "dashboards/", "dashboards_list"),
+    (Section::ProjectActivity, icon("history"), "Activity", "activity/", "activity_log_list"),
+];
 
-const IN_ORGANIZATION: [Entry; 0] = [];
+const IN_ORGANIZATION: [Entry; 1] = [(
+    Section::OrganizationActivity,
+    icon("history"),
+    "All activity",
+    "activity/",
+    "organizations_activity_log_list",
+)];
 
 const OWN: [Entry; 2] = [
     (Section::Profile, icon("user"), "Profile", "profile/", "users_retrieve"),

@@ -1,5 +1,6 @@
 //! The pages behind the sign-in, and the files that all pages load.
 
+mod activity;
 mod dashboard;
 mod dashboards;
 mod files;
@@ -19,6 +20,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     home::routes(pages);
     dashboards::routes(pages);
     dashboard::routes(pages);
+    activity::routes(pages);
     profile::routes(pages);
     sessions::routes(pages);
     health::routes(pages);

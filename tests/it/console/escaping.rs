@@ -85,12 +85,18 @@ async fn hostile_names_are_escaped_on_every_page() {
         let code = link.expect("a link").code;
         let query: String = url::form_urlencoded::byte_serialize(attack.as_bytes()).collect();
         let list = format!("/console/projects/{}/dashboards/", workspace.made.project_id);
+        let log = format!("/console/projects/{}/activity/", workspace.made.project_id);
+        let of_organization = format!("organizations/{}", workspace.made.organization_id);
         let mut pages = vec![visitor.post("/console/enter/", &[("code", &code)]).await];
         assert!(pages[0].html.contains("alert") || !attack.contains("alert"), "it is shown");
         for path in [
             list.clone(),
             format!("{list}?search={query}&tags={query}"),
             format!("{list}{}/", board["id"]),
+            format!("{log}?scope=Dashboard&item_id={}", board["id"]),
+            format!("{log}?item_id={query}"),
+            format!("{log}fields/?scope=Dashboard&item_id={}", board["id"]),
+            log.replace(&format!("projects/{}", workspace.made.project_id), &of_organization),
             "/console/sessions/".to_owned(),
         ] {
             pages.push(visitor.get(&path).await);
@@ -102,6 +108,7 @@ async fn hostile_names_are_escaped_on_every_page() {
         pages = vec![
             Visitor::new(&workspace).get(&format!("/console/sign_in/?next=/console/{query}")).await,
             visitor.get(&format!("/console/{query}")).await,
+            visitor.get(&format!("{log}?item_id={query}&user={query}&after={query}")).await,
             visitor.post("/console/sign_in/", &[("key", attack), ("next", attack)]).await,
             visitor.post("/console/enter/", &[("code", attack)]).await,
         ];

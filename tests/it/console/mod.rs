@@ -1,6 +1,7 @@
 //! The console's pages, without a browser.
 
 mod access;
+mod activity;
 mod dashboards;
 mod escaping;
 mod forms;

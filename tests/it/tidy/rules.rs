@@ -47,7 +47,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["governor"], &["rate_limit.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
     (&["prometheus"], &["metrics"]),
-    (&["cookie"], &["console"]),
+    (&["cookie", "similar"], &["console"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
 ];
 

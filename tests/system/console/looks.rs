@@ -12,6 +12,9 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     let path = site.workspace.dashboards(&format!("{}/", board["id"]));
     let tags = json!({ "tags": ["عربى", "a tag that is quite long", "third"], "pinned": true });
     site.workspace.owner.patch(&path, tags).await.ok();
+    let text =
+        json!({ "description": "Who stays, and for how long", "filters": { "date_from": "-7d" } });
+    site.workspace.owner.patch(&path, text).await.ok();
     let user = site.workspace.made.user_id;
     let browser = browser().await;
     browser.look(390, "light").await;
@@ -38,6 +41,14 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
         for (name, page) in [
             ("dashboards", format!("projects/{project}/dashboards/")),
             ("dashboard", format!("projects/{project}/dashboards/{}/", board["id"])),
+            ("activity", format!("projects/{project}/activity/")),
+            (
+                "last-changes",
+                format!(
+                    "projects/{project}/activity/fields/?scope=Dashboard&item_id={}",
+                    board["id"]
+                ),
+            ),
             ("sessions", "sessions/".to_owned()),
             ("health", "health/".to_owned()),
             ("missing", "no/such/page".to_owned()),

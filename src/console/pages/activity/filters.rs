@@ -1,0 +1,89 @@
+//! The filters of the log, which stand in the query of the page. They are those of the API.
+
+use url::form_urlencoded::Serializer;
+
+use crate::console::visit::Visit;
+use crate::time::Timestamp;
+
+use super::words::{KINDS, VERBS};
+
+/// The filters. An empty text filters nothing.
+#[derive(Clone)]
+pub(super) struct Filters {
+    pub(super) scope: String,
+    pub(super) activity: String,
+    pub(super) item_id: String,
+    /// `@me`, or the UUID of a user.
+    pub(super) user: String,
+    pub(super) after: String,
+    pub(super) before: String,
+}
+
+impl Filters {
+    /// Reads the filters. Unknown kinds and activities filter nothing.
+    pub(super) fn of(visit: &Visit) -> Self {
+        let text = |name| visit.query(name).trim().to_owned();
+        let known = |name, mut values: Box<dyn Iterator<Item = &'static str>>| {
+            let sent = visit.query(name);
+            values.find(|value| *value == sent).unwrap_or_default().to_owned()
+        };
+        Self {
+            scope: known("scope", Box::new(KINDS.iter().map(|kind| kind.scope))),
+            activity: known("activity", Box::new(VERBS.iter().map(|verb| verb.activity))),
+            item_id: text("item_id"),
+            user: text("user"),
+            after: text("after"),
+            before: text("before"),
+        }
+    }
+
+    pub(super) fn are_set(&self) -> bool {
+        self.fields().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    pub(super) fn fields(&self) -> [(&'static str, &str); 6] {
+        [
+            ("scope", &self.scope),
+            ("activity", &self.activity),
+            ("item_id", &self.item_id),
+            ("user", &self.user),
+            ("after", &self.after),
+            ("before", &self.before),
+        ]
+    }
+
+    /// Returns the query of the API's list.
+    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> String {
+        let mut query = Serializer::new(String::new());
+        query.append_pair("limit", &limit.to_string());
+        self.append(query, offset)
+    }
+
+    /// Returns these filters for entries from a moment on, or these if they begin later.
+    pub(super) fn since(&self, moment: Timestamp) -> Self {
+        let begins_later = Timestamp::parse(&self.after).is_some_and(|after| after > moment);
+        let after = if begins_later { self.after.clone() } else { moment.to_string() };
+        Self { after, ..self.clone() }
+    }
+
+    /// Returns the query of the page that begins at `offset`.
+    pub(super) fn to_query(&self, offset: u64) -> String {
+        self.append(Serializer::new(String::new()), offset)
+    }
+
+    fn append(&self, mut query: Serializer<'_, String>, offset: u64) -> String {
+        for (name, value) in self.fields().iter().filter(|(_, value)| !value.is_empty()) {
+            query.append_pair(name, value);
+        }
+        if offset > 0 {
+            query.append_pair("offset", &offset.to_string());
+        }
+        query.finish()
+    }
+}
+
+/// Returns the query of the entries about one object.
+pub(super) fn item_query(scope: &str, item: &str) -> String {
+    let mut query = Serializer::new(String::new());
+    query.append_pair("scope", scope).append_pair("item_id", item).finish()
+}

@@ -1,0 +1,65 @@
+//! The members of the organization, to name those whom entries mention by their ids.
+
+use serde::Deserialize;
+
+use crate::console::api::Api;
+use crate::console::person::Person;
+use crate::error::Result;
+
+/// The maximum number of members that a page can name, and that the filter lists.
+const MAX_MEMBERS: usize = 200;
+
+/// A member, as the API describes one.
+#[derive(Deserialize)]
+pub(super) struct Member {
+    /// The id of the membership.
+    id: String,
+    pub(super) user: User,
+}
+
+/// The user of a membership.
+#[derive(Deserialize)]
+pub(super) struct User {
+    id: u64,
+    pub(super) uuid: String,
+    #[serde(flatten)]
+    pub(super) person: Person,
+}
+
+/// The members that the session may see.
+#[derive(Default)]
+pub(super) struct People(pub(super) Vec<Member>);
+
+impl People {
+    /// Loads the members of an organization. A session that may not list them knows no names.
+    pub(super) async fn load(api: &Api, organization: Option<&str>) -> Result<Self> {
+        #[derive(Deserialize)]
+        struct Members {
+            results: Vec<Member>,
+        }
+        let Some(id) = organization else { return Ok(Self::default()) };
+        let path = format!("/api/organizations/{id}/members/?limit={MAX_MEMBERS}");
+        let found = api.get_if_allowed::<Members>(&path).await?;
+        Ok(Self(found.map_or(Vec::new(), |found| found.results)))
+    }
+
+    /// Returns the user with this number.
+    pub(super) fn by_number(&self, number: &str) -> Option<&Person> {
+        let number = number.parse::<u64>().ok()?;
+        self.0
+            .iter()
+            .map(|member| &member.user)
+            .find(|user| user.id == number)
+            .map(|user| &user.person)
+    }
+
+    /// Returns whether a filter names a user that is not among the members.
+    pub(super) fn is_unknown(&self, user: &str) -> bool {
+        !matches!(user, "" | "@me") && self.0.iter().all(|member| member.user.uuid != user)
+    }
+
+    /// Returns the user of a membership.
+    pub(super) fn by_membership(&self, id: &str) -> Option<&Person> {
+        self.0.iter().find(|member| member.id == id).map(|member| &member.user.person)
+    }
+}

@@ -1,0 +1,356 @@
+//! The activity log: sentences, differences, filters, paging, the last change of each field, and new entries.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
+
+use crate::support::console::{Page, Visitor};
+use crate::support::objects::Objects;
+use crate::support::{OWNER, TestClient, Workspace};
+
+fn of_project(workspace: &Workspace) -> String {
+    format!("/console/projects/{}/activity/", workspace.made.project_id)
+}
+
+fn of_organization(workspace: &Workspace) -> String {
+    format!("/console/organizations/{}/activity/", workspace.made.organization_id)
+}
+
+async fn uuid_of(member: &TestClient) -> String {
+    let me = member.get("/api/users/@me/").await.ok();
+    me["uuid"].as_str().expect("an id").to_owned()
+}
+
+/// Returns the text of some HTML, without its tags.
+fn text(html: &str) -> String {
+    let texts = html.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
+    texts.collect::<String>().replace("&#39;", "'").replace("&#34;", "\"")
+}
+
+/// Returns the sentences of a page, newest first.
+fn sentences(page: &Page) -> Vec<String> {
+    let rows = page.html.split("<li id=\"entry-").skip(1);
+    rows.map(|row| text(row.split("<p>").nth(1).unwrap().split("</p>").next().unwrap())).collect()
+}
+
+/// Returns the fields and the differences of the newest entry. `-` marks what was removed, `+` what was added.
+fn differences(page: &Page) -> Vec<(String, String)> {
+    let row = page.html.split("<li id=\"entry-").nth(1).expect("an entry");
+    let rows = row.split("<tr>").skip(1);
+    let cells = rows.map(|row| row.split_once("</th>").expect("a header"));
+    let marked = |html: &str| {
+        let html =
+            html.replace("<del><span class=\"vh\">before: </span>", "[-").replace("</del>", "]");
+        let html =
+            html.replace("<ins><span class=\"vh\">after: </span>", "[+").replace("</ins>", "]");
+        text(html.split("</td>").next().unwrap())
+    };
+    cells.map(|(label, value)| (text(label), marked(value))).collect()
+}
+
+fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
+    expected.iter().map(|(one, two)| ((*one).to_owned(), (*two).to_owned())).collect()
+}
+
+#[tokio::test]
+async fn entries_say_who_did_what_and_what_changed() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let sent = json!({ "name": "Growth", "description": "How many people come here" });
+    let board = owner.post(&workspace.dashboards(""), sent).await.ok();
+    let path = workspace.dashboards(&format!("{}/", board["id"]));
+    owner.patch(&path, json!({ "name": "Sales" })).await.ok();
+    let sent = json!({
+        "description": "How many people come here, and who stays", "pinned": true, "tags": ["weekly"],
+        "restriction_level": 37,
+    });
+    owner.patch(&path, sent).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let page = visitor.get(&of_project(&workspace)).await;
+    page.assert_shows(200, "Activity");
+    let expected = [
+        "Olga updated the dashboard Sales",
+        "Olga updated the name of the dashboard Sales",
+        "Olga created the dashboard Growth",
+    ];
+    assert_eq!(sentences(&page), expected);
+    let expected = [
+        ("description", "How many people come here[+, and who stays]"),
+        ("pinned", "[-no][+yes]"),
+        ("restriction", "[-everyone edits][+collaborators edit]"),
+        ("tags", "[+weekly]"),
+    ];
+    let mut found = differences(&page);
+    found.sort();
+    assert_eq!(found, pairs(&expected));
+    let link =
+        format!("<a href=\"/console/projects/1/dashboards/{}/\"><bdi>Sales</bdi></a>", board["id"]);
+    assert!(page.html.contains(&link));
+    let command = page.between("<code dir=\"ltr\">curl", "</code>");
+    assert!(command.ends_with("/api/projects/1/activity_log/?limit=50&#39;"), "{command}");
+
+    owner.patch(&path, json!({ "filters": { "date_from": "-7d" } })).await.ok();
+    let page = visitor.get(&of_project(&workspace)).await;
+    assert_eq!(sentences(&page)[0], "Olga updated the filters of the dashboard Sales");
+    let expected = "[-{}\n][+{\n  \"date_from\": \"-7d\"\n}\n]";
+    assert_eq!(differences(&page), pairs(&[("filters", expected)]));
+}
+
+#[tokio::test]
+async fn secrets_are_shown_as_hidden() {
+    let workspace = Workspace::new().await;
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let made = workspace.owner.patch(&format!("{project}reset_token/"), json!({})).await.ok();
+    let page = Visitor::owner(&workspace).await.get(&of_project(&workspace)).await;
+    assert_eq!(sentences(&page), ["Olga updated the api token of the project Web"]);
+    assert_eq!(differences(&page), pairs(&[("api token", "hidden")]));
+    assert!(!page.html.contains(made["api_token"].as_str().expect("a token")));
+}
+
+#[tokio::test]
+async fn entries_name_the_members_that_they_are_about() {
+    let workspace = Workspace::new().await;
+    let anna = uuid_of(&workspace.member("anna", Level::Member).await).await;
+    let owner = &workspace.owner;
+    let board = owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
+    let path = workspace.dashboards(&format!("{}/", board["id"]));
+    owner.patch(&path, json!({ "restriction_level": 37 })).await.ok();
+    let sent = json!({ "user_uuid": anna, "level": 37 });
+    owner.post(&format!("{path}collaborators/"), sent).await.ok();
+    owner.put(&format!("{path}access_controls/"), json!({ "access_level": "viewer" })).await.ok();
+    let members = owner.get(&workspace.organization("members/")).await.ok();
+    let is_anna = |member: &&Value| member["user"]["uuid"] == json!(anna);
+    let member = members["results"].as_array().expect("members").iter().find(is_anna);
+    let rule =
+        json!({ "organization_member": member.expect("anna")["id"], "access_level": "viewer" });
+    owner.put(&format!("{path}access_controls/"), rule).await.ok();
+    let level = workspace.organization(&format!("members/{}/", anna));
+    owner.patch(&level, json!({ "level": 8 })).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let page = visitor.get(&of_organization(&workspace)).await;
+    page.assert_shows(200, "Activity");
+    let found = sentences(&page);
+    for expected in [
+        "Olga updated the level of the membership of anna",
+        "Olga created the access rule for anna on the dashboard Growth",
+        "Olga created the access rule for everyone on the dashboard Growth",
+        "Olga added anna as a collaborator of the dashboard Growth",
+        "The operator created the organization Corp",
+    ] {
+        let shown = found.iter().any(|one| one.to_lowercase() == expected.to_lowercase());
+        assert!(shown, "{expected}: {found:#?}");
+    }
+    assert_eq!(differences(&page), pairs(&[("level", "[-member][+admin]")]));
+}
+
+#[tokio::test]
+async fn log_is_filtered_by_links() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", Level::Member).await;
+    let owner = &workspace.owner;
+    let first = owner.post(&workspace.dashboards(""), json!({ "name": "First" })).await.ok();
+    anna.post(&workspace.dashboards(""), json!({ "name": "Second" })).await.ok();
+    let path = workspace.dashboards(&format!("{}/", first["id"]));
+    owner.patch(&path, json!({ "deleted": true })).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let base = of_project(&workspace);
+    let today = "after=2000-01-01&before=2200-01-01";
+    for (query, expected) in [
+        ("scope=Dashboard&activity=created", vec!["Second", "First"]),
+        ("activity=deleted", vec!["First"]),
+        ("user=@me&activity=created", vec!["First"]),
+        (&format!("user={}", uuid_of(&anna).await), vec!["Second"]),
+        (&format!("scope=Dashboard&item_id={}", first["id"]), vec!["First", "First"]),
+        ("scope=Insight", vec![]),
+        (today, vec!["First", "Second", "First"]),
+        ("before=2000-01-01", vec![]),
+    ] {
+        let page = visitor.get(&format!("{base}?{query}")).await;
+        page.assert_shows(200, "Activity");
+        let found = sentences(&page);
+        let names: Vec<_> = found.iter().map(|one| one.rsplit(' ').next().unwrap()).collect();
+        assert_eq!(names, expected, "{query}");
+        assert_eq!(page.html.contains("No entry matches"), expected.is_empty());
+        assert!(page.html.contains(&format!("href=\"{base}\">Clear</a>")));
+    }
+    let page = visitor.get(&format!("{base}?scope=Evil&activity=x")).await;
+    assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
+    let page = visitor.get(&format!("{base}?scope=Dashboard&item_id={}", first["id"])).await;
+    assert!(text(&page.html).contains("Changes of the dashboard First, newest first."));
+
+    let page = visitor.get(&format!("{base}?user=nobody&activity=created")).await;
+    page.assert_shows(400, "Activity");
+    assert!(text(page.between("role=\"alert\">", "</p>")).contains("Must be a valid UUID."));
+    assert!(page.html.contains("<option value=\"created\" selected>Created</option>"));
+    assert!(page.html.contains("<option value=\"nobody\" selected>By another user</option>"));
+}
+
+#[tokio::test]
+async fn log_has_pages_from_both_ends() {
+    let workspace = Workspace::new().await;
+    for number in 0..120 {
+        let sent = json!({ "name": format!("n{number:03}") });
+        workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    }
+    let visitor = Visitor::owner(&workspace).await;
+    let base = of_project(&workspace);
+    let link = |text: &str, query: &str| format!("href=\"{base}?{query}\">{text}</a>");
+    let first = visitor.get(&format!("{base}?scope=Dashboard")).await;
+    assert_eq!(sentences(&first).len(), 50);
+    assert!(first.html.contains("<span>1 to 50 of 120</span>"));
+    assert!(first.html.contains(&link("Older", "scope=Dashboard&#38;offset=50")));
+    assert!(first.html.contains(&link("Oldest", "scope=Dashboard&#38;offset=100")));
+    assert!(!first.html.contains(">Newest</a>") && !first.html.contains(">Newer</a>"));
+    let last = visitor.get(&format!("{base}?scope=Dashboard&offset=100")).await;
+    assert_eq!(sentences(&last).len(), 20);
+    assert_eq!(sentences(&last)[19], "Olga created the dashboard n000");
+    assert!(last.html.contains(&link("Newest", "scope=Dashboard")));
+    assert!(last.html.contains(&link("Newer", "scope=Dashboard&#38;offset=50")));
+    assert!(!last.html.contains(">Older</a>") && !last.html.contains(">Oldest</a>"));
+    visitor.get(&format!("{base}?offset=150")).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn entries_with_many_fields_are_folded_and_long_values_are_bounded() {
+    let workspace = Workspace::new().await;
+    let sent = json!({ "name": "Large", "description": "x".repeat(5000) });
+    let board = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    let path = workspace.dashboards(&format!("{}/", board["id"]));
+    let tiles: Vec<_> =
+        (0..100).map(|n| json!({ "text": { "body": format!("Text {n}") } })).collect();
+    workspace.owner.patch(&path, json!({ "tiles": tiles })).await.ok();
+    workspace.owner.patch(&path, json!({ "description": "y ".repeat(5000) })).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let page = visitor.get(&of_project(&workspace)).await;
+    page.assert_shows(200, "Activity");
+    assert_eq!(sentences(&page)[0], "Olga updated the description of the dashboard Large");
+    assert!(page.html.contains("(5000 characters)"));
+    assert!(page.html.contains("<details><summary>200 fields</summary>"));
+    assert!(page.html.contains("<th scope=\"row\">body of text 1</th>"));
+    assert!(page.html.len() < 200_000);
+}
+
+#[tokio::test]
+async fn page_of_fields_says_who_changed_each_one_last() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", Level::Member).await;
+    let owner = &workspace.owner;
+    let board = owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
+    let path = workspace.dashboards(&format!("{}/", board["id"]));
+    owner.patch(&path, json!({ "name": "B", "pinned": true })).await.ok();
+    anna.patch(&path, json!({ "name": "C" })).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let base = of_project(&workspace);
+    let query = format!("scope=Dashboard&item_id={}", board["id"]);
+    let page = visitor.get(&format!("{base}fields/?{query}")).await;
+    page.assert_shows(200, "Last changes");
+    assert!(text(&page.html).contains("Who changed each field of the dashboard C last."));
+    let rows: Vec<_> = page.html.split("<tr>\n<th scope=\"row\">").skip(1).map(text).collect();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(
+        rows[0].starts_with("name") && rows[0].contains("before: B") && rows[0].contains("anna")
+    );
+    assert!(rows[1].starts_with("pinned") && rows[1].contains("Olga"));
+    let log = visitor.get(&format!("{base}?{query}")).await;
+    assert!(log.html.contains(&format!("{base}fields/?{}", query.replace('&', "&#38;"))));
+    for query in ["", "?scope=Dashboard", "?item_id=1", "?scope=Dashboard&item_id=999"] {
+        visitor.get(&format!("{base}fields/{query}")).await.assert_shows(404, "Not found");
+    }
+}
+
+#[tokio::test]
+async fn script_learns_of_new_entries_with_few_bytes() {
+    let workspace = Workspace::new().await;
+    workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let base = of_project(&workspace);
+    let page = visitor.get(&format!("{base}?scope=Dashboard")).await;
+    assert_eq!(page.between("data-news=\"", "\""), format!("{base}news/?scope=Dashboard"));
+    let since = page.between("data-since=\"", "\"");
+    let news = format!("{base}news/?scope=Dashboard&since={since}");
+    let none = visitor.get(&news).await;
+    assert_eq!((none.status, &*none.html), (200, "{\"count\":0}"));
+    let known = [("if-none-match", none.headers["etag"].to_str().expect("text"))];
+    let ask = || visitor.fetch(Method::GET, &news, &known, "");
+    let unchanged = ask().await;
+    assert_eq!((unchanged.status, &*unchanged.html), (304, ""));
+    for name in ["B", "C"] {
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await.ok();
+    }
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    workspace.owner.patch(&project, json!({ "name": "Shop" })).await.ok();
+    let two = ask().await;
+    assert_eq!((two.status, &*two.html), (200, "{\"count\":2}"));
+    assert_eq!(two.headers["cache-control"], "no-store");
+    // Older pages and pages with an end show no new entries.
+    for query in ["before=2200-01-01", "user=nobody"] {
+        let page = visitor.get(&format!("{base}?{query}")).await;
+        assert!(!page.html.contains("data-news"), "{query}");
+    }
+    let page = visitor.get(&format!("{base}?scope=Insight")).await;
+    assert_eq!(page.between("data-since=\"", "\""), "");
+    let news = visitor.get(&format!("{base}news/?scope=Dashboard&since=")).await;
+    assert_eq!(news.html, "{\"count\":3}");
+}
+
+#[tokio::test]
+async fn sessions_see_the_entries_that_their_requests_would_return() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", Level::Member).await;
+    let board =
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Payroll" })).await.ok();
+    let rules = workspace.dashboards(&format!("{}/access_controls/", board["id"]));
+    workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
+    let visitor = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
+    for base in [of_project(&workspace), of_organization(&workspace)] {
+        let page = visitor.get(&base).await;
+        page.assert_shows(200, "Activity");
+        assert!(!page.html.contains("Payroll"));
+        let query = format!("scope=Dashboard&item_id={}", board["id"]);
+        visitor.get(&format!("{base}fields/?{query}")).await.assert_shows(404, "Not found");
+    }
+    let key = workspace.key(OWNER, &["dashboard:read"]).await.key.expect("a key");
+    let visitor = Visitor::with_key(&workspace, &key).await;
+    for path in ["", "news/", "fields/?scope=Dashboard&item_id=1"] {
+        let page = visitor.get(&format!("{}{path}", of_project(&workspace))).await;
+        page.assert_shows(403, "You do not have access");
+    }
+    let key = workspace.key(OWNER, &["activity_log:read"]).await.key.expect("a key");
+    let visitor = Visitor::with_key(&workspace, &key).await;
+    let page = visitor.get(&of_project(&workspace)).await;
+    page.assert_shows(200, "Activity");
+    let found = sentences(&page);
+    assert_eq!(found[0], "Olga created the access rule for everyone on the dashboard Payroll");
+    for path in ["/console/organizations/x/activity/", "/console/projects/x/activity/"] {
+        visitor.get(path).await.assert_shows(404, "Not found");
+    }
+}
+
+#[tokio::test]
+async fn every_kind_and_activity_that_the_api_writes_has_words() {
+    let workspace = Workspace::new().await;
+    let visitor = Visitor::owner(&workspace).await;
+    let document = workspace.owner.get("/api/schema/?format=json").await.ok();
+    let path = "/api/projects/{project_id}/activity_log/";
+    let parameters = document["paths"][path]["get"]["parameters"].as_array().expect("parameters");
+    let page = visitor.get(&of_project(&workspace)).await;
+    for name in ["scope", "activity"] {
+        let parameter = parameters.iter().find(|one| one["name"] == name).expect("the parameter");
+        let values = parameter["schema"]["items"]["enum"].as_array().expect("values").iter();
+        let known: BTreeSet<_> = values.map(|value| value.as_str().expect("text")).collect();
+        let select = page.between(&format!("<select name=\"{name}\""), "</select>");
+        let options = select.split("<option value=\"").skip(2);
+        let offered: BTreeSet<_> =
+            options.map(|option| option.split('"').next().unwrap()).collect();
+        assert_eq!(offered, known);
+    }
+    // One object of each type, created by the examples of the routes.
+    let objects = Objects::make(&workspace, "other").await;
+    let page =
+        visitor.get(&format!("/console/organizations/{}/activity/", objects.organization())).await;
+    let found = sentences(&page);
+    assert!(found.len() > 12, "{found:#?}");
+    assert!(found.iter().all(|one| !one.contains("recorded") && !one.contains('{')), "{found:#?}");
+}
