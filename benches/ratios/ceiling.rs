@@ -61,7 +61,8 @@ pub fn serve(one: &Path, list: &Path) -> Result<()> {
 
 async fn listen(one: Bytes, list: Bytes) -> Result<()> {
     let constant = |body: Bytes| {
-        get(move || async move { ([(header::CONTENT_TYPE, "application/json")], body) })
+        let media_type = if body.starts_with(b"<") { "text/html" } else { "application/json" };
+        get(move || async move { ([(header::CONTENT_TYPE, media_type)], body) })
     };
     let router = Router::new()
         .route("/api/projects/{project}/{resource}/", constant(list))

@@ -114,6 +114,13 @@ impl Client {
         }
     }
 
+    /// Sends a rendered request and returns the head of the response.
+    pub fn head_of(&mut self, request: &[u8]) -> Result<String> {
+        self.send(request)?;
+        let end = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap_or_default();
+        Ok(String::from_utf8_lossy(&self.buffer[..end]).into_owned())
+    }
+
     /// Sends a GET and returns its body. Fails unless the status is 200.
     pub fn get(&mut self, path: &str, key: &str) -> Result<Vec<u8>> {
         match self.send(&render("GET", path, key, ""))? {

@@ -20,6 +20,7 @@
     reason = "a benchmark program with small numbers, not a library"
 )]
 
+mod browser;
 mod ceiling;
 mod http;
 mod load;
@@ -168,6 +169,7 @@ fn bench(settings: &Settings) -> Result<()> {
     lines.extend(rows::life(settings)?);
     lines.extend(rows::backups(settings)?);
     lines.extend(rows::insights(settings)?);
+    lines.extend(rows::console(settings)?);
     lines.retain(|line| settings.wants(&[line.row]));
     let (others, stolen) = neighbours.cores()?;
     println!("{machine}.\n{}", conditions(settings));

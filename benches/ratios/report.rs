@@ -8,8 +8,12 @@ use std::time::Duration;
 pub enum Unit {
     /// A ratio of two figures of one run.
     Times,
+    Micros,
     Millis,
+    Kilobytes,
     Megabytes,
+    /// HTTP requests of a browser.
+    Requests,
     /// Argon2id verifications on this machine.
     Verifies,
 }
@@ -18,6 +22,9 @@ impl Unit {
     fn show(self, value: f64) -> String {
         match self {
             Self::Times => format!("{value:.2}x"),
+            Self::Micros => format!("{value:.2} us"),
+            Self::Kilobytes => format!("{value:.1} KB"),
+            Self::Requests => format!("{value:.0}"),
             Self::Millis if value < 10.0 => format!("{value:.2} ms"),
             Self::Millis => format!("{value:.0} ms"),
             Self::Megabytes => format!("{value:.1} MB"),

@@ -5,6 +5,7 @@
 //! - If stdout is not a terminal, the first run writes the first key to `FILE.first-key`.
 //! - While the server runs, `steward user list --data FILE --json` prints `{"results": [{"email": ...}]}`, and
 //!   `steward key create --data FILE --email E --label L --scope '*' --json` prints an object with `value`.
+//! - A form with `key` to `/console/sign_in/` sets the cookie that opens the pages below `/console/`.
 //! - `GET /api/projects/` lists a project. Its dashboards are under `/api/projects/ID/dashboards/`.
 
 use std::collections::VecDeque;
@@ -54,6 +55,8 @@ impl Service {
             .args(["--listen", "127.0.0.1:0", "--page-cache", PAGE_CACHE_FLAG])
             // The large file has more dashboards than a project may have by default.
             .args(["--max-dashboards", "10000000"])
+            // The browser of the console's rows names a foreign address, because clients on loopback get no compression.
+            .args(["--trusted-proxy", "127.0.0.1"])
             .stderr(Stdio::piped());
         let started = Instant::now();
         let mut guard = Guard::spawn(&mut command, cores)?;

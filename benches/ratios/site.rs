@@ -236,6 +236,11 @@ impl Site {
         vec![render("GET", &self.list_path(100, offset), &self.key, "")]
     }
 
+    /// Returns the path of the console's list of dashboards.
+    pub fn console_list(&self) -> String {
+        format!("/console/projects/{}/dashboards/", self.project)
+    }
+
     /// Returns creates with bodies of about 200 bytes and names in random order.
     pub fn creates(&self) -> Vec<Vec<u8>> {
         let (path, mut shuffle) = (self.path(), Shuffle(7));

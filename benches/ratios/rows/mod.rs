@@ -2,12 +2,14 @@
 //! and closes the sites.
 
 mod backups;
+mod console;
 mod keys;
 mod life;
 mod reads;
 mod writes;
 
 pub use backups::backups;
+pub use console::console;
 pub use keys::keys;
 pub use life::life;
 pub use reads::{insights, reads};
@@ -17,8 +19,10 @@ use crate::plan::Run;
 use crate::report::{grouped, middle};
 
 /// All rows.
-pub const ALL: [u8; 23] =
-    [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23];
+pub const ALL: [u8; 27] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    27,
+];
 
 /// Formats the median rates of the service and of its reference: "80,000 of 100,000 req/s".
 fn rates(rounds: &[(Run, Run)]) -> String {
