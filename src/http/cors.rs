@@ -50,10 +50,14 @@ fn build_layer(origins: &[String]) -> CorsLayer {
         .max_age(MAX_AGE)
 }
 
-/// Whether the request is a cross-origin request or a preflight. An OPTIONS without
+/// The paths of the console, which no other origin may read.
+const CONSOLE: &str = "/console/";
+
+/// Whether the request is a cross-origin request to the API or a preflight. An OPTIONS without
 /// `Access-Control-Request-Method` is neither: its response lists the methods of the path.
 pub(super) fn is_cross_origin(request: &Request) -> bool {
     request.headers().contains_key(ORIGIN)
+        && !request.uri().path().starts_with(CONSOLE)
         && (request.method() != Method::OPTIONS
             || request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD))
 }

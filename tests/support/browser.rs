@@ -185,6 +185,11 @@ impl Browser {
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": scheme })).await;
     }
 
+    /// Makes pages run no scripts, as some people set their browser.
+    pub async fn refuse_scripts(&self) {
+        self.devtools("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
+    }
+
     /// Prints the page as a PDF, in base64.
     pub async fn print(&self) -> String {
         let printed = self.devtools("Page.printToPDF", json!({})).await;

@@ -67,7 +67,7 @@ impl fmt::Display for Command {
 }
 
 /// Quotes a text for a POSIX shell.
-fn quote(text: &str) -> String {
+pub(in crate::console) fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

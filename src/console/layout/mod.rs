@@ -17,7 +17,7 @@ use super::headers::policy_with_style;
 use super::visit::SignedIn;
 
 pub(super) use account::Place;
-pub(super) use command::Command;
+pub(super) use command::{Command, quote};
 
 pub(super) use navigation::Section;
 pub(super) use notice::with_notice;

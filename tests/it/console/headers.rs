@@ -94,3 +94,22 @@ async fn files_are_immutable_only_under_their_version() {
     }
     nobody.get("/console/assets/mod.rs").await.assert_shows(404, "Not found");
 }
+
+#[tokio::test]
+async fn origins_that_may_call_the_api_may_not_read_the_console() {
+    let mut config = steward::Config::default();
+    config.cors_origins = vec!["https://app.example".to_owned()];
+    let workspace = Workspace::with(config).await;
+    let owner = Visitor::owner(&workspace).await;
+    let origin = [("origin", "https://app.example")];
+    for path in ["/console/sessions/", "/console/sign_in/"] {
+        let page = owner.fetch(Method::GET, path, &origin, "").await;
+        assert_eq!(page.headers.get("access-control-allow-origin"), None, "{path}");
+        assert_headers(&page);
+    }
+    let preflight = [origin[0], ("access-control-request-method", "POST")];
+    let page = owner.fetch(Method::OPTIONS, "/console/sign_in/", &preflight, "").await;
+    assert_eq!(page.headers.get("access-control-allow-origin"), None);
+    let api = owner.fetch(Method::GET, "/api/schema/", &origin, "").await;
+    assert_eq!(api.headers["access-control-allow-origin"], "https://app.example");
+}

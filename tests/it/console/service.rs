@@ -65,7 +65,7 @@ async fn health_page_shows_the_state_of_the_service() {
         "No mail server is configured (<code>--smtp-url</code>)",
         "No backups are scheduled (<code>--backup-dir</code>)",
         "No checks are scheduled (<code>--scrub</code>)",
-        "steward backup copy.redb",
+        "steward backup copy.redb --data &#39;/",
         "aria-current=\"page\"",
     ] {
         assert!(page.html.contains(shown), "{shown}: {}", page.html);

@@ -3,7 +3,9 @@
 
 mod attacks;
 mod flows;
+mod forms;
 mod looks;
+mod screenshots;
 
 use serde_json::{Value, json};
 use steward::Config;

@@ -1,11 +1,13 @@
 //! The state of the service, for sessions of the operator. The page changes nothing: it shows the commands that do.
 
+use std::path::Path;
+
 use askama::Template;
 use axum::http::Method;
 use bytesize::ByteSize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Frame, In, Section};
+use crate::console::layout::{self, Frame, In, Section, quote};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::state::Health;
@@ -17,14 +19,29 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.operator(Method::GET, HEALTH, page);
 }
 
-/// Commands of the operator, each with what it does.
-const COMMANDS: &[(&str, &str)] = &[
-    ("Back up the data file", "steward backup copy.redb"),
-    ("Check the data file for damage", "steward check"),
-    ("Return unused space to the file system", "steward compact"),
-    ("Create a user", "steward user create --email you@example.com"),
-    ("Log every request", "steward log info,request=debug"),
+/// Commands of the operator, each with what it does. They act on the data file of the service.
+const COMMANDS: [(&str, &str); 5] = [
+    ("Back up the data file", "backup copy.redb"),
+    ("Check the data file for damage", "check"),
+    ("Return unused space to the file system", "compact"),
+    ("Create a user", "user create --email you@example.com"),
+    ("Log every request", "log info,request=debug"),
 ];
+
+/// A command to copy, with what it does.
+struct OperatorCommand {
+    what: &'static str,
+    text: String,
+}
+
+fn commands(file: &Path) -> Vec<OperatorCommand> {
+    let file = quote(&file.to_string_lossy());
+    let named = COMMANDS.iter().map(|(what, command)| OperatorCommand {
+        what,
+        text: format!("steward {command} --data {file}"),
+    });
+    named.collect()
+}
 
 #[derive(Template)]
 #[template(path = "console/pages/health/page.html")]
@@ -36,6 +53,7 @@ struct HealthPage {
     memory: Option<String>,
     has_backups: bool,
     has_scrubs: bool,
+    commands: Vec<OperatorCommand>,
 }
 
 fn size(bytes: u64) -> String {
@@ -54,6 +72,7 @@ async fn page(request: SignedIn) -> PageResult {
         health,
         has_backups: app.config().backups.backup_dir.is_some(),
         has_scrubs: app.config().scrub.is_some(),
+        commands: commands(app.store().path()),
     };
     Ok(layout::page(&frame.titled("Health of the service"), &page)?)
 }

@@ -1,0 +1,92 @@
+//! Forms as people use them: with and without scripts, twice, with an error, and beside the changes of others.
+
+use serde_json::json;
+
+use super::{Site, assert_sound, browser, shown};
+
+const SAVE: &str = "#form button.go";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn form_shows_its_command_its_error_and_its_notice() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Ada").await;
+    browser.click("#form details summary").await;
+    let command = browser.text("#form-command").await;
+    assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
+    assert_sound(&browser, "a command").await;
+    browser.fill("#form-last_name", "Lovelace").await;
+    browser.click("#form-anonymize_data").await;
+    let follows =
+        "document.getElementById('form-command').textContent.includes('\"anonymize_data\":true')";
+    browser.wait_until("the command follows the form", follows).await;
+    assert_eq!(
+        browser.run("return document.getElementById('form-last_name').value").await,
+        "Lovelace"
+    );
+
+    browser.fill("#form-notification_settings", "{").await;
+    browser.click(SAVE).await;
+    assert!(
+        browser
+            .text("#form-notification_settings-error")
+            .await
+            .starts_with("This is not valid JSON")
+    );
+    let focused = browser.run("return document.activeElement.id").await;
+    assert_eq!(focused, "form-notification_settings");
+    assert_sound(&browser, "an error").await;
+    browser.fill("#form-notification_settings", "{}").await;
+    browser.click(SAVE).await;
+    assert_eq!(browser.text(".note[role=status]").await, "Saved.");
+    assert!(browser.url().await.query().unwrap_or_default().is_empty());
+    assert_sound(&browser, "a notice").await;
+    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!(json!([me["first_name"], me["anonymize_data"]]), json!(["Ada", true]));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_of_others_stand_beside_those_of_the_form() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    for scheme in ["light", "dark"] {
+        browser.look(390, scheme).await;
+        site.visit(&browser, "profile/").await;
+        browser.fill("#form-first_name", &format!("Ada in {scheme}")).await;
+        let other = json!({ "first_name": format!("Grace in {scheme}") });
+        site.workspace.owner.patch("/api/users/@me/", other).await.ok();
+        browser.click(SAVE).await;
+        let shown = browser.text("#form table tbody").await;
+        assert!(shown.contains("Grace in") && shown.contains("Ada in"), "{shown}");
+        assert_sound(&browser, "a conflict").await;
+        browser.click(SAVE).await;
+        browser.text(".note[role=status]").await;
+    }
+    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!(me["first_name"], "Ada in dark");
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_works_without_scripts() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    browser.refuse_scripts().await;
+    site.sign_in(&browser).await;
+    browser.click("nav.side a[href='/console/profile/']").await;
+    shown(&browser, "Profile").await;
+    browser.fill("#form-first_name", "Ada").await;
+    browser.click("#form details summary").await;
+    browser.click("#form button[name=_show]").await;
+    let command = browser.text("#form-command").await;
+    assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
+    browser.click(SAVE).await;
+    assert_eq!(browser.text(".note[role=status]").await, "Saved.");
+    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!(me["first_name"], "Ada");
+    browser.close().await;
+}
