@@ -56,7 +56,7 @@ impl Service {
             // The large file has more dashboards than a project may have by default.
             .args(["--max-dashboards", "10000000"])
             // The browser of the console's rows names a foreign address, because clients on loopback get no compression.
-            .args(["--trusted-proxy", "127.0.0.1"])
+            .args(["--trusted-proxy", "127.0.0.1/32"])
             .stderr(Stdio::piped());
         let started = Instant::now();
         let mut guard = Guard::spawn(&mut command, cores)?;

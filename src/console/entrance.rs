@@ -1,7 +1,8 @@
 //! The way of a request without a session: to the sign-in page and back.
 
 use askama::Template;
-use axum::http::header::LOCATION;
+use axum::body::Body;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
@@ -65,23 +66,37 @@ impl Entrance {
         if let Some(page) = self.refresh()? {
             return Ok(page);
         }
-        match (&self.next, &self.form) {
-            (None, Some((action, form))) => {
-                let page = card("Your session has ended", &KeptForm { action, form })?;
-                Ok((StatusCode::UNAUTHORIZED, page).into_response())
-            }
-            (next, _) => {
-                let query = next.as_ref().map_or(String::new(), Next::to_query);
-                see_other(&format!("{SIGN_IN}{query}"))
-            }
+        match &self.next {
+            Some(next) => see_other(&format!("{SIGN_IN}{}", next.to_query())),
+            None => self.keep_form(&Error::authentication_failed()),
         }
+    }
+
+    /// Returns a page that keeps a form which could not be answered, or the error of a GET.
+    ///
+    /// # Errors
+    /// The error of a GET; 500 if a template fails.
+    pub(super) fn keep_form(&self, error: &Error) -> Result<Response> {
+        let Some((action, form)) = &self.form else { return Err(error.clone()) };
+        let needs_sign_in = error.status() == 401;
+        let title = if needs_sign_in { "Your session has ended" } else { "Nothing was saved" };
+        let kept = KeptForm { title, error, needs_sign_in, action, form };
+        let page = card(title, &kept)?;
+        let mut response = error.clone().into_response();
+        *response.body_mut() = Body::from(page.0);
+        let html = HeaderValue::from_static("text/html; charset=utf-8");
+        response.headers_mut().insert(CONTENT_TYPE, html);
+        Ok(response)
     }
 }
 
-/// A form that arrived without a session. The page has all its fields, so that it can be sent after a sign-in.
+/// A form that could not be answered now. The page has all its fields, so that it can be sent later.
 #[derive(Template)]
 #[template(path = "console/kept_form.html")]
 struct KeptForm<'f> {
+    title: &'static str,
+    error: &'f Error,
+    needs_sign_in: bool,
     action: &'f Next,
     form: &'f Form,
 }

@@ -18,6 +18,10 @@ impl Failure {
     pub(super) fn status(&self) -> u16 {
         self.0.status()
     }
+
+    pub(super) const fn error(&self) -> &Error {
+        &self.0
+    }
 }
 
 impl From<Error> for Failure {

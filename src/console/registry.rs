@@ -77,7 +77,7 @@ impl<'r> Pages<'r> {
                 let signed_in = match SignedIn::of(visit, &api) {
                     Ok(signed_in) => signed_in,
                     Err(error) if error.status() == 401 => return Ok(entrance.response()?),
-                    Err(error) => return Err(error.into()),
+                    Err(error) => return Ok(entrance.keep_form(&error)?),
                 };
                 if access == PageAccess::Operator && !signed_in.session.is_operator() {
                     return Err(Error::denied(OPERATOR_ONLY).into());
@@ -86,6 +86,10 @@ impl<'r> Pages<'r> {
                 let response = match page(signed_in).await {
                     // The session ended while the page was built.
                     Err(failure) if failure.status() == 401 => Ok(entrance.response()?),
+                    // A later attempt may succeed.
+                    Err(failure) if matches!(failure.status(), 429 | 503) => {
+                        entrance.keep_form(failure.error()).map_err(Failure::from)
+                    }
                     response => response,
                 };
                 let mut response = response.unwrap_or_else(IntoResponse::into_response);

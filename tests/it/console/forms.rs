@@ -105,10 +105,7 @@ async fn form_without_a_session_is_kept_for_after_the_sign_in() {
     owner.post("/console/sign_out/", &[]).await;
     let page = owner.submit(&form).await;
     page.assert_shows(401, "Your session has ended");
-    let kept = page
-        .html
-        .replace("action=\"/console/profile/\">", "action=\"/console/profile/\" id=\"kept\">");
-    let kept = crate::support::console::Page { html: kept, ..page }.form("kept");
+    let kept = page.form("form");
     assert_eq!(kept.action, PROFILE);
     assert_eq!(kept.value("first_name"), "\nTwo\nlines <&>");
     let mut again = Visitor::owner(&workspace).await;
@@ -128,4 +125,22 @@ async fn limits_of_forms_are_larger_with_a_session() {
     assert_eq!(page.status, 413);
     let page = owner.post("/console/sign_in/", &[("key", &"a".repeat(16 * 1024))]).await;
     assert_eq!(page.status, 413);
+}
+
+#[tokio::test]
+async fn form_beyond_a_limit_is_kept_for_later() {
+    let mut config = steward::Config::default();
+    config.rate_limits = vec!["12/h".parse().expect("a rate")];
+    let workspace = Workspace::with(config).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(PROFILE).await.form("form").with("first_name", "Ada <&>");
+    let mut page = owner.submit(&form).await;
+    for _ in 0..12 {
+        page = owner.submit(&form).await;
+    }
+    page.assert_shows(429, "Nothing was saved");
+    assert!(page.headers.contains_key("retry-after"));
+    let kept = page.form("form");
+    assert_eq!((kept.action.as_str(), kept.value("first_name")), (PROFILE, "Ada <&>"));
+    owner.get(PROFILE).await.assert_shows(429, "Too many requests");
 }
