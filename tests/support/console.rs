@@ -68,6 +68,20 @@ impl FilledForm {
         self
     }
 
+    /// Checks a further box of a field.
+    #[must_use]
+    pub fn and(mut self, name: &str, value: &str) -> Self {
+        self.fields.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Returns the checked boxes of a field.
+    #[must_use]
+    pub fn values(&self, name: &str) -> Vec<&str> {
+        let fields = self.fields.iter().filter(|(known, _)| known == name);
+        fields.map(|(_, value)| value.as_str()).collect()
+    }
+
     /// Removes a field, as a browser does for an unchecked box.
     #[must_use]
     pub fn without(mut self, name: &str) -> Self {

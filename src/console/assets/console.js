@@ -110,6 +110,40 @@ document.addEventListener("change", ({ target }) => {
   if (details) showCommand(details);
 });
 
+// Fields that differ from what is stored are marked. The server marks those that were sent.
+const initial = (input) => input.options
+  ? (all("option", input).find((option) => option.defaultSelected) ?? input.options[0])?.value
+  : input.defaultValue;
+const isTouched = (input) => input.type === "checkbox" ? input.checked !== input.defaultChecked
+  : input.value !== initial(input);
+document.addEventListener("input", ({ target }) => {
+  const field = target.closest("form[data-change] .field");
+  if (!field) return;
+  field.dataset.sent ??= "changed" in field.dataset;
+  const isChanged = field.dataset.sent === "true" || all("input, select, textarea", field).some(isTouched);
+  field.toggleAttribute("data-changed", isChanged);
+});
+
+// A search shows only the matching fields of a form, with their headings.
+for (const bar of all("[data-filter]")) {
+  bar.hidden = false;
+  bar.addEventListener("input", ({ target }) => {
+    const words = target.value.toLowerCase().split(/\s+/);
+    let heading, count = 0;
+    for (const part of document.getElementById(bar.dataset.filter).children) {
+      if (part.matches("h2")) { heading = part; heading.hidden = true; }
+      if (!part.matches(".field")) continue;
+      const names = all("[name]", part).map((one) => one.name).join(" ");
+      const text = `${heading?.textContent ?? ""} ${part.textContent} ${names}`.toLowerCase();
+      part.hidden = !words.every((word) => text.includes(word));
+      if (part.hidden) continue;
+      count += 1;
+      if (heading) heading.hidden = false;
+    }
+    say(count === 1 ? "1 field matches" : `${count} fields match`);
+  });
+}
+
 // A form is sent once, even if its button is pressed twice. The browser enables it again when the page is shown again.
 document.addEventListener("submit", ({ target, defaultPrevented }) => {
   if (defaultPrevented || target.method !== "post") return;

@@ -13,16 +13,14 @@ pub(super) struct Difference {
     pub(super) yours: String,
 }
 
-/// Fills the fields that the form has not changed with what is stored now. Returns what others have changed. `changed` are
-/// the values that the form changes.
+/// Fills the fields that the form has not changed with what is stored now. Returns what others have changed.
 pub(super) fn merge(
     fields: &mut [Field],
-    changed: &[bool],
     before: &Map<String, Value>,
     now: &Map<String, Value>,
 ) -> Vec<Difference> {
     let mut differences = Vec::new();
-    for (field, is_mine) in fields.iter_mut().zip(changed) {
+    for field in fields.iter_mut() {
         let value = |of: &Map<String, Value>| {
             of.get(field.input.name).map_or(String::new(), |value| field.property.show(value))
         };
@@ -32,10 +30,10 @@ pub(super) fn merge(
                 label: field.label(),
                 before: or_dash(&old),
                 now: or_dash(&new),
-                yours: if *is_mine { or_dash(&field.text) } else { "–".to_owned() },
+                yours: if field.is_changed { or_dash(&field.text) } else { "–".to_owned() },
             });
         }
-        if !is_mine {
+        if !field.is_changed {
             field.text = new;
         }
     }

@@ -9,6 +9,8 @@ pub(super) struct Field {
     pub(super) property: Property,
     pub(super) is_required: bool,
     pub(super) text: String,
+    /// Whether the request contains the field.
+    pub(super) is_changed: bool,
     pub(super) error: Option<String>,
     /// Whether the page puts the cursor here.
     pub(super) has_focus: bool,
@@ -22,16 +24,49 @@ impl Field {
         if !input.choices.is_empty() {
             let choices = input.choices.iter().map(|(value, label)| {
                 let value = property.read(value).unwrap_or_default();
-                Choice { value, label: (*label).to_owned() }
+                // A list of one value.
+                let value = value.as_array().and_then(|items| items.first()).unwrap_or(&value);
+                Choice::new(value.clone(), *label)
             });
-            property.kind = Kind::Choice(choices.collect());
+            property.kind = property.kind.offering(choices.collect());
         }
-        Self { input, property, is_required, text: String::new(), error: None, has_focus: false }
+        Self {
+            input,
+            property,
+            is_required,
+            text: String::new(),
+            is_changed: false,
+            error: None,
+            has_focus: false,
+        }
     }
 
     /// Offers these values.
     pub(super) fn offer(&mut self, choices: Vec<Choice>) {
-        self.property.kind = Kind::Choice(choices);
+        self.property.kind = self.property.kind.offering(choices);
+    }
+
+    /// Returns the rows of checkboxes, each with its heading. What is typed and is none of the choices stands at the end.
+    pub(super) fn boxes(&self) -> Vec<(Option<&str>, Vec<Choice>)> {
+        let Kind::Boxes { choices, .. } = &self.property.kind else { return Vec::new() };
+        let mut rows: Vec<(Option<&str>, Vec<Choice>)> = Vec::new();
+        for choice in choices {
+            let group = choice.group.as_deref();
+            match rows.last_mut() {
+                Some((last, row)) if group.is_some() && *last == group => row.push(choice.clone()),
+                _ => rows.push((group, vec![choice.clone()])),
+            }
+        }
+        let is_known = |line: &str| choices.iter().any(|choice| choice.text() == line);
+        let others = self.text.lines().filter(|line| !is_known(line));
+        rows.extend(others.map(|line| (None, vec![Choice::new(line, line)])));
+        rows
+    }
+
+    /// Whether the checkbox of a choice is checked.
+    pub(super) fn has(&self, choice: &Choice) -> bool {
+        let value = choice.text();
+        self.text.lines().any(|line| line == value)
     }
 
     /// Returns the label: that of the page, the first sentence of the description, or the name in words.
@@ -55,6 +90,11 @@ impl Field {
             None if self.input.label.is_some() => first,
             None => rest,
         }
+    }
+
+    /// Whether there is a text below the field.
+    pub(super) fn has_hint(&self) -> bool {
+        !self.hint().is_empty() || self.is_lines() || self.is_moment()
     }
 
     /// Splits the description after its first sentence.
@@ -83,7 +123,7 @@ impl Field {
     }
 
     pub(super) const fn is_area(&self) -> bool {
-        matches!(self.property.kind, Kind::Area | Kind::Lines | Kind::Json)
+        matches!(self.property.kind, Kind::Area | Kind::Lines { .. } | Kind::Json)
     }
 
     pub(super) const fn is_code(&self) -> bool {
@@ -95,7 +135,15 @@ impl Field {
     }
 
     pub(super) const fn is_lines(&self) -> bool {
-        matches!(self.property.kind, Kind::Lines)
+        matches!(self.property.kind, Kind::Lines { .. })
+    }
+
+    pub(super) const fn is_boxes(&self) -> bool {
+        matches!(self.property.kind, Kind::Boxes { .. })
+    }
+
+    pub(super) const fn is_moment(&self) -> bool {
+        matches!(self.property.kind, Kind::Moment)
     }
 
     /// Returns the type of the input element.
@@ -104,6 +152,7 @@ impl Field {
             Kind::Email => "email",
             Kind::Secret => "password",
             Kind::Number { .. } => "number",
+            Kind::Moment => "datetime-local",
             _ => "text",
         }
     }
@@ -124,7 +173,7 @@ impl Field {
     /// Returns the ids of the hint and the error, for `aria-describedby`.
     pub(super) fn described_by(&self, id: &str) -> String {
         let error = self.error.as_ref().map(|_| format!("{id}-error"));
-        let hint = (!self.hint().is_empty() || self.is_lines()).then(|| format!("{id}-hint"));
+        let hint = self.has_hint().then(|| format!("{id}-hint"));
         error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
     }
 

@@ -10,11 +10,19 @@ const MAX_LINE: u64 = 400;
 pub(in crate::console) struct Choice {
     pub(in crate::console) value: Value,
     pub(in crate::console) label: String,
+    /// The heading of the row of checkboxes that the choice stands in. Otherwise it has a row of its own.
+    pub(in crate::console) group: Option<String>,
 }
 
 impl Choice {
     pub(in crate::console) fn new(value: impl Into<Value>, label: impl Into<String>) -> Self {
-        Self { value: value.into(), label: label.into() }
+        Self { value: value.into(), label: label.into(), group: None }
+    }
+
+    /// Puts the checkbox into a row with this heading, beside those before it with the same heading.
+    pub(in crate::console) fn in_group(mut self, heading: impl Into<String>) -> Self {
+        self.group = Some(heading.into());
+        self
     }
 
     /// Returns the value as the form sends it.
@@ -38,8 +46,17 @@ pub(super) enum Kind {
     },
     Flag,
     Choice(Vec<Choice>),
-    /// Texts, one on each line.
-    Lines,
+    /// A time in UTC.
+    Moment,
+    /// Texts or numbers, one on each line.
+    Lines {
+        are_numbers: bool,
+    },
+    /// Several of these values, each with a checkbox.
+    Boxes {
+        choices: Vec<Choice>,
+        are_numbers: bool,
+    },
     Json,
 }
 
@@ -77,9 +94,10 @@ impl Property {
         match (&self.kind, value) {
             (Kind::Secret, _) => String::new(),
             (Kind::Flag, value) => if *value == Value::Bool(true) { "true" } else { "" }.to_owned(),
-            (Kind::Lines, Value::Array(items)) => {
+            (Kind::Lines { .. } | Kind::Boxes { .. }, Value::Array(items)) => {
                 items.iter().map(plain).collect::<Vec<_>>().join("\n")
             }
+            (Kind::Moment, Value::String(time)) => local_time(time),
             (Kind::Json, Value::Null) if self.is_nullable => String::new(),
             (Kind::Json, value) => serde_json::to_string_pretty(value).unwrap_or_default(),
             _ => plain(value),
@@ -98,15 +116,13 @@ impl Property {
                 let known = choices.iter().find(|choice| choice.text() == text);
                 known.map_or_else(|| Value::from(text), |choice| choice.value.clone())
             }
-            Kind::Lines => {
+            Kind::Lines { are_numbers } | Kind::Boxes { are_numbers, .. } => {
                 let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-                lines.map(Value::from).collect()
+                lines.map(|line| if *are_numbers { number(line) } else { line.into() }).collect()
             }
             _ if is_empty && self.is_nullable => Value::Null,
-            Kind::Number { .. } => {
-                let number = text.trim().parse::<Number>();
-                number.map_or_else(|_| Value::from(text), Value::Number)
-            }
+            Kind::Number { .. } => number(text.trim()),
+            Kind::Moment => Value::from(universal_time(text.trim())),
             Kind::Json => serde_json::from_str(text)
                 .map_err(|error| format!("This is not valid JSON: {error}."))?,
             Kind::Area => Value::from(text.replace("\r\n", "\n")),
@@ -116,6 +132,16 @@ impl Property {
 }
 
 impl Kind {
+    /// Offers these values: several of them if the values are a list, otherwise one.
+    pub(super) fn offering(&self, choices: Vec<Choice>) -> Self {
+        match self {
+            Self::Lines { are_numbers } | Self::Boxes { are_numbers, .. } => {
+                Self::Boxes { choices, are_numbers: *are_numbers }
+            }
+            _ => Self::Choice(choices),
+        }
+    }
+
     fn of(schema: &Value, types: &[&str], is_nullable: bool) -> Self {
         let number = |name| schema.get(name).and_then(Value::as_i64);
         let format = schema.get("format").and_then(Value::as_str);
@@ -137,9 +163,11 @@ impl Kind {
             }
             ["string"] if is_secret || format == Some("password") => Self::Secret,
             ["string"] if format == Some("email") => Self::Email,
+            ["string"] if format == Some("date-time") => Self::Moment,
             ["string"] if max_length.is_some_and(|most| most > MAX_LINE) => Self::Area,
             ["string"] => Self::Text,
-            ["array"] if is_list_of_texts(schema) => Self::Lines,
+            ["array"] if is_list_of(schema, "string") => Self::Lines { are_numbers: false },
+            ["array"] if is_list_of(schema, "integer") => Self::Lines { are_numbers: true },
             _ => Self::Json,
         }
     }
@@ -149,11 +177,35 @@ fn not_set(is_nullable: bool) -> impl Iterator<Item = Choice> {
     is_nullable.then(|| Choice::new(Value::Null, "Not set")).into_iter()
 }
 
-fn is_list_of_texts(schema: &Value) -> bool {
+/// Whether a schema is a list of plain values of a type. The values may be null.
+fn is_list_of(schema: &Value, name: &str) -> bool {
     match schema.pointer("/items/type") {
-        Some(Value::String(one)) => one == "string",
-        Some(Value::Array(all)) => all.contains(&Value::from("string")) && all.len() <= 2,
+        Some(Value::String(one)) => one == name,
+        Some(Value::Array(all)) => {
+            all.contains(&Value::from(name))
+                && all.iter().all(|known| known == name || known == "null")
+        }
         _ => false,
+    }
+}
+
+/// Returns the number in a text, or the text itself, which the API refuses.
+fn number(text: &str) -> Value {
+    text.parse::<Number>().map_or_else(|_| Value::from(text), Value::Number)
+}
+
+/// Returns a time of the API as browsers write it: without zone and fraction, and without seconds if they are zero.
+fn local_time(time: &str) -> String {
+    let whole = time.split(['.', 'Z', '+']).next().unwrap_or_default();
+    whole.strip_suffix(":00").filter(|short| short.len() == 16).unwrap_or(whole).to_owned()
+}
+
+/// Returns a time of a browser as the API writes it. Another text stays as it is.
+fn universal_time(text: &str) -> String {
+    match text.len() {
+        16 => format!("{text}:00Z"),
+        19 => format!("{text}Z"),
+        _ => text.to_owned(),
     }
 }
 
@@ -197,7 +249,12 @@ mod tests {
             Kind::Number { min: Some(0), max: Some(9) }
         );
         let strings = json!({"type": "array", "items": {"type": ["string", "null"]}});
-        assert_eq!(kind(strings), Kind::Lines);
+        assert_eq!(kind(strings), Kind::Lines { are_numbers: false });
+        let numbers = json!({"type": ["array", "null"], "items": {"type": "integer"}});
+        assert_eq!(kind(numbers), Kind::Lines { are_numbers: true });
+        let mixed = json!({"type": "array", "items": {"type": ["integer", "string"]}});
+        assert_eq!(kind(mixed), Kind::Json);
+        assert_eq!(kind(json!({"type": "string", "format": "date-time"})), Kind::Moment);
         let anything = json!({"type": ["object", "array", "string", "null"], "items": {}});
         assert_eq!(kind(anything), Kind::Json);
         let choices = json!({"type": ["integer", "null"], "enum": [0, 1, null]});
@@ -221,6 +278,21 @@ mod tests {
         assert_eq!(read(json!({"type": "boolean"}), ""), Ok(json!(false)));
     }
 
+    #[test]
+    fn times_are_shown_and_read_in_utc() {
+        let moment = property(&json!({"type": ["string", "null"], "format": "date-time"}));
+        for (stored, shown, read) in [
+            ("2030-01-02T03:04:00Z", "2030-01-02T03:04", "2030-01-02T03:04:00Z"),
+            ("2030-01-02T00:00:00Z", "2030-01-02T00:00", "2030-01-02T00:00:00Z"),
+            ("2030-01-02T03:04:05.678901Z", "2030-01-02T03:04:05", "2030-01-02T03:04:05Z"),
+            ("soon", "soon", "soon"),
+        ] {
+            assert_eq!(moment.show(&json!(stored)), shown);
+            assert_eq!(moment.read(shown), Ok(json!(read)));
+        }
+        assert_eq!(moment.read(""), Ok(Value::Null));
+    }
+
     proptest! {
         #[test]
         fn shown_values_are_read_back(
@@ -237,6 +309,7 @@ mod tests {
             same(json!({"type": "string", "maxLength": 500}), json!(text))?;
             same(json!({"type": "array", "items": {"type": "string"}}), json!(lines))?;
             same(json!({"type": "integer"}), json!(number))?;
+            same(json!({"type": "array", "items": {"type": "integer"}}), json!([number, 0]))?;
             same(json!({"type": "object"}), json!({ "a": [text, number, lines] }))?;
         }
     }

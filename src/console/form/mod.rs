@@ -192,7 +192,7 @@ impl Form {
         self
     }
 
-    /// Offers these values in a field.
+    /// Offers these values in a field: checkboxes if the property is a list, otherwise a select.
     pub(super) fn with_choices(mut self, name: &str, choices: Vec<Choice>) -> Self {
         for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
             field.offer(choices.clone());
@@ -200,7 +200,7 @@ impl Form {
         self
     }
 
-    /// Fills a field of a form that creates something.
+    /// Fills a field.
     pub(super) fn with_value(mut self, name: &str, value: &Value) -> Self {
         for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
             field.text = field.property.show(value);

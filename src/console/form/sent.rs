@@ -26,8 +26,6 @@ pub(in crate::console) struct Sent {
     operation: Operation,
     /// The body of the request. A page may add to it.
     pub(in crate::console) body: Map<String, Value>,
-    /// For each field whether it is in the body.
-    changed: Vec<bool>,
     shows_command: bool,
 }
 
@@ -48,11 +46,15 @@ impl Sent {
             once.clone_into(&mut form.once);
         }
         for field in &mut form.fields {
-            sent.value(field.input.name).clone_into(&mut field.text);
+            let name = field.input.name;
+            field.text = match field.is_lines() || field.is_boxes() {
+                // Checkboxes send a value each, and a text area sends lines.
+                true => sent.values(name).collect::<Vec<_>>().join("\n"),
+                false => sent.value(name).to_owned(),
+            };
         }
         let shows_command = sent.has(SHOW);
-        let mut read =
-            Self { form, operation, body: Map::new(), changed: Vec::new(), shows_command };
+        let mut read = Self { form, operation, body: Map::new(), shows_command };
         read.fill_body();
         Ok(read)
     }
@@ -66,7 +68,6 @@ impl Sent {
     /// Reads the fields into the body. A text that is not JSON becomes the error of its field.
     fn fill_body(&mut self) {
         self.body.clear();
-        self.changed.clear();
         for field in &mut self.form.fields {
             let before = self.form.before.get(field.input.name);
             let value = match value(field, before, self.form.spec.is_change) {
@@ -76,11 +77,16 @@ impl Sent {
                     None
                 }
             };
-            self.changed.push(value.is_some() || field.error.is_some());
+            field.is_changed = value.is_some() || field.error.is_some();
             if let Some(value) = value {
                 insert(&mut self.body, field.input.name, value);
             }
         }
+    }
+
+    /// Returns the form as it was sent, for a button that sends no request.
+    pub(in crate::console) fn into_form(self) -> Form {
+        self.form
     }
 
     /// Sends the request. A request without changes is not sent.
@@ -141,7 +147,7 @@ impl Sent {
         let before = std::mem::replace(&mut self.form.before, now);
         let now = &self.form.before;
         let fields = &mut self.form.fields;
-        self.form.differences = conflict::merge(fields, &self.changed, &before, now);
+        self.form.differences = conflict::merge(fields, &before, now);
         self.form.version = version;
         self.fill_body();
         if self.body.is_empty() {
