@@ -90,6 +90,7 @@ pub fn create_with(
     before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError>,
 ) -> Result<(App, CreatedWorkspace), OpenError> {
     // Checks first what the service needs to start: otherwise a failure leaves a file whose key was never printed.
+    config.require_complete()?;
     Mailer::new(&config.mail)?;
     backups::create_folder(&config.backups)?;
     let now = config.clock.now();

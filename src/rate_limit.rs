@@ -1,10 +1,12 @@
-//! Rate limits per key, per address for requests without a valid key, and per address before the key is checked. The
-//! `governor` crate does the arithmetic: a full quota is available at first and is replenished evenly.
+//! Rate limits per key, per address for requests without a valid key, per address before the key is checked, and per
+//! address for sign-in mails. The `governor` crate does the arithmetic: a full quota is available at first and is
+//! replenished evenly.
 
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use governor::clock::Clock as RateClock;
 use governor::middleware::StateInformationMiddleware;
@@ -25,10 +27,14 @@ const ADDRESS_BUCKETS: u64 = 1 << 16;
 /// table stays small and the cost of a removal is spread over these requests.
 const CLEANUP_INTERVAL: u64 = 1 << 13;
 
-/// The configured rate limits. There are none by default.
+/// The number of sign-in mails that an address may ask for within an hour.
+const SIGN_IN_MAILS: u32 = 10;
+
+/// The configured rate limits, of which there are none by default, and that of sign-in mails.
 pub struct RateLimits {
     keys: Quotas<RateLimitKey>,
     peers: Quotas<u64>,
+    sign_in_mails: Quotas<u64>,
     hasher: RandomState,
 }
 
@@ -47,9 +53,12 @@ impl RateLimits {
     /// Creates the limits: `keys` for each key and for each address without a valid key, `peers` for each address.
     /// Every rate of a list applies.
     pub fn new(keys: &[RateLimit], peers: &[RateLimit], clock: &Clock) -> Self {
+        let sign_in_mails = NonZeroU32::new(SIGN_IN_MAILS)
+            .map(|requests| RateLimit { requests, per: Duration::from_hours(1) });
         Self {
             keys: Quotas::new(keys, clock),
             peers: Quotas::new(peers, clock),
+            sign_in_mails: Quotas::new(sign_in_mails.as_slice(), clock),
             hasher: RandomState::new(),
         }
     }
@@ -101,6 +110,14 @@ impl RateLimits {
             return Ok(());
         }
         self.peers.check(&self.bucket(address)).map(drop)
+    }
+
+    /// Counts a request for a sign-in mail against the address of the client.
+    ///
+    /// # Errors
+    /// 429 if the request exceeds the limit.
+    pub fn check_sign_in_mail(&self, address: IpAddr) -> Result<(), Error> {
+        self.sign_in_mails.check(&self.bucket(address)).map(drop)
     }
 
     fn bucket(&self, address: IpAddr) -> u64 {
@@ -205,8 +222,6 @@ impl RateClock for MonotonicClock {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::time::{ManualClock, Timestamp};
 

@@ -4,6 +4,7 @@ pub(crate) mod backups;
 mod changes;
 mod health;
 mod key_creation;
+mod mail_sign_in;
 mod maintenance;
 mod metrics;
 mod public_pages;
@@ -45,6 +46,7 @@ use crate::time::{Clock, Timestamp};
 use crate::trusted_proxies::TrustedProxies;
 
 use key_creation::KeyCreation;
+use mail_sign_in::MailSignIn;
 use metrics::MetricsCollector;
 use readiness::Readiness;
 use signing::SigningKeys;
@@ -85,6 +87,8 @@ struct Inner {
     renderings: FairQueue,
     mailer: Option<Mailer>,
     mail_worker: Option<MailWorker>,
+    /// `None` if no mail signs users in.
+    mail_sign_in: Option<MailSignIn>,
     readiness: Readiness,
     metrics: MetricsCollector,
     last_scrub: ArcSwapOption<ScrubResult>,
@@ -100,8 +104,9 @@ impl App {
     /// configured.
     ///
     /// # Errors
-    /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid.
+    /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid or incomplete.
     pub fn new(store: Store, config: Config) -> Result<Self, OpenError> {
+        config.require_complete()?;
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
             warn_about_queued_mail(&store)?;
@@ -134,6 +139,8 @@ impl App {
             let (store, clock) = (store.clone(), config.clock.clone());
             MailWorker::start(store, clock, mailer, mails, &config.metrics)
         });
+        let sign_in_mailer = mailer.clone().filter(|_| serves_outbox && config.console_mail_login);
+        let (mail_sign_in, requests) = MailSignIn::of(sign_in_mailer, &config).unzip();
         let tag_key = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let time_limit = config.request_timeout;
@@ -171,6 +178,7 @@ impl App {
             tag_key,
             mailer,
             mail_worker,
+            mail_sign_in,
             readiness: Readiness::default(),
             last_scrub: ArcSwapOption::empty(),
             last_backup: Arc::default(),
@@ -178,6 +186,9 @@ impl App {
         }));
         app.start_scrubber();
         app.start_maintenance()?;
+        if let Some(requests) = requests {
+            app.start_mail_sign_in(requests);
+        }
         Ok(app)
     }
 

@@ -155,7 +155,9 @@ pub mod resources {
         pub use crate::resources::sharing::{Sharing, SharingTokens};
     }
     pub mod sessions {
-        pub use crate::resources::sessions::{Fields, Session, SignInLink, VerifiedSession};
+        pub use crate::resources::sessions::{
+            Fields, Session, SignInLink, SignInRequest, VerifiedSession,
+        };
     }
     pub mod users {
         pub use crate::resources::users::{

@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::Args;
+use clap::builder::FalseyValueParser;
 use ipnet::IpNet;
 use url::{Host, Url};
 
+use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::store::file_system::{FileSystem, OsFileSystem};
 use crate::time::Clock;
@@ -139,6 +141,11 @@ pub struct Config {
     #[arg(long, env = "STEWARD_CONSOLE", value_name = "SWITCH", default_value_t = Console::On)]
     pub console: Console,
 
+    /// Let users without an API key sign in to the console with a link in a mail to their verified address. Needs a mail
+    /// server and a public URL.
+    #[arg(long, env = "STEWARD_CONSOLE_MAIL_LOGIN", value_parser = FalseyValueParser::new())]
+    pub console_mail_login: bool,
+
     /// Limits on the resources of one tenant.
     #[command(flatten)]
     pub caps: Caps,
@@ -172,6 +179,24 @@ pub struct Config {
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8000";
 
 impl Config {
+    /// Checks the settings that a server needs together.
+    ///
+    /// # Errors
+    /// One line for the operator that names the missing setting.
+    pub fn require_complete(&self) -> Result<(), Error> {
+        let missing = [
+            (self.mail.smtp_url.is_none(), "--smtp-url"),
+            (self.public_url.is_none(), "--public-url"),
+            (!self.console.is_on(), "--console on"),
+        ];
+        match missing.iter().find(|(is_missing, _)| *is_missing && self.console_mail_login) {
+            Some((_, flag)) => {
+                Err(Error::invalid("invalid_input", format!("--console-mail-login needs {flag}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Returns the scheme and host of invite links, in responses and mails. They never come from a request.
     pub fn link_base(&self) -> &str {
         self.public_url.as_deref().unwrap_or(&self.listen_url)
@@ -217,6 +242,7 @@ impl Default for Config {
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),
             console: Console::On,
+            console_mail_login: false,
             caps: Caps::default(),
             mail: MailConfig::default(),
             backups: BackupConfig::default(),

@@ -1,8 +1,10 @@
-//! The cookie of a session. See `docs/spec/console.md` for its name and attributes.
+//! The cookies of the console: one keeps the session, and one the nonce of a browser that asked for a sign-in mail. See
+//! `docs/spec/console.md` for their names and attributes.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
 use cookie::{Cookie, SameSite};
+use url::Url;
 
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -10,25 +12,39 @@ use crate::http::client::{Client, Scheme};
 
 use super::ROOT;
 
-/// The cookie of one address of the service.
-pub(super) struct SessionCookie {
+/// What the browser keeps after it asked for a sign-in mail: for as long as the code is valid, in seconds.
+const MAIL_LIFETIME: u32 = 10 * 60;
+
+/// A cookie for one address of the service.
+pub(super) struct ConsoleCookie {
     name: String,
     is_secure: bool,
+    /// The lifetime in seconds. Without one, the browser removes the cookie when it is closed.
+    max_age: Option<u32>,
 }
 
-impl SessionCookie {
-    /// Returns the cookie for the address that the client uses. Browsers share cookies among the ports of a host, so the
-    /// name contains the port.
-    pub(super) fn of(client: &Client, config: &Config) -> Self {
-        let base = client.base_url(config.public_url.as_deref());
-        let is_secure = client.scheme == Scheme::Https || base.starts_with("https:");
-        let prefix = if is_secure { "__Host-" } else { "" };
-        let port = client.host.port_u16().map_or(String::new(), |port| format!("-{port}"));
-        Self { name: format!("{prefix}steward{port}"), is_secure }
+impl ConsoleCookie {
+    /// Returns the cookie of the session.
+    pub(super) fn session(client: &Client, config: &Config) -> Self {
+        Self::new("steward", None, client, config)
     }
 
-    /// Returns the text of the session. Two cookies of the same name with different values count as none, because
-    /// another port of the host has set one of them.
+    /// Returns the cookie of the browser's nonce.
+    pub(super) fn mail(client: &Client, config: &Config) -> Self {
+        Self::new("steward-mail", Some(MAIL_LIFETIME), client, config)
+    }
+
+    /// Returns the cookie for the address that the client uses. Browsers share cookies among the ports of a host, so the
+    /// name contains the port.
+    fn new(name: &str, max_age: Option<u32>, client: &Client, config: &Config) -> Self {
+        let is_secure = client.scheme == Scheme::Https || is_behind_https(client, config);
+        let prefix = if is_secure { "__Host-" } else { "" };
+        let port = client.host.port_u16().map_or(String::new(), |port| format!("-{port}"));
+        Self { name: format!("{prefix}{name}{port}"), is_secure, max_age }
+    }
+
+    /// Returns the value. Two cookies of the same name with different values count as none, because another port of the
+    /// host has set one of them.
     pub(super) fn value(&self, headers: &HeaderMap) -> Option<String> {
         // Other services on this host may have set cookies that are not ASCII.
         let lines = headers.get_all(COOKIE).iter();
@@ -39,22 +55,33 @@ impl SessionCookie {
         values.all(|other| other.value() == first).then_some(first)
     }
 
-    /// Returns the header that stores the text of a session.
-    pub(super) fn set(&self, text: &str) -> Result<HeaderValue> {
-        let cookie = Cookie::build((self.name.as_str(), text))
-            .path(if self.is_secure { "/" } else { ROOT })
-            .secure(self.is_secure)
-            .http_only(true)
-            .same_site(SameSite::Strict);
-        HeaderValue::try_from(cookie.to_string()).map_err(Error::internal)
+    /// Returns the header that stores a value.
+    pub(super) fn set(&self, value: &str) -> Result<HeaderValue> {
+        self.header(value, self.max_age)
     }
 
     /// Returns the header that removes the cookie.
     pub(super) fn remove(&self) -> Result<HeaderValue> {
-        let header = self.set("")?;
-        let text = header.to_str().map_err(Error::internal)?;
-        HeaderValue::try_from(format!("{text}; Max-Age=0")).map_err(Error::internal)
+        self.header("", Some(0))
     }
+
+    fn header(&self, value: &str, max_age: Option<u32>) -> Result<HeaderValue> {
+        let cookie = Cookie::build((self.name.as_str(), value))
+            .path(if self.is_secure { "/" } else { ROOT })
+            .secure(self.is_secure)
+            .http_only(true)
+            .same_site(SameSite::Strict);
+        let max_age = max_age.map_or(String::new(), |seconds| format!("; Max-Age={seconds}"));
+        HeaderValue::try_from(format!("{cookie}{max_age}")).map_err(Error::internal)
+    }
+}
+
+/// Whether the client uses the host and port of an HTTPS `--public-url`: a proxy then serves it by HTTPS. A browser at
+/// another address, such as loopback, uses plain HTTP, and would not send a secure cookie back.
+fn is_behind_https(client: &Client, config: &Config) -> bool {
+    let public = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());
+    let used = Url::parse(&format!("https://{}", client.host)).ok();
+    public.zip(used).is_some_and(|(public, used)| public.origin() == used.origin())
 }
 
 #[cfg(test)]
@@ -65,16 +92,21 @@ mod tests {
     use crate::http::client::OverTls;
     use crate::trusted_proxies::TrustedProxies;
 
-    fn cookie(host: &str, is_tls: bool, public_url: Option<&str>) -> SessionCookie {
+    fn cookie(host: &str, is_tls: bool, public_url: Option<&str>) -> ConsoleCookie {
+        let (client, config) = request(host, is_tls, public_url);
+        ConsoleCookie::session(&client, &config)
+    }
+
+    fn request(host: &str, is_tls: bool, public_url: Option<&str>) -> (Client, Config) {
         let (mut head, ()) = Request::builder().header("host", host).body(()).unwrap().into_parts();
         if is_tls {
             head.extensions.insert(OverTls);
         }
         let config = Config { public_url: public_url.map(str::to_owned), ..Config::default() };
-        SessionCookie::of(&Client::of(&head, &TrustedProxies::default()), &config)
+        (Client::of(&head, &TrustedProxies::default()), config)
     }
 
-    fn header(cookie: &SessionCookie) -> String {
+    fn header(cookie: &ConsoleCookie) -> String {
         cookie.set("a.b").unwrap().to_str().unwrap().to_owned()
     }
 
@@ -87,6 +119,30 @@ mod tests {
         assert_eq!(header(&cookie("a.example", false, Some("https://a.example"))), secure);
         let port = "__Host-steward-8443=a.b; HttpOnly; SameSite=Strict; Secure; Path=/";
         assert_eq!(header(&cookie("a.example:8443", true, None)), port);
+        assert_eq!(header(&cookie("a.example:8443", false, Some("https://a.example:8443"))), port);
+    }
+
+    #[test]
+    fn cookie_of_another_address_than_the_public_url_is_not_secure_over_plain_http() {
+        for public in ["https://a.example", "http://a.example", "https://a.example:8443"] {
+            for host in ["127.0.0.1:8000", "a.example:8000", "localhost:8000", "192.0.2.7:8000"] {
+                let header = header(&cookie(host, false, Some(public)));
+                assert_eq!(header, "steward-8000=a.b; HttpOnly; SameSite=Strict; Path=/console/");
+            }
+        }
+    }
+
+    #[test]
+    fn cookie_of_a_mail_request_lives_for_ten_minutes() {
+        let (client, config) = request("localhost:8000", false, None);
+        let set = ConsoleCookie::mail(&client, &config).set("a").unwrap();
+        let expected =
+            "steward-mail-8000=a; HttpOnly; SameSite=Strict; Path=/console/; Max-Age=600";
+        assert_eq!(set, expected);
+        let (client, config) = request("a.example", true, None);
+        let removed = ConsoleCookie::mail(&client, &config).remove().unwrap();
+        let expected = "__Host-steward-mail=; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=0";
+        assert_eq!(removed, expected);
     }
 
     #[test]

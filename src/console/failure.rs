@@ -60,11 +60,16 @@ impl IntoResponse for Failure {
             detail: error.detail(),
             retry_after: error.retry_after(),
         };
-        let Ok(Html(html)) = card(page.title, &page) else { return self.0.into_response() };
-        let mut response = self.0.into_response();
-        *response.body_mut() = Body::from(html);
-        let html_type = HeaderValue::from_static("text/html; charset=utf-8");
-        response.headers_mut().insert(CONTENT_TYPE, html_type);
-        response
+        let Ok(html) = card(page.title, &page) else { return self.0.into_response() };
+        on_page(self.0, html)
     }
+}
+
+/// Returns the response of an error with a page as its body.
+pub(super) fn on_page(error: Error, Html(html): Html<String>) -> Response {
+    let mut response = error.into_response();
+    *response.body_mut() = Body::from(html);
+    let html_type = HeaderValue::from_static("text/html; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, html_type);
+    response
 }

@@ -15,7 +15,7 @@ use crate::resources::sessions::{self, VerifiedSession};
 use crate::state::App;
 
 use super::api::{Api, ApiRouter};
-use super::cookie::SessionCookie;
+use super::cookie::ConsoleCookie;
 use super::origin;
 
 /// A request to a page.
@@ -49,9 +49,14 @@ impl Visit {
         Ok(Self { app, head, client, query, form })
     }
 
-    /// Returns the cookie that the browser keeps for this address of the service.
-    pub(super) fn cookie(&self) -> SessionCookie {
-        SessionCookie::of(&self.client, self.app.config())
+    /// Returns the cookie of the session for this address of the service.
+    pub(super) fn cookie(&self) -> ConsoleCookie {
+        ConsoleCookie::session(&self.client, self.app.config())
+    }
+
+    /// Returns the cookie of a browser that asked for a sign-in mail, for this address of the service.
+    pub(super) fn mail_cookie(&self) -> ConsoleCookie {
+        ConsoleCookie::mail(&self.client, self.app.config())
     }
 
     /// Returns the path and the query.

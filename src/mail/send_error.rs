@@ -47,7 +47,7 @@ impl SendError {
     }
 
     /// Returns the line for the log, with the recipient's address masked.
-    pub(super) fn redacted(&self, to: &str) -> String {
+    pub fn redacted(&self, to: &str) -> String {
         let written = to_ascii_address(to).map(|address| address.to_string());
         let known = written.as_deref().into_iter().chain([to]).filter(|known| !known.is_empty());
         known.fold(self.line.clone(), |line, address| mask(&line, address))

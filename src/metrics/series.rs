@@ -67,7 +67,7 @@ series! {
     MESSAGES Gauge "outbox_messages" "Mails in the outbox.",
     MAILS_SENT Counter "mails_sent_total" "Mails that the mail server accepted.",
     MAILS_FAILED Counter "mails_failed_total" "Failed attempts to send a mail.",
-    MAILS_ABANDONED Counter "mails_abandoned_total" "Mails that were deleted because sending failed for too long.",
+    MAILS_ABANDONED Counter "mails_abandoned_total" "Mails that were given up: sending failed for too long, or too many sign-in mails waited.",
     BACKUP_AT Gauge "backup_last_success_timestamp_seconds" "When the server last created a scheduled backup; 0 if never.",
     BACKUP_FAILURES Counter "backup_failures_total" "Scheduled backups that failed.",
     NEAR_QUOTA Gauge "organizations_near_quota" "Organizations that use more than 80 % of their quota of bytes.",

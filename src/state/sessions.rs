@@ -1,10 +1,10 @@
 //! Signing in to the console and out again. Log lines name the session and the user, never a secret.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::ids::UserId;
 use crate::resources::sessions::{
-    self, CodeDigest, Fields, NewSession, SessionText, VerifiedSession,
+    self, BrowserNonce, CodeDigest, Fields, MailCode, NewSession, SessionText, VerifiedSession,
 };
 use crate::resources::users;
 use crate::secret::{Seed, encode_base62};
@@ -33,48 +33,88 @@ impl App {
         sessions::verify(&*tx, &self.0.signing.sessions, text, self.now())
     }
 
-    /// Creates a session that is bound to the key with this text. Counts as a request of the key.
+    /// Creates a session that is bound to the key with this text, and ends the session `replaced`. Counts as a request of
+    /// the key.
     ///
     /// # Errors
     /// 401 with the same text for every reason if the key is not valid; 429 if the key exceeds a limit; 503 if the
     /// transaction cannot be committed.
     #[doc(hidden)]
-    pub async fn sign_in_with_key(&self, text: &str, client: Fields) -> Result<SessionText> {
+    pub async fn sign_in_with_key(
+        &self,
+        text: &str,
+        client: Fields,
+        replaced: Option<&VerifiedSession>,
+    ) -> Result<SessionText> {
         let key = self.key_cache().verify(&*self.store().snapshot()?, text)?;
         self.rate_limiter().check_key(key.key())?;
-        self.sign_in("key", client, move |tx, new, now| {
-            sessions::create_for_key(tx, key.key(), key.hash(), new, now)
+        self.sign_in("key", client, replaced, move |tx, new, now| {
+            sessions::create_for_key(tx, key.key(), key.hash(), new, now).map(Some)
         })
         .await
     }
 
-    /// Creates a session from the sign-in link with this code, which is then used up.
+    /// Creates a session from the sign-in link with this code, which is then used up, and ends the session `replaced`.
     ///
     /// # Errors
     /// 401 if the link is not valid; 503 if the transaction cannot be committed.
     #[doc(hidden)]
-    pub async fn sign_in_with_link(&self, code: &str, client: Fields) -> Result<SessionText> {
+    pub async fn sign_in_with_link(
+        &self,
+        code: &str,
+        client: Fields,
+        replaced: Option<&VerifiedSession>,
+    ) -> Result<SessionText> {
         let code = self.code_digest(code);
-        self.sign_in("link", client, move |tx, new, now| {
-            sessions::create_from_link(tx, code, new, now)
+        self.sign_in("link", client, replaced, move |tx, new, now| {
+            sessions::create_from_link(tx, code, new, now).map(Some)
         })
         .await
     }
 
+    /// Creates a session from the code of a mail, which is then used up, and ends the session `replaced`. `nonce` is that
+    /// of the browser that asked for the mail.
+    ///
+    /// # Errors
+    /// 401 with the same text for every reason if the code is not valid; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
+    pub async fn sign_in_with_mail(
+        &self,
+        nonce: &str,
+        code: &str,
+        client: Fields,
+        replaced: Option<&VerifiedSession>,
+    ) -> Result<SessionText> {
+        let nonce = BrowserNonce::parse(nonce).ok_or_else(invalid_code)?;
+        let code = MailCode::parse(code).ok_or_else(invalid_code)?;
+        let keys = &self.0.signing.sessions;
+        let browser = keys.browser_digest(&nonce);
+        let code = keys.mail_code_digest(&browser, &code);
+        if !sessions::find_open_request(&*self.store().snapshot()?, browser, self.now())? {
+            return Err(invalid_code());
+        }
+        self.sign_in("mail", client, replaced, move |tx, new, now| {
+            sessions::create_from_mail(tx, browser, code, new, now)
+        })
+        .await
+    }
+
+    /// Creates a session if `rule` does. The transaction is committed even if it does not.
     async fn sign_in(
         &self,
         source: &'static str,
         client: Fields,
-        rule: impl Fn(&mut WriteTx<'_>, &NewSession, Timestamp) -> Result<VerifiedSession>
+        replaced: Option<&VerifiedSession>,
+        rule: impl Fn(&mut WriteTx<'_>, &NewSession, Timestamp) -> Result<Option<VerifiedSession>>
         + Send
         + 'static,
     ) -> Result<SessionText> {
         let text = SessionText::generate(&mut Seed::generate().rng(), self.now());
         let options = WriteOptions::of_small_write(Consumer::from_address(client.ip_address));
-        let new = NewSession::new(&self.0.signing.sessions, &text, client);
+        let new = NewSession::new(&self.0.signing.sessions, &text, client, replaced);
         let write =
             self.write(options, move |tx, now| Ok((Author::default(), rule(tx, &new, now)?)));
-        let (session, _) = write.await?;
+        let session = write.await?.0.ok_or_else(invalid_code)?;
         tracing::info!(session = %session.id(), user = %session.user(), source, "signed in to the console");
         Ok(text)
     }
@@ -122,4 +162,8 @@ impl App {
     fn code_digest(&self, code: &str) -> CodeDigest {
         self.0.signing.sessions.code_digest(code)
     }
+}
+
+fn invalid_code() -> Error {
+    Error::authentication_failed_as("The code is invalid, has expired or was used.")
 }

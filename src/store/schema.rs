@@ -195,6 +195,10 @@ tables! {
     SignInLinks = "sign_in_links/1",
     /// Key: user, expiry, keyed digest of the link's code.
     SignInLinksByUser = "sign_in_links_by_user/1",
+    /// Requests for a sign-in mail. Key: keyed digest of the nonce of the browser that asked.
+    SignInRequests = "sign_in_requests/1",
+    /// Requests that a user gets a mail for. Key: user, time, then as above.
+    SignInRequestsByUser = "sign_in_requests_by_user/1",
 
     /// The part of a dashboard that lists show. Key: project, dashboard.
     Dashboards = "dashboards/1",
@@ -268,8 +272,14 @@ tables! {
 impl Table {
     /// The tables that belong to one file and to a short time: backups and exports leave them out, and a restore clears
     /// them. They have no counts, sums or sequences, and no other record refers to theirs.
-    pub(super) const TRANSIENT: &[Self] =
-        &[Self::Sessions, Self::SessionsByUser, Self::SignInLinks, Self::SignInLinksByUser];
+    pub(super) const TRANSIENT: &[Self] = &[
+        Self::Sessions,
+        Self::SessionsByUser,
+        Self::SignInLinks,
+        Self::SignInLinksByUser,
+        Self::SignInRequests,
+        Self::SignInRequestsByUser,
+    ];
 
     /// Whether backups and exports leave the table out.
     pub fn is_transient(self) -> bool {

@@ -1,4 +1,4 @@
-//! A browser without scripts that opens pages of the console: it keeps the cookie, and sends what browsers send.
+//! A browser without scripts that opens pages of the console: it keeps the cookies, and sends what browsers send.
 
 use axum::http::{HeaderMap, Method};
 
@@ -8,8 +8,12 @@ use super::{TestClient, TestResponse, Workspace};
 #[derive(Clone)]
 pub struct Visitor {
     client: TestClient,
-    /// The cookie, as the browser sends it.
+    /// The cookie of the session, as the browser sends it.
     pub cookie: Option<String>,
+    /// The cookie of a request for a sign-in mail, as the browser sends it.
+    pub mail_cookie: Option<String>,
+    /// The address that a trusted proxy names.
+    pub address: Option<String>,
 }
 
 /// A page.
@@ -155,7 +159,7 @@ impl Visitor {
 
     /// Returns a browser that is not signed in.
     pub fn new(workspace: &Workspace) -> Self {
-        Self { client: workspace.anonymous(), cookie: None }
+        Self { client: workspace.anonymous(), cookie: None, mail_cookie: None, address: None }
     }
 
     /// Returns a browser that signed in with this API key.
@@ -185,7 +189,7 @@ impl Visitor {
         self.fetch(Method::GET, path, &[], "").await
     }
 
-    /// Sends a form from a page of the console, and keeps the cookie of the response.
+    /// Sends a form from a page of the console, and keeps the cookies of the response.
     pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
         let body =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
@@ -194,10 +198,15 @@ impl Visitor {
             ("content-type", "application/x-www-form-urlencoded"),
         ];
         let page = self.fetch(Method::POST, path, &headers, &body).await;
-        if let Some(set) = page.headers.get("set-cookie") {
+        for set in page.headers.get_all("set-cookie") {
             let set = set.to_str().expect("text");
             let (pair, _) = set.split_once(';').expect("attributes");
-            self.cookie = (!pair.ends_with('=')).then(|| pair.to_owned());
+            let kept = (!pair.ends_with('=')).then(|| pair.to_owned());
+            if pair.contains("steward-mail") {
+                self.mail_cookie = kept;
+            } else {
+                self.cookie = kept;
+            }
         }
         page
     }
@@ -211,7 +220,11 @@ impl Visitor {
         body: &str,
     ) -> Page {
         let mut headers = headers.to_vec();
-        headers.extend(self.cookie.as_deref().map(|cookie| ("cookie", cookie)));
+        let cookies: Vec<_> =
+            [&self.cookie, &self.mail_cookie].into_iter().flatten().cloned().collect();
+        let cookies = cookies.join("; ");
+        headers.extend((!cookies.is_empty()).then_some(("cookie", cookies.as_str())));
+        headers.extend(self.address.as_deref().map(|address| ("x-forwarded-for", address)));
         Page::of(self.client.fetch(method, path, &headers, body.to_owned()).await)
     }
 }

@@ -42,7 +42,7 @@ pub fn browser() -> Fields {
 
 /// Signs in with an API key.
 pub async fn sign_in(workspace: &Workspace, key: &str) -> SignedIn {
-    let text = workspace.app.sign_in_with_key(key, browser()).await.expect("a session");
+    let text = workspace.app.sign_in_with_key(key, browser(), None).await.expect("a session");
     SignedIn::of(workspace, text.encode())
 }
 
@@ -50,6 +50,7 @@ pub async fn sign_in(workspace: &Workspace, key: &str) -> SignedIn {
 pub async fn sign_in_by_link(workspace: &Workspace) -> SignedIn {
     let user = workspace.made.user_id;
     let link = workspace.app.create_sign_in_link(user, false).await.expect("a link");
-    let text = workspace.app.sign_in_with_link(&link.code, browser()).await.expect("a session");
+    let text =
+        workspace.app.sign_in_with_link(&link.code, browser(), None).await.expect("a session");
     SignedIn::of(workspace, text.encode())
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use mail_parser::MessageParser;
+use mail_parser::{MessageParser, MimeHeaders};
 use mailin::response::{AUTH_OK, OK};
 use mailin::{Action, AuthMechanism, Handler, Response, Session, SessionBuilder};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
@@ -78,6 +78,22 @@ impl Mail {
 
     pub fn subject(&self) -> String {
         self.parsed().subject().unwrap_or_default().to_owned()
+    }
+
+    /// Returns the text and the HTML.
+    pub fn bodies(&self) -> (String, String) {
+        let parsed = self.parsed();
+        let part = |at| {
+            parsed.part(at).expect("a part").text_contents().expect("text").replace("\r\n", "\n")
+        };
+        let kind = |at| {
+            parsed
+                .part(at)
+                .and_then(MimeHeaders::content_type)
+                .and_then(|kind| kind.subtype().map(str::to_owned))
+        };
+        assert_eq!((kind(1).as_deref(), kind(2).as_deref()), (Some("plain"), Some("html")));
+        (part(1), part(2))
     }
 }
 

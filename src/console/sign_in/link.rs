@@ -64,7 +64,8 @@ async fn ask(visit: Visit) -> PageResult {
 }
 
 async fn confirm(visit: Visit) -> PageResult {
-    match visit.app.sign_in_with_link(visit.form.value("code"), visit.browser()).await {
+    let (code, replaced) = (visit.form.value("code"), visit.session()?);
+    match visit.app.sign_in_with_link(code, visit.browser(), replaced.as_ref()).await {
         Ok(text) => signed_in(&visit.cookie(), &text, &Next::parse("")),
         Err(error) if error.status() == 401 => invalid(&visit),
         Err(error) => Err(error.into()),

@@ -1,6 +1,7 @@
-//! Signing in, with an API key or with a link of `steward console`, and signing out.
+//! Signing in, with an API key, a link of `steward console` or a mail, and signing out.
 
 mod link;
+mod mail;
 
 use askama::Template;
 use axum::http::header::SET_COOKIE;
@@ -11,7 +12,7 @@ use crate::error::Result;
 use crate::resources::sessions::SessionText;
 
 use super::assets::icon;
-use super::cookie::SessionCookie;
+use super::cookie::ConsoleCookie;
 use super::entrance::{Entrance, SIGN_IN, see_other};
 use super::layout::card;
 use super::next::Next;
@@ -30,17 +31,35 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::POST, SIGN_IN, sign_in);
     pages.public(Method::POST, SIGN_OUT, sign_out);
     link::routes(pages);
+    mail::routes(pages);
 }
 
 #[derive(Template)]
 #[template(path = "console/sign_in/page.html")]
 struct SignInPage<'p> {
     next: &'p Next,
+    /// What is wrong with the key.
     error: Option<&'static str>,
+    /// The form that asks for a mail. `None` if no mail can sign users in.
+    mail: Option<MailForm<'p>>,
 }
 
-impl SignInPage<'_> {
-    fn response(&self) -> Result<Html<String>> {
+/// The form that asks for a sign-in mail.
+#[derive(Default)]
+struct MailForm<'p> {
+    /// The address that was entered.
+    email: &'p str,
+    /// What is wrong with it.
+    error: Option<&'p str>,
+}
+
+impl<'p> SignInPage<'p> {
+    fn of(visit: &Visit, next: &'p Next) -> Self {
+        let mail = visit.app.offers_mail_sign_in().then(MailForm::default);
+        Self { next, error: None, mail }
+    }
+
+    fn html(&self) -> Result<Html<String>> {
         card("Sign in", self)
     }
 }
@@ -53,17 +72,18 @@ async fn page(visit: Visit) -> PageResult {
     if let Some(page) = Entrance::of(&visit).refresh()? {
         return Ok(page);
     }
-    Ok(SignInPage { next: &next, error: None }.response()?.into_response())
+    Ok(SignInPage::of(&visit, &next).html()?.into_response())
 }
 
 async fn sign_in(visit: Visit) -> PageResult {
     let next = Next::parse(visit.form.value("next"));
-    match visit.app.sign_in_with_key(visit.form.value("key").trim(), visit.browser()).await {
+    let (key, replaced) = (visit.form.value("key").trim(), visit.session()?);
+    match visit.app.sign_in_with_key(key, visit.browser(), replaced.as_ref()).await {
         Ok(text) => signed_in(&visit.cookie(), &text, &next),
         Err(error) if error.status() == 401 => {
             visit.count_failed_sign_in()?;
-            let page = SignInPage { next: &next, error: Some(INVALID_KEY) }.response()?;
-            Ok((StatusCode::UNAUTHORIZED, page).into_response())
+            let page = SignInPage { error: Some(INVALID_KEY), ..SignInPage::of(&visit, &next) };
+            Ok((StatusCode::UNAUTHORIZED, page.html()?).into_response())
         }
         Err(error) => Err(error.into()),
     }
@@ -84,7 +104,7 @@ async fn sign_out(visit: Visit) -> PageResult {
 }
 
 /// Stores the session in the browser and opens the next page.
-fn signed_in(cookie: &SessionCookie, text: &SessionText, next: &Next) -> PageResult {
+fn signed_in(cookie: &ConsoleCookie, text: &SessionText, next: &Next) -> PageResult {
     let mut response = see_other(next.as_str())?;
     response.headers_mut().insert(SET_COOKIE, cookie.set(&text.encode())?);
     Ok(response)

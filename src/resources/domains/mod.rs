@@ -177,13 +177,24 @@ pub fn verify(
 
 /// Returns the organization that verified the domain of an address, or the nearest parent domain.
 pub fn owner_of(tx: &impl Tx, email: &str) -> Result<Option<OrganizationId>> {
+    Ok(find_verified(tx, email)?.map(|domain| domain.key.0))
+}
+
+/// Whether an organization demands single sign-on of an address: by the domain that it verified, or the nearest parent
+/// domain.
+pub fn enforces_sso(tx: &impl Tx, email: &str) -> Result<bool> {
+    Ok(find_verified(tx, email)?.is_some_and(|domain| !domain.fields.sso_enforcement.is_empty()))
+}
+
+fn find_verified(tx: &impl Tx, email: &str) -> Result<Option<Domain>> {
     let mut name = email.rsplit_once('@').map(|(_, domain)| domain.to_lowercase());
     while let Some(domain) = name {
         if let Some(key) = tx.lookup(&BY_NAME, &domain)?
             && tx.exists::<Organization>(&key.0)?
-            && tx.get::<Domain>(&key)?.fields.is_verified
+            && let Some(domain) =
+                tx.find::<Domain>(&key)?.filter(|domain| domain.fields.is_verified)
         {
-            return Ok(Some(key.0));
+            return Ok(Some(domain));
         }
         name = domain.split_once('.').map(|(_, above)| above.to_owned());
     }

@@ -12,14 +12,14 @@ use crate::store::{Order, Tx, Window};
 use crate::time::Timestamp;
 
 use super::verified::check_live;
-use super::{BY_USER, BoundKey, Session};
+use super::{BY_USER, BoundKey, Fields, Meta, Session};
 
 /// The values of `source`.
 pub struct Source;
 
 impl Choices for Source {
     type Value = &'static str;
-    const ALL: &'static [&'static str] = &["key", "link"];
+    const ALL: &'static [&'static str] = &["key", "link", "mail"];
 }
 
 choices_schema!(Source);
@@ -50,9 +50,9 @@ output! {
         user_agent: &'a str as String,
         /// The address of the browser that signed in.
         ip_address: String,
-        /// What created the session: an API key, to which it stays bound, or a sign-in link.
+        /// What created the session: an API key, to which it stays bound, a sign-in link, or a sign-in mail.
         source: &'static str as Source,
-        /// The API key. Null for a session that a link created, and for callers without the scope
+        /// The API key. Null for a session that a link or a mail created, and for callers without the scope
         /// `personal_api_key:read`.
         key: Option<SessionKey>,
         /// Whether the request was made in this session.
@@ -88,7 +88,7 @@ pub fn list(tx: &impl Tx, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
                 expires_at: meta.expires_at,
                 user_agent: &fields.user_agent,
                 ip_address: fields.ip_address.to_string(),
-                source: if meta.bound_key.is_some() { "key" } else { "link" },
+                source: source(&meta, &fields),
                 key: meta
                     .bound_key
                     .filter(|_| viewer.sees_keys)
@@ -98,6 +98,14 @@ pub fn list(tx: &impl Tx, viewer: Viewer, now: Timestamp) -> Result<Vec<u8>> {
         })
     })?;
     Ok(out)
+}
+
+fn source(meta: &Meta, fields: &Fields) -> &'static str {
+    match (&meta.bound_key, fields.is_by_mail) {
+        (Some(_), _) => "key",
+        (None, false) => "link",
+        (None, true) => "mail",
+    }
 }
 
 fn find_key(tx: &impl Tx, bound: &BoundKey) -> Result<Option<SessionKey>> {

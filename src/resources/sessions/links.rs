@@ -9,7 +9,7 @@ use crate::store::{Index, Order, Reference, Table, Tx, Window, WriteTx, impl_rec
 use crate::time::Timestamp;
 
 use super::session_text::CodeDigest;
-use super::{NewSession, VerifiedSession, create};
+use super::{Basis, NewSession, VerifiedSession, create};
 
 /// The lifetime of a sign-in link, in seconds.
 const LINK_LIFETIME: i64 = 5 * 60;
@@ -90,7 +90,8 @@ pub fn create_from_link(
     if !tx.meta::<User>(&link.user)?.is_some_and(|user| user.is_active) {
         return Err(invalid_link());
     }
-    create(tx, new, link.user, None, link.is_operator, now)
+    let SignInLink { user, is_operator, .. } = link;
+    create(tx, new, Basis { user, bound_key: None, is_operator, is_by_mail: false }, now)
 }
 
 fn valid_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<SignInLink> {

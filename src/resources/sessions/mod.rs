@@ -1,11 +1,15 @@
 //! Console sessions: browsers that are signed in. See `docs/spec/sessions.md`.
 //!
-//! A session is created by an API key, to which it stays bound, or by a [sign-in link](SignInLink). The file stores only
-//! a keyed digest of its secret. [`SessionText`] has the text that a browser keeps, and [`verify`] checks it.
+//! A session is created by an API key, to which it stays bound, by a [sign-in link](SignInLink), or by the code of a mail
+//! that a browser [asked for](SignInRequest). The file stores only a keyed digest of its secret. [`SessionText`] has the
+//! text that a browser keeps, and [`verify`] checks it.
 
 pub mod body;
 pub mod http;
+pub mod letter;
 mod links;
+mod mail_code;
+mod mail_requests;
 mod registration;
 mod session_text;
 mod verified;
@@ -19,10 +23,15 @@ use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::users::User;
-use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
+use crate::store::{Added, Index, Order, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
+pub use mail_code::{BrowserDigest, BrowserNonce, MailCode};
+pub use mail_requests::{
+    MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
+    find_open_request, open_request, remove_requests,
+};
 pub use registration::RECORDS;
 pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
 pub use verified::{LiveSession, VerifiedSession, get_live, verify};
@@ -37,7 +46,7 @@ const USE_RECORD_INTERVAL: i64 = 600;
 const MAX_SESSIONS: usize = 50;
 /// The maximum length of a stored `User-Agent`, in characters.
 const MAX_USER_AGENT: usize = 200;
-/// The maximum number of sessions, and of links, that one transaction of the maintenance deletes.
+/// The maximum number of sessions, of links, and of requests that one transaction of the maintenance deletes.
 const DELETE_BATCH: usize = 500;
 
 /// A console session.
@@ -57,7 +66,7 @@ pub struct Meta {
     pub user: UserId,
     /// The keyed digest of the session's secret.
     pub digest: SessionDigest,
-    /// The key that signed in, unless a link did.
+    /// The key that signed in, unless a link or a mail did.
     pub bound_key: Option<BoundKey>,
     /// Whether the session may see the pages for the operator.
     pub is_operator: bool,
@@ -85,12 +94,15 @@ pub struct Fields {
     pub user_agent: String,
     /// Its address.
     pub ip_address: IpAddr,
+    /// Whether the code of a mail signed it in.
+    pub is_by_mail: bool,
 }
 
 impl Fields {
     /// Returns the client with this `User-Agent`, which is cut to 200 characters.
     pub fn new(user_agent: &str, ip_address: IpAddr) -> Self {
-        Self { user_agent: user_agent.chars().take(MAX_USER_AGENT).collect(), ip_address }
+        let user_agent = user_agent.chars().take(MAX_USER_AGENT).collect();
+        Self { user_agent, ip_address, is_by_mail: false }
     }
 }
 
@@ -104,6 +116,7 @@ impl_record!(Session {
     key: |session| -> SessionId { session.meta.id },
     parts: meta: Meta, fields: Fields,
     indexes: [&BY_USER],
+    added: &[Added::Field { name: "is_by_mail", default: &false }],
     owner: |_, _| Ok(None),
     references: |session| [Reference::to::<User>(&session.meta.user)],
 });
@@ -114,13 +127,29 @@ pub struct NewSession {
     id: SessionId,
     digest: SessionDigest,
     client: Fields,
+    /// The session that the browser has. The new one replaces it.
+    replaced: Option<SessionId>,
 }
 
 impl NewSession {
-    /// Returns the session with this text.
-    pub fn new(keys: &SessionKeys, text: &SessionText, client: Fields) -> Self {
-        Self { id: text.id, digest: keys.digest(text), client }
+    /// Returns the session with this text. It ends the session that the browser has.
+    pub fn new(
+        keys: &SessionKeys,
+        text: &SessionText,
+        client: Fields,
+        replaced: Option<&VerifiedSession>,
+    ) -> Self {
+        let replaced = replaced.map(VerifiedSession::id);
+        Self { id: text.id, digest: keys.digest(text), client, replaced }
     }
+}
+
+/// The user of a new session, and what gives the session its rights.
+struct Basis {
+    user: UserId,
+    bound_key: Option<BoundKey>,
+    is_operator: bool,
+    is_by_mail: bool,
 }
 
 /// Creates a session that is bound to a key. `hash` is the stored hash that the presented value of the key matches.
@@ -139,17 +168,20 @@ pub fn create_for_key(
     if !tx.meta::<User>(&key.user)?.is_some_and(|user| user.is_active) {
         return Err(Error::authentication_failed());
     }
-    create(tx, new, key.user, Some(BoundKey { id, hash: key.hash }), false, now)
+    let bound_key = Some(BoundKey { id, hash: key.hash });
+    let basis = Basis { user: key.user, bound_key, is_operator: false, is_by_mail: false };
+    create(tx, new, basis, now)
 }
 
 fn create(
     tx: &mut WriteTx<'_>,
     new: &NewSession,
-    user: UserId,
-    bound_key: Option<BoundKey>,
-    is_operator: bool,
+    Basis { user, bound_key, is_operator, is_by_mail }: Basis,
     now: Timestamp,
 ) -> Result<VerifiedSession> {
+    if let Some(replaced) = &new.replaced {
+        tx.remove::<Session>(replaced)?;
+    }
     let mut live = Vec::new();
     for id in tx.keys(&BY_USER, &user, usize::MAX)? {
         match find_live(tx, id, now)? {
@@ -174,12 +206,13 @@ fn create(
         last_used_at: now,
     };
     let verified = VerifiedSession::of(&meta, now);
-    tx.put(&Session { meta, fields: new.client.clone() })?;
+    tx.put(&Session { meta, fields: Fields { is_by_mail, ..new.client.clone() } })?;
     Ok(verified)
 }
 
 /// Returns the index of the session to end for a further one of the key `new`: the oldest of the key with the most
-/// sessions. So a key cannot end the sessions of others by signing in often. Sessions by link count as those of one key.
+/// sessions. So a key cannot end the sessions of others by signing in often. Sessions without a key count as those of one
+/// key.
 fn most_dispensable(
     live: &[(SessionId, Option<ApiKeyId>)],
     new: Option<ApiKeyId>,
@@ -227,26 +260,28 @@ pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     tx.remove_indexed(&BY_USER, &user, usize::MAX).map(drop)
 }
 
-/// Ends the sessions of all users and deletes all sign-in links.
+/// Ends the sessions of all users and deletes all sign-in links and requests for a sign-in mail.
 pub fn remove_everything(tx: &mut WriteTx<'_>) -> Result<()> {
     tx.remove_some::<Session>(&(), usize::MAX)?;
-    tx.remove_some::<SignInLink>(&(), usize::MAX).map(drop)
+    tx.remove_some::<SignInLink>(&(), usize::MAX)?;
+    tx.remove_some::<SignInRequest>(&(), usize::MAX).map(drop)
 }
 
-/// Sessions that ended, and links that expired.
+/// Sessions that ended, and links and requests that expired.
 pub struct Ended {
     sessions: Vec<SessionId>,
     links: Vec<CodeDigest>,
+    requests: Vec<BrowserDigest>,
 }
 
 impl Ended {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty() && self.links.is_empty()
+        self.sessions.is_empty() && self.links.is_empty() && self.requests.is_empty()
     }
 }
 
-/// Finds as many sessions that ended, and links that expired, as one transaction deletes.
+/// Finds as many sessions that ended, and links and requests that expired, as one transaction deletes.
 pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
     let mut sessions = Vec::new();
     tx.walk_until(&BY_USER, &(), 0, Order::Ascending, |row| {
@@ -260,10 +295,11 @@ pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
             ControlFlow::Break(())
         })
     })?;
-    Ok(Ended { sessions, links: links::find_expired(tx, DELETE_BATCH, now)? })
+    let links = links::find_expired(tx, DELETE_BATCH, now)?;
+    Ok(Ended { sessions, links, requests: mail_requests::find_expired(tx, DELETE_BATCH, now)? })
 }
 
-/// Deletes these sessions and links, except sessions that are live again, because their key was extended.
+/// Deletes these sessions, links and requests, except sessions that are live again, because their key was extended.
 pub fn delete_ended(tx: &mut WriteTx<'_>, ended: &Ended, now: Timestamp) -> Result<()> {
     for id in &ended.sessions {
         if !is_live(tx, *id, now)? {
@@ -272,6 +308,9 @@ pub fn delete_ended(tx: &mut WriteTx<'_>, ended: &Ended, now: Timestamp) -> Resu
     }
     for code in &ended.links {
         tx.remove::<SignInLink>(code)?;
+    }
+    for browser in &ended.requests {
+        tx.remove::<SignInRequest>(browser)?;
     }
     Ok(())
 }

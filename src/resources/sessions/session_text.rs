@@ -50,7 +50,7 @@ impl SessionText {
     }
 }
 
-fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(super) fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     let written = BASE64_URL_SAFE_NO_PAD.decode_slice(text, &mut bytes);
     (written == Ok(N)).then_some(bytes)
@@ -83,8 +83,8 @@ impl SessionKeys {
         CodeDigest(self.hash(*b"sign-in", &[code.as_bytes()]))
     }
 
-    /// The purposes have the same length, so no text of one can equal a text of the other.
-    fn hash(&self, purpose: [u8; 7], parts: &[&[u8]]) -> [u8; 32] {
+    /// The purposes have the same length, so no text of one can equal a text of another.
+    pub(super) fn hash(&self, purpose: [u8; 7], parts: &[&[u8]]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_keyed(&self.0.load());
         hasher.update(&purpose);
         for part in parts {

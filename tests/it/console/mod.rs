@@ -7,5 +7,6 @@ mod escaping;
 mod forms;
 mod frame;
 mod headers;
+mod mail_sign_in;
 mod service;
 mod sign_in;

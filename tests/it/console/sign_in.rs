@@ -57,14 +57,54 @@ async fn cookie_is_bound_to_the_host_over_https() {
 }
 
 #[tokio::test]
-async fn each_sign_in_has_its_own_session() {
+async fn sign_in_ends_the_session_that_the_browser_has() {
+    let workspace = Workspace::new().await;
+    let (mut visitor, other) = (Visitor::owner(&workspace).await, Visitor::owner(&workspace).await);
+    let first = visitor.clone();
+    visitor.post(SIGN_IN, &[("key", &workspace.made.api_key)]).await;
+    let second = visitor.clone();
+    assert_ne!(second.cookie, first.cookie);
+    let user = workspace.made.user_id;
+    let link = workspace.app.create_sign_in_link(user, false).await.expect("a link");
+    visitor.post("/console/enter/confirm/", &[("code", &link.code)]).await;
+    for ended in [first, second] {
+        assert!(ended.get("/console/sessions/").await.location().starts_with(SIGN_IN));
+    }
+    for live in [&visitor, &other] {
+        let page = live.get("/console/sessions/").await;
+        let buttons = "class=\"b small\" aria-label=\"End the session";
+        assert_eq!((page.status, page.html.matches(buttons).count()), (200, 2));
+    }
+}
+
+#[tokio::test]
+async fn failed_sign_in_leaves_the_session_of_the_browser() {
     let workspace = Workspace::new().await;
     let mut visitor = Visitor::owner(&workspace).await;
-    let first = visitor.cookie.clone();
-    visitor.post(SIGN_IN, &[("key", &workspace.made.api_key)]).await;
-    assert_ne!(visitor.cookie, first);
-    let page = visitor.get("/console/sessions/").await;
-    assert_eq!(page.html.matches("class=\"b small\" aria-label=\"End the session").count(), 2);
+    assert_eq!(visitor.post(SIGN_IN, &[("key", "phx_wrong")]).await.status, 401);
+    assert_eq!(visitor.get("/console/sessions/").await.status, 200);
+}
+
+#[tokio::test]
+async fn cookie_over_plain_http_is_not_secure_beside_a_public_url_with_https() {
+    let mut config = Config::default();
+    config.public_url = Some("https://admin.example".to_owned());
+    let workspace = Workspace::with(config).await;
+    let headers = [
+        ("host", "127.0.0.1:8000"),
+        ("sec-fetch-site", "same-origin"),
+        ("content-type", "application/x-www-form-urlencoded"),
+    ];
+    let form = format!("key={}", workspace.made.api_key);
+    let mut visitor = Visitor::new(&workspace);
+    let page = visitor.fetch(Method::POST, SIGN_IN, &headers, &form).await;
+    let cookie = page.headers["set-cookie"].to_str().expect("text");
+    let (pair, attributes) = cookie.split_once("; ").expect("attributes");
+    assert!(pair.starts_with("steward-8000="), "{cookie}");
+    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/console/");
+    visitor.cookie = Some(pair.to_owned());
+    let page = visitor.fetch(Method::GET, "/console/sessions/", &headers[..1], "").await;
+    page.assert_shows(200, "Sessions");
 }
 
 #[tokio::test]

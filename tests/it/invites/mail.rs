@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use mail_parser::MimeHeaders;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::resources::members::Level;
@@ -23,24 +22,9 @@ async fn workspace(server: &MailServer) -> Workspace {
     Workspace::with(with_server(Config::default(), server)).await
 }
 
-/// Returns the text and the HTML of a mail.
-fn bodies(mail: &Mail) -> (String, String) {
-    let parsed = mail.parsed();
-    let part =
-        |at| parsed.part(at).expect("a part").text_contents().expect("text").replace("\r\n", "\n");
-    let kind = |at| {
-        parsed
-            .part(at)
-            .and_then(MimeHeaders::content_type)
-            .and_then(|kind| kind.subtype().map(str::to_owned))
-    };
-    assert_eq!((kind(1).as_deref(), kind(2).as_deref()), (Some("plain"), Some("html")));
-    (part(1), part(2))
-}
-
 /// Returns the invite that the link in a mail opens.
 fn offered(mail: &Mail) -> Offer {
-    let (text, _) = bodies(mail);
+    let (text, _) = mail.bodies();
     let link = text
         .lines()
         .find(|line| line.starts_with("https://admin.corp.example/signup/"))
@@ -64,7 +48,7 @@ async fn invite_mail_is_sent_and_its_token_proves_the_address() {
         ("steward@corp.example", ["Ann@x.example".to_owned()].as_slice())
     );
     assert_eq!(mail.subject(), "Olga invites you to Corp");
-    let (text, html) = bodies(&mail);
+    let (text, html) = mail.bodies();
     let offer = offered(&mail);
     let id = made["id"].as_str().expect("an id");
     assert_eq!(offer.path, format!("/api/signup/{id}/"));
@@ -115,7 +99,7 @@ async fn user_text_in_mail_is_never_markup_or_a_header() {
         !names.iter().any(|name| ["bcc", "x"].contains(&name.to_lowercase().as_str())),
         "{names:?}"
     );
-    let (text, html) = bodies(&mail);
+    let (text, html) = mail.bodies();
     assert!(text.contains("<img src=x onerror=alert(1)>\n.\nQUIT\n{{ it.url }}"), "{text}");
     assert!(text.starts_with("Hello <script> Bcc: e@x Go,\n"), "{text}");
     assert!(text.contains("Accept the invite before"), "the text after the dot is missing");
@@ -180,7 +164,7 @@ async fn admins_are_notified_by_mail_of_new_members() {
     to.sort_unstable();
     assert_eq!(to, ["adam@corp.example", OWNER]);
     assert_eq!(one.subject(), "Ann Lee has joined Corp");
-    let (text, html) = bodies(&one);
+    let (text, html) = one.bodies();
     assert_eq!(
         text,
         "Hello,\n\nAnn Lee (ann@x.example) has joined Corp.\n\nYou receive this mail because you are an admin or owner \

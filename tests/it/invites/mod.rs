@@ -2,7 +2,7 @@
 
 mod access;
 mod bulk;
-mod mail;
+pub mod mail;
 mod mail_state;
 
 use std::time::Duration;

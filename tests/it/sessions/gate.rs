@@ -58,7 +58,7 @@ async fn session_ends_when_its_key_is_rolled_even_with_grace() {
     assert_eq!(holder(&workspace, &key).get(ME).await.status, 200, "the old value has grace");
     assert_dead(&workspace, &session).await;
     let old = key["value"].as_str().expect("a value");
-    let refused = workspace.app.sign_in_with_key(old, browser()).await;
+    let refused = workspace.app.sign_in_with_key(old, browser(), None).await;
     assert_eq!(refused.err().map(|error| error.status()), Some(401));
 }
 
@@ -121,7 +121,8 @@ async fn ban_of_member_keys_applies_to_sessions_of_keys_and_not_of_links() {
     let me = ann.get(ME).await.ok();
     let user = serde_json::from_value(me["id"].clone()).expect("an id");
     let link = workspace.app.create_sign_in_link(user, false).await.expect("a link");
-    let text = workspace.app.sign_in_with_link(&link.code, browser()).await.expect("a session");
+    let text =
+        workspace.app.sign_in_with_link(&link.code, browser(), None).await.expect("a session");
     let by_link = SignedIn::of(&workspace, text.encode());
     let closed = json!({ "members_can_use_personal_api_keys": false });
     workspace.owner.patch(&workspace.organization(""), closed).await.ok();

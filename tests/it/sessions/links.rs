@@ -27,7 +27,7 @@ fn assert_invalid(refused: Option<Error>) {
 /// Asserts that the code neither shows its user nor signs in.
 async fn assert_unusable(workspace: &Workspace, code: &str) {
     assert_invalid(workspace.app.find_sign_in_link(code).err());
-    assert_invalid(workspace.app.sign_in_with_link(code, browser()).await.err());
+    assert_invalid(workspace.app.sign_in_with_link(code, browser(), None).await.err());
 }
 
 async fn new_code(workspace: &Workspace) -> String {
@@ -55,7 +55,7 @@ async fn sign_in_link_shows_its_user_and_signs_in_once() {
         let user = workspace.app.find_sign_in_link(&code).expect("a user");
         assert_eq!((user.email.as_str(), user.first_name.as_str()), (OWNER, "Olga"));
     }
-    let text = workspace.app.sign_in_with_link(&code, browser()).await.expect("a session");
+    let text = workspace.app.sign_in_with_link(&code, browser(), None).await.expect("a session");
     let session = SignedIn::of(&workspace, text.encode());
     assert_eq!(session.client.get(ME).await.ok()["email"], OWNER);
     assert_unusable(&workspace, &code).await;
@@ -71,7 +71,7 @@ async fn concurrent_uses_of_a_sign_in_link_create_one_session() {
     let code = new_code(&workspace).await;
     let uses = (0..8).map(|_| {
         let (app, code) = (workspace.app.clone(), code.clone());
-        tokio::spawn(async move { app.sign_in_with_link(&code, browser()).await.is_ok() })
+        tokio::spawn(async move { app.sign_in_with_link(&code, browser(), None).await.is_ok() })
     });
     let done = futures_util::future::join_all(uses).await;
     let created = done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count();
@@ -126,7 +126,8 @@ async fn only_sessions_of_operator_links_are_operator_sessions() {
     let user = workspace.made.user_id;
     for is_operator in [true, false] {
         let link = workspace.app.create_sign_in_link(user, is_operator).await.expect("a link");
-        let text = workspace.app.sign_in_with_link(&link.code, browser()).await.expect("a session");
+        let text =
+            workspace.app.sign_in_with_link(&link.code, browser(), None).await.expect("a session");
         let session = workspace.app.verify_session(&text.encode()).expect("a session");
         assert_eq!(session.is_operator(), is_operator);
     }
@@ -155,7 +156,7 @@ async fn console_command_creates_a_link_for_the_only_active_user_or_the_named_on
         "url": url, "email": OWNER, "operator": true, "expires_at": "2023-11-14T22:18:20Z",
     });
     assert_eq!(made, expected);
-    let text = workspace.app.sign_in_with_link(code, browser()).await.expect("a session");
+    let text = workspace.app.sign_in_with_link(code, browser(), None).await.expect("a session");
     assert!(workspace.app.verify_session(&text.encode()).expect("a session").is_operator());
 
     workspace.member("ann", Level::Member).await;

@@ -80,7 +80,7 @@ async fn stored_user_agent_is_cut_to_200_characters() {
     let workspace = Workspace::new().await;
     let client = Fields::new(&"é".repeat(300), browser().ip_address);
     let key = &workspace.made.api_key;
-    workspace.app.sign_in_with_key(key, client).await.expect("a session");
+    workspace.app.sign_in_with_key(key, client, None).await.expect("a session");
     let listed = workspace.owner.get(SESSIONS).await.ok();
     assert_eq!(listed[0]["user_agent"], "é".repeat(200));
 }

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use steward::testing::bootstrap;
+use steward::testing::ids::UserId;
 use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::delete_account_data;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
+use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::{PreparedRestore, Progress, Store, Table, receive};
 
 use super::assert_ended;
@@ -16,23 +18,40 @@ use crate::exports::{export, how};
 use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
 use crate::support::{Workspace, eventually};
 
-const TABLES: [Table; 4] =
-    [Table::Sessions, Table::SessionsByUser, Table::SignInLinks, Table::SignInLinksByUser];
+const TABLES: [Table; 6] = [
+    Table::Sessions,
+    Table::SessionsByUser,
+    Table::SignInLinks,
+    Table::SignInLinksByUser,
+    Table::SignInRequests,
+    Table::SignInRequestsByUser,
+];
 
-/// Returns the number of values in each table of sessions and links.
-fn sizes(store: &Store) -> [u64; 4] {
+/// Returns the number of values in each table of sessions, links and requests for mails.
+fn sizes(store: &Store) -> [u64; 6] {
     let tx = store.snapshot().expect("a snapshot");
     TABLES.map(|table| tx.len(table).expect("a table"))
 }
 
-/// Creates a workspace with two sessions and a link.
+/// Stores a request for a sign-in mail to a user.
+async fn add_request(workspace: &Workspace, user: UserId) {
+    let request = json!({
+        "browser": vec![user.0; 32], "code": vec![2; 32], "user": user, "network": "127.0.0.1",
+        "created_at": workspace.app.now(), "wrong_codes": 0,
+    });
+    let request: SignInRequest = serde_json::from_value(request).expect("a request");
+    workspace.app.operate(move |tx, _| tx.put(&request)).await.expect("stored");
+}
+
+/// Creates a workspace with two sessions, a link and a request for a mail.
 async fn signed_in() -> (Workspace, [SignedIn; 2]) {
     let workspace = Workspace::new().await;
     let sessions =
         [sign_in(&workspace, &workspace.made.api_key).await, sign_in_by_link(&workspace).await];
     let user = workspace.made.user_id;
     workspace.app.create_sign_in_link(user, true).await.expect("a link");
-    assert_eq!(sizes(workspace.app.store()), [2, 2, 1, 1]);
+    add_request(&workspace, user).await;
+    assert_eq!(sizes(workspace.app.store()), [2, 2, 1, 1, 1, 1]);
     (workspace, sessions)
 }
 
@@ -44,9 +63,9 @@ async fn backup_contains_no_session_and_no_sign_in_link() {
     let backup = store.backup(to.clone(), record_registry(), Progress::silent()).await;
     backup.expect("a backup");
     let opened = Store::open(&to, 0).expect("the backup");
-    assert_eq!(sizes(&opened), [0; 4]);
+    assert_eq!(sizes(&opened), [0; 6]);
     opened.close().await;
-    assert_eq!(sizes(store), [2, 2, 1, 1]);
+    assert_eq!(sizes(store), [2, 2, 1, 1, 1, 1]);
 }
 
 #[tokio::test]
@@ -60,7 +79,7 @@ async fn stream_of_a_server_contains_no_session_and_no_sign_in_link() {
     let (registry, silent) = (record_registry(), Progress::silent());
     receive(from, &to, &registry, &silent).expect("a backup");
     let opened = Store::open(&to, 0).expect("the backup");
-    assert_eq!(sizes(&opened), [0; 4]);
+    assert_eq!(sizes(&opened), [0; 6]);
     opened.close().await;
     let from = std::fs::File::open(&stream).expect("the stream");
     assert!(how(true).receive(from).is_ok());
@@ -105,7 +124,7 @@ async fn restored_copy_of_a_data_file_has_no_session() {
         PreparedRestore::new(&workspace.path(), &copy, &record_registry(), &Progress::silent());
     prepared.expect("a valid copy").swap("1").expect("restored");
     let store = Store::open(&workspace.path(), 0).expect("the restored file");
-    assert_eq!(sizes(&store), [0; 4]);
+    assert_eq!(sizes(&store), [0; 6]);
     let app = steward::App::new(store, steward::Config::default()).expect("a service");
     for session in sessions {
         assert!(app.verify_session(&session.text).is_err());
@@ -124,7 +143,7 @@ async fn restore_by_a_running_server_ends_all_sessions() {
     workspace.run_operation(Operation::Restore).await;
     assert_ended(&session.client.get(ME).await);
     assert_eq!(workspace.owner.get(ME).await.status, 200);
-    assert_eq!(sizes(store), [0; 4]);
+    assert_eq!(sizes(store), [0; 6]);
 }
 
 #[tokio::test]
@@ -140,22 +159,24 @@ async fn sessions_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn maintenance_deletes_sessions_that_ended_and_links_that_expired() {
+async fn maintenance_deletes_sessions_that_ended_and_links_and_requests_that_expired() {
     let (workspace, clock) = standing().await;
     let app = &workspace.app;
     let user = workspace.made.user_id;
     let key = make(&workspace.owner, json!({ "label": "x", "scopes": ["*"] })).await;
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;
     app.create_sign_in_link(user, false).await.expect("a link");
+    add_request(&workspace, user).await;
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
     let kept = sign_in(&workspace, &workspace.made.api_key).await;
     // The sign-in above deleted the session of the revoked key.
-    assert_eq!(sizes(app.store()), [1, 1, 1, 1]);
+    assert_eq!(sizes(app.store()), [1, 1, 1, 1, 1, 1]);
     clock.advance(Duration::from_hours(1));
-    eventually("the link is deleted", || (sizes(app.store()) == [1, 1, 0, 0]).then_some(())).await;
+    let only_session = || (sizes(app.store()) == [1, 1, 0, 0, 0, 0]).then_some(());
+    eventually("the link and the request are deleted", only_session).await;
     assert!(app.verify_session(&kept.text).is_ok());
     clock.advance(Duration::from_hours(11));
-    eventually("the session is deleted", || (sizes(app.store()) == [0; 4]).then_some(())).await;
+    eventually("the session is deleted", || (sizes(app.store()) == [0; 6]).then_some(())).await;
     workspace.assert_file_valid().await;
 }
 
@@ -167,9 +188,9 @@ async fn maintenance_deletes_the_session_of_a_revoked_key() {
     sign_in(&workspace, key["value"].as_str().expect("a value")).await;
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
     workspace.assert_file_valid().await;
-    assert_eq!(sizes(app.store()), [1, 1, 0, 0]);
+    assert_eq!(sizes(app.store()), [1, 1, 0, 0, 0, 0]);
     clock.advance(Duration::from_hours(1));
-    eventually("the session is deleted", || (sizes(app.store()) == [0; 4]).then_some(())).await;
+    eventually("the session is deleted", || (sizes(app.store()) == [0; 6]).then_some(())).await;
 }
 
 #[tokio::test]
@@ -179,11 +200,12 @@ async fn takeover_of_an_account_ends_its_sessions() {
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
     workspace.app.create_sign_in_link(id, false).await.expect("a link");
+    add_request(&workspace, id).await;
     sign_in(&workspace, &workspace.made.api_key).await;
     let organization = workspace.made.organization_id;
     let deleted = workspace.app.operate(move |tx, _| delete_account_data(tx, organization, id));
     assert!(!deleted.await.expect("deleted"));
     assert_ended(&session.client.get(ME).await);
-    assert_eq!(sizes(workspace.app.store()), [1, 1, 0, 0]);
+    assert_eq!(sizes(workspace.app.store()), [1, 1, 0, 0, 0, 0]);
     workspace.assert_file_valid().await;
 }

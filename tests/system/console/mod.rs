@@ -5,6 +5,7 @@ mod attacks;
 mod flows;
 mod forms;
 mod looks;
+mod mail;
 mod screenshots;
 
 use serde_json::{Value, json};
@@ -30,10 +31,14 @@ impl Site {
 
     /// Serves a workspace under this host name, which is its public URL.
     async fn at(host: &str) -> Self {
+        Self::with(host, Config::default()).await
+    }
+
+    /// Does what [`at`](Self::at) does, with this configuration.
+    async fn with(host: &str, mut config: Config) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let base = format!("http://{host}:{port}");
-        let mut config = Config::default();
         config.public_url = Some(base.clone());
         let workspace = Workspace::with(config).await;
         let router = router(workspace.app.clone());

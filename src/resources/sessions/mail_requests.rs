@@ -1,0 +1,205 @@
+//! Requests for a sign-in mail. The code of the mail creates one console session, once, within minutes, and only in the
+//! browser that asked.
+//!
+//! A request for an address that gets no mail is stored too, without a user. So it has the same responses as any other.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::Result;
+use crate::fair_queue::client_network;
+use crate::ids::UserId;
+use crate::resources::domains;
+use crate::resources::users::{self, User};
+use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record};
+use crate::time::Timestamp;
+
+use super::mail_code::{BrowserDigest, MailCodeDigest};
+use super::{Basis, NewSession, VerifiedSession, create};
+
+/// The time within which a code signs in.
+pub(super) const CODE_LIFETIME: Duration = Duration::from_mins(10);
+/// The number of wrong codes after which a request accepts none.
+const MAX_WRONG_CODES: u32 = 5;
+/// How long a request counts against its user.
+const QUOTA_WINDOW: Duration = Duration::from_hours(1);
+/// The maximum number of mails to a user within an hour.
+const MAX_MAILS: usize = 12;
+/// The maximum number of mails to a user within an hour that one client network asks for. So others cannot keep a user
+/// from a mail of their own.
+const MAX_MAILS_PER_NETWORK: usize = 3;
+
+/// A browser's request for a sign-in mail. Not `Debug`, so that logs cannot contain the digests.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct SignInRequest {
+    /// The keyed digest of the browser's nonce.
+    pub browser: BrowserDigest,
+    /// The keyed digest of the code.
+    pub code: MailCodeDigest,
+    /// The user that gets the code. Nobody gets the code if there is none.
+    pub user: Option<UserId>,
+    /// The network of the browser.
+    pub network: IpAddr,
+    /// When the browser asked.
+    pub created_at: Timestamp,
+    /// The number of wrong codes so far.
+    pub wrong_codes: u32,
+}
+
+impl SignInRequest {
+    fn is_open(&self, now: Timestamp) -> bool {
+        now < self.created_at.plus(CODE_LIFETIME) && self.wrong_codes < MAX_WRONG_CODES
+    }
+}
+
+/// The requests for mails to a user, oldest first.
+const REQUESTS_BY_USER: Index<SignInRequest, (UserId, Timestamp)> =
+    Index::many(Table::SignInRequestsByUser, |request| {
+        request.user.map(|user| (user, request.created_at))
+    });
+
+impl_record!(SignInRequest {
+    table: SignInRequests,
+    key: |request| -> BrowserDigest { request.browser },
+    indexes: [&REQUESTS_BY_USER],
+    owner: |_, _| Ok(None),
+    references: |request| request.user.iter().map(Reference::to::<User>).collect::<Vec<_>>(),
+});
+
+/// A request to store. Its secrets were drawn before the transaction began.
+#[derive(Clone)]
+pub struct NewSignInRequest {
+    /// The keyed digest of the browser's nonce.
+    pub browser: BrowserDigest,
+    /// The keyed digest of the code.
+    pub code: MailCodeDigest,
+    /// The address that was entered.
+    pub email: String,
+    /// The address of the browser.
+    pub ip_address: IpAddr,
+}
+
+/// The user that gets a mail.
+pub struct MailRecipient {
+    /// The user.
+    pub user: UserId,
+    /// The user's address.
+    pub email: String,
+    /// When the code expires.
+    pub expires_at: Timestamp,
+}
+
+/// Stores a request. Returns the recipient of the mail, or `None` if the address gets no mail: no active user has it, it
+/// is not verified, its organization demands single sign-on, or it got too many mails.
+pub fn open_request(
+    tx: &mut WriteTx<'_>,
+    new: &NewSignInRequest,
+    now: Timestamp,
+) -> Result<Option<MailRecipient>> {
+    let network = client_network(new.ip_address);
+    let recipient = match users::find_by_email(tx, &new.email)? {
+        Some(user) if may_sign_in(tx, &user)? && !has_enough(tx, user.meta.id, network, now)? => {
+            Some(user)
+        }
+        _ => None,
+    };
+    tx.put(&SignInRequest {
+        browser: new.browser,
+        code: new.code,
+        user: recipient.as_ref().map(|user| user.meta.id),
+        network,
+        created_at: now,
+        wrong_codes: 0,
+    })?;
+    Ok(recipient.map(|User { meta, fields }| MailRecipient {
+        user: meta.id,
+        email: fields.email,
+        expires_at: now.plus(CODE_LIFETIME),
+    }))
+}
+
+/// Whether mail may sign a user in. An address counts as verified unless an invite's link created the account: the
+/// operator vouches for the addresses of other accounts.
+fn may_sign_in(tx: &impl Tx, user: &User) -> Result<bool> {
+    Ok(user.meta.is_active
+        && users::find_unproven(tx, user.meta.id)?.is_none()
+        && !domains::enforces_sso(tx, &user.fields.email)?)
+}
+
+/// Whether the last hour's mails to a user, or those that a network asked for, reach a limit.
+fn has_enough(tx: &impl Tx, user: UserId, network: IpAddr, now: Timestamp) -> Result<bool> {
+    let (mut mails, mut of_network) = (0, 0);
+    tx.walk(&REQUESTS_BY_USER, &user, Window::all(Order::Ascending), |row| {
+        if now < row.meta.created_at.plus(QUOTA_WINDOW) {
+            mails += 1;
+            of_network += usize::from(row.meta.network == network);
+        }
+        Ok(())
+    })?;
+    Ok(mails >= MAX_MAILS || of_network >= MAX_MAILS_PER_NETWORK)
+}
+
+/// Returns whether the browser has a request that accepts codes.
+pub fn find_open_request(tx: &impl Tx, browser: BrowserDigest, now: Timestamp) -> Result<bool> {
+    Ok(tx.meta::<SignInRequest>(&browser)?.is_some_and(|request| request.is_open(now)))
+}
+
+/// Creates a session from a code, and deletes the request. Counts a wrong code. Returns `None` if the code signs nobody
+/// in.
+pub fn create_from_mail(
+    tx: &mut WriteTx<'_>,
+    browser: BrowserDigest,
+    code: MailCodeDigest,
+    new: &NewSession,
+    now: Timestamp,
+) -> Result<Option<VerifiedSession>> {
+    let request = tx.meta::<SignInRequest>(&browser)?.filter(|request| request.is_open(now));
+    let Some(mut request) = request else { return Ok(None) };
+    if !request.code.matches(&code) {
+        request.wrong_codes += 1;
+        tx.put(&request)?;
+        return Ok(None);
+    }
+    tx.remove::<SignInRequest>(&browser)?;
+    let user = request.user.map_or(Ok(None), |user| tx.find::<User>(&user))?;
+    match user {
+        Some(user) if may_sign_in(tx, &user)? => {
+            let user = user.meta.id;
+            let basis = Basis { user, bound_key: None, is_operator: false, is_by_mail: true };
+            create(tx, new, basis, now).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Returns the number of stored requests, without reading them.
+pub fn count_requests(tx: &Snapshot) -> Result<u64> {
+    tx.len(Table::SignInRequests)
+}
+
+/// Deletes all requests for mails to a user.
+pub fn remove_requests(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    tx.remove_indexed(&REQUESTS_BY_USER, &user, usize::MAX).map(drop)
+}
+
+/// Returns the keys of at most `limit` requests that no longer count against their users.
+pub(super) fn find_expired(
+    tx: &impl Tx,
+    limit: usize,
+    now: Timestamp,
+) -> Result<Vec<BrowserDigest>> {
+    let mut expired = Vec::new();
+    let window = Window { offset: 0, limit, order: Order::Ascending };
+    tx.scan_where::<SignInRequest, _>(
+        &(),
+        window,
+        |request| request.created_at.plus(QUOTA_WINDOW) <= now,
+        |row| {
+            expired.push(row.meta.browser);
+            Ok(())
+        },
+    )?;
+    Ok(expired)
+}

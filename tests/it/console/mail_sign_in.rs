@@ -1,0 +1,621 @@
+//! Signing in by mail: the form, the mail, and the code in the browser that asked.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+use std::time::Duration;
+use steward::testing::config::Console;
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+use steward::testing::resources::sessions::SignInRequest;
+use steward::testing::store::{Order, Tx, Window};
+use steward::testing::time::ManualClock;
+use steward::{Config, InitialRecords};
+
+use crate::domains::prove;
+use crate::invites::{invite, mail::with_server};
+use crate::support::console::{Page, Visitor};
+use crate::support::metrics::{Numbers, is};
+use crate::support::signup::Offer;
+use crate::support::smtp::{Mail, MailServer, ServerBehavior};
+use crate::support::{OWNER, Workspace, domains, eventually, log, with_clock};
+
+const ASK: &str = "/console/sign_in/mail/";
+const CODE: &str = "/console/sign_in/code/";
+const SESSIONS: &str = "/console/sessions/";
+const INVALID_CODE: &str =
+    "This code signs nobody in. It may be mistyped, expired or used, or there is a newer mail.";
+const OTHER_BROWSER: &str = "This browser did not ask for a mail within the last ten minutes.";
+const FORM: [(&str, &str); 2] =
+    [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
+
+/// A workspace whose users can sign in by mail, its mail server and its clock.
+struct Scene {
+    workspace: Workspace,
+    server: MailServer,
+    clock: ManualClock,
+}
+
+/// Returns a configuration with sign-in by mail. A trusted proxy names the addresses of browsers.
+fn config(server: &MailServer) -> (Config, ManualClock) {
+    let (config, clock) = with_clock();
+    let mut config = with_server(config, server);
+    config.console_mail_login = true;
+    config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    (config, clock)
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let server = MailServer::start();
+        let (config, clock) = config(&server);
+        Self { workspace: Workspace::with(config).await, server, clock }
+    }
+
+    /// Returns a browser at this address.
+    fn browser(&self, address: &str) -> Visitor {
+        let mut browser = Visitor::new(&self.workspace);
+        browser.address = Some(address.to_owned());
+        browser
+    }
+
+    /// Asks for a mail to the owner. Returns the browser and the mail.
+    async fn asked(&mut self) -> (Visitor, Mail) {
+        let mut browser = self.browser("192.0.2.7");
+        assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+        (browser, self.server.mail().await)
+    }
+
+    fn requests(&self) -> Vec<SignInRequest> {
+        let tx = self.workspace.app.store().snapshot().expect("a snapshot");
+        let mut found = Vec::new();
+        tx.scan::<SignInRequest, _>(&(), Window::all(Order::Ascending), |row| {
+            found.push(row.meta.clone());
+            Ok(())
+        })
+        .expect("requests");
+        found
+    }
+
+    /// Waits until this number of requests is stored. Returns how many of them have a user.
+    async fn stored(&self, count: usize) -> usize {
+        eventually("requests are stored", || (self.requests().len() == count).then_some(())).await;
+        self.requests().iter().filter(|request| request.user.is_some()).count()
+    }
+}
+
+fn code(mail: &Mail) -> String {
+    let (text, _) = mail.bodies();
+    let is_code = |line: &&str| line.len() == 9 && line.as_bytes()[4] == b'-';
+    text.lines().find(is_code).expect("a code").to_owned()
+}
+
+/// Returns another code.
+fn wrong(code: &str) -> String {
+    let first = if code.starts_with('0') { "1" } else { "0" };
+    format!("{first}{}", &code[1..])
+}
+
+#[track_caller]
+fn assert_refused(page: &Page, why: &str) {
+    page.assert_shows(401, "Sign in by mail");
+    assert!(page.html.contains(why), "{}", page.html);
+    assert!(!page.headers.contains_key("set-cookie"));
+}
+
+async fn assert_signed_out(browser: &Visitor) {
+    assert!(browser.get(SESSIONS).await.location().starts_with("/console/sign_in/"));
+}
+
+#[tokio::test]
+async fn mail_signs_in_once_the_browser_that_asked() {
+    let mut scene = Scene::new().await;
+    let page = scene.browser("192.0.2.7").get("/console/sign_in/").await;
+    assert!(page.html.contains("<form method=\"post\" action=\"/console/sign_in/mail/\">"));
+    let (mut browser, mail) = scene.asked().await;
+    assert_eq!(
+        (mail.to.as_slice(), mail.subject().as_str()),
+        (&[OWNER.to_owned()][..], "Sign in to Steward")
+    );
+    let (text, html) = mail.bodies();
+    let code = code(&mail);
+    let link = format!("https://admin.corp.example/console/sign_in/code/#{code}");
+    assert_eq!(
+        text,
+        format!(
+            "Hello,\n\nSomebody asked to sign in to Steward at https://admin.corp.example with this address. \
+             The request came from 192.0.2.7.\n\n\
+             Open this link before 2023-11-14 22:23 UTC, in the browser that asked:\n\n{link}\n\n\
+             If the link opens in another browser, enter this code in the browser that asked:\n\n{code}\n\n\
+             The link and the code work once. Do not share them. If you did not ask for this mail, you can ignore it."
+        )
+    );
+    assert!(html.contains(&format!("<a href=\"{link}\"")) && html.contains(&code), "{html}");
+    assert!(!html.contains("src=") && !html.contains("url("), "nothing remote: {html}");
+
+    let page = browser.post(CODE, &[("code", &code), ("next", SESSIONS)]).await;
+    assert_eq!(page.location(), SESSIONS);
+    assert!(browser.cookie.is_some() && browser.mail_cookie.is_none());
+    let removed = page.headers.get_all("set-cookie").iter().next_back().expect("a cookie");
+    assert_eq!(removed, "steward-mail=; HttpOnly; SameSite=Strict; Path=/console/; Max-Age=0");
+    let page = browser.get(SESSIONS).await;
+    page.assert_shows(200, "Sessions");
+    assert!(page.html.contains("<td data-label=\"Signed in with\">A mail</td>"), "{}", page.html);
+    assert_eq!(scene.stored(0).await, 0);
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn session_by_mail_does_what_its_user_may_and_creates_a_key() {
+    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    browser.post(CODE, &[("code", &code(&mail))]).await;
+    let cookie = browser.cookie.expect("a cookie");
+    let text = cookie.split_once('=').expect("a value").1;
+    let session = scene.workspace.app.verify_session(text).expect("a session");
+    assert!(!session.is_operator());
+    let client = scene.workspace.in_session(session);
+    let listed = client.get("/api/users/@me/sessions/").await.ok();
+    let (source, key, address) =
+        (&listed[0]["source"], &listed[0]["key"], &listed[0]["ip_address"]);
+    assert_eq!((source, key, address), (&json!("mail"), &Value::Null, &json!("192.0.2.7")));
+    let made =
+        client.post("/api/personal_api_keys/", json!({ "label": "new", "scopes": ["*"] })).await;
+    assert_eq!(made.status, 201, "{}", made.body);
+    let key = scene.workspace.with_key(made.body["value"].as_str().expect("a key"));
+    assert_eq!(key.get("/api/users/@me/").await.ok()["email"], OWNER);
+}
+
+#[tokio::test]
+async fn nonce_is_kept_in_a_strict_cookie_for_ten_minutes() {
+    let scene = Scene::new().await;
+    let page = scene.browser("192.0.2.7").post(ASK, &[("email", OWNER), ("next", SESSIONS)]).await;
+    assert_eq!(page.location(), "/console/sign_in/code/?next=%2Fconsole%2Fsessions%2F");
+    let cookie = page.headers["set-cookie"].to_str().expect("text");
+    let (pair, attributes) = cookie.split_once("; ").expect("attributes");
+    assert_eq!((pair.len(), &pair[..13]), (56, "steward-mail="));
+    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/console/; Max-Age=600");
+}
+
+#[tokio::test]
+async fn link_opened_elsewhere_signs_nobody_in_and_uses_nothing_up() {
+    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    let code = code(&mail);
+    // A program that looks for malware opens the link, and sends its form.
+    let mut other = scene.browser("198.51.100.1");
+    for _ in 0..10 {
+        other.get(CODE).await.assert_shows(200, "Sign in by mail");
+        assert_refused(&other.post(CODE, &[("code", &code)]).await, OTHER_BROWSER);
+    }
+    // A browser that asked for another mail has another nonce.
+    other.post(ASK, &[("email", "nobody@x.example")]).await;
+    assert_eq!(scene.stored(2).await, 1);
+    assert_refused(&other.post(CODE, &[("code", &code)]).await, INVALID_CODE);
+    for forged in
+        ["steward-mail=", "steward-mail=AAAA", "steward-mail=\"", "steward-mail=a; steward-mail=b"]
+    {
+        other.mail_cookie = Some(forged.to_owned());
+        assert_eq!(other.post(CODE, &[("code", &code)]).await.status, 401);
+    }
+    assert_signed_out(&other).await;
+    assert_eq!(browser.post(CODE, &[("code", &code)]).await.location(), "/console/");
+}
+
+#[tokio::test]
+async fn two_nonces_of_a_browser_count_as_none() {
+    let mut scene = Scene::new().await;
+    let (browser, mail) = scene.asked().await;
+    let code = code(&mail);
+    let cookie = browser.mail_cookie.clone().expect("a cookie");
+    let planted = format!("{cookie}; steward-mail={}", "A".repeat(43));
+    let mut confused = browser;
+    confused.mail_cookie = Some(planted);
+    assert_refused(&confused.post(CODE, &[("code", &code)]).await, OTHER_BROWSER);
+    confused.mail_cookie = Some(format!("{cookie}; {cookie}"));
+    assert_eq!(confused.post(CODE, &[("code", &code)]).await.location(), "/console/");
+}
+
+#[tokio::test]
+async fn code_signs_in_once_and_within_ten_minutes() {
+    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    let used = browser.clone();
+    assert_eq!(browser.post(CODE, &[("code", &code(&mail))]).await.location(), "/console/");
+    assert_refused(&used.clone().post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
+
+    let (mut browser, mail) = scene.asked().await;
+    let mut late = browser.clone();
+    scene.clock.advance(Duration::from_secs(599));
+    assert_eq!(browser.post(CODE, &[("code", &code(&mail))]).await.location(), "/console/");
+    let (browser, mail) = scene.asked().await;
+    late.mail_cookie = browser.mail_cookie;
+    scene.clock.advance(Duration::from_secs(600));
+    assert_refused(&late.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn concurrent_uses_of_a_code_create_one_session() {
+    let mut scene = Scene::new().await;
+    let (browser, mail) = scene.asked().await;
+    let code = code(&mail);
+    let uses = (0..8).map(|_| {
+        let (mut browser, code) = (browser.clone(), code.clone());
+        tokio::spawn(async move { browser.post(CODE, &[("code", &code)]).await.status == 303 })
+    });
+    let done = futures_util::future::join_all(uses).await;
+    assert_eq!(done.into_iter().filter(|used| *used.as_ref().expect("no panic")).count(), 1);
+    let listed = scene.workspace.owner.get("/api/users/@me/sessions/").await.ok();
+    assert_eq!(listed.as_array().expect("a list").len(), 1);
+}
+
+#[tokio::test]
+async fn fifth_wrong_code_closes_the_request() {
+    let mut scene = Scene::new().await;
+    for (wrong_codes, status) in [(4, 303), (5, 401)] {
+        let (mut browser, mail) = scene.asked().await;
+        let code = code(&mail);
+        for _ in 0..wrong_codes {
+            assert_refused(&browser.post(CODE, &[("code", &wrong(&code))]).await, INVALID_CODE);
+        }
+        // A text that is no code is no attempt.
+        for text in ["", "x", &code[1..]] {
+            assert_refused(&browser.post(CODE, &[("code", text)]).await, INVALID_CODE);
+        }
+        assert_eq!(browser.post(CODE, &[("code", &code)]).await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn code_of_an_older_mail_does_not_sign_in_the_browser() {
+    let mut scene = Scene::new().await;
+    let (mut browser, first) = scene.asked().await;
+    browser.post(ASK, &[("email", OWNER)]).await;
+    let second = scene.server.mail().await;
+    assert_refused(&browser.post(CODE, &[("code", &code(&first))]).await, INVALID_CODE);
+    assert_eq!(browser.post(CODE, &[("code", &code(&second))]).await.location(), "/console/");
+}
+
+/// Creates one account for each reason for which an address gets no mail.
+async fn add_ineligible(workspace: &Workspace) -> [String; 4] {
+    let made = invite(
+        &workspace.owner,
+        workspace,
+        json!({ "target_email": "link@x.example", "send_email": false }),
+    )
+    .await;
+    let id = made["id"].as_str().expect("an id").parse().expect("an id");
+    let link = workspace.run_operation(Operation::InviteLink { id }).await;
+    Offer::of(&link).accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
+
+    workspace.member("gone", Level::Member).await;
+    let email = "gone@corp.example".to_owned();
+    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+
+    let (domain, path) = domains::add(workspace, "sso.example").await;
+    prove(workspace, &domain).await;
+    workspace.owner.patch(&path, json!({ "sso_enforcement": "google-oauth2" })).await.ok();
+    for email in ["ann@sso.example", "bob@sub.sso.example"] {
+        workspace
+            .run_operation(Operation::UserCreate {
+                email: email.to_owned(),
+                first_name: String::new(),
+                last_name: String::new(),
+                organization: None,
+                level: Level::Member,
+                existing: false,
+            })
+            .await;
+    }
+    ["link@x.example", "gone@corp.example", "ann@sso.example", "bob@sub.sso.example"]
+        .map(str::to_owned)
+}
+
+/// Returns what a browser observes that asks for a mail and enters six wrong codes.
+async fn observed(scene: &Scene, email: &str, address: &str) -> Vec<String> {
+    let mut browser = scene.browser(address);
+    let seen = |page: &Page| {
+        let mut headers: Vec<_> = page
+            .headers
+            .iter()
+            .filter(|(name, _)| *name != "x-request-id")
+            .map(|(name, value)| (name.to_string(), value.len()))
+            .collect();
+        headers.sort();
+        format!("{} {headers:?} {}", page.status, page.html)
+    };
+    let before = scene.requests().len();
+    let mut pages = vec![seen(&browser.post(ASK, &[("email", email)]).await)];
+    scene.stored(before + 1).await;
+    for _ in 0..6 {
+        pages.push(seen(&browser.post(CODE, &[("code", "0000-0000")]).await));
+    }
+    pages
+}
+
+#[tokio::test]
+async fn response_does_not_depend_on_the_account() {
+    let mut scene = Scene::new().await;
+    let ineligible = add_ineligible(&scene.workspace).await;
+    assert_eq!(scene.server.mail().await.subject(), "Lin has joined Corp");
+    let mails = scene.server.connections();
+    let known = observed(&scene, OWNER, "192.0.2.1").await;
+    assert_eq!(scene.server.mail().await.to, [OWNER]);
+    for (email, address) in
+        ineligible.iter().map(String::as_str).chain(["nobody@x.example"]).zip(2..)
+    {
+        assert_eq!(observed(&scene, email, &format!("192.0.2.{address}")).await, known, "{email}");
+    }
+    // The addresses of all others are known to nobody, and get no mail.
+    assert_eq!(scene.stored(6).await, 1);
+    assert_eq!(scene.server.connections(), mails + 1);
+    scene.server.has_no_more();
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn address_is_found_in_any_case_and_the_mail_goes_to_the_stored_one() {
+    let mut scene = Scene::new().await;
+    let mut browser = scene.browser("192.0.2.7");
+    browser.post(ASK, &[("email", &format!(" {} ", OWNER.to_uppercase()))]).await;
+    assert_eq!(scene.server.mail().await.to, [OWNER]);
+}
+
+#[tokio::test]
+async fn code_of_a_deactivated_user_signs_nobody_in() {
+    let mut scene = Scene::new().await;
+    scene.workspace.member("ann", Level::Member).await;
+    let mut browser = scene.browser("192.0.2.7");
+    let email = "ann@corp.example".to_owned();
+    browser.post(ASK, &[("email", &email)]).await;
+    let mail = scene.server.mail().await;
+    for active in [false, true] {
+        let email = email.clone();
+        scene.workspace.run_operation(Operation::UserSetActive { email, active }).await;
+        assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
+    }
+    assert_eq!(scene.stored(0).await, 0);
+}
+
+#[tokio::test]
+async fn code_signs_nobody_in_once_single_sign_on_is_enforced() {
+    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    let (domain, path) = domains::add(&scene.workspace, "corp.example").await;
+    prove(&scene.workspace, &domain).await;
+    scene.workspace.owner.patch(&path, json!({ "sso_enforcement": "saml" })).await.assert_invalid(
+        "sso_enforcement",
+        "invalid_input",
+        "SAML can be enforced only with saml_entity_id, saml_acs_url and saml_x509_cert set.",
+    );
+    scene.workspace.owner.patch(&path, json!({ "sso_enforcement": "github" })).await.ok();
+    assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
+    assert_signed_out(&browser).await;
+}
+
+#[tokio::test]
+async fn rotated_secrets_end_all_requests() {
+    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    scene.workspace.run_operation(Operation::SecretsRotate).await;
+    assert_eq!(scene.stored(0).await, 0);
+    assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
+}
+
+#[tokio::test]
+async fn sign_in_by_mail_ends_the_session_that_the_browser_has() {
+    let mut scene = Scene::new().await;
+    let (mut browser, mail) = scene.asked().await;
+    let key = scene.workspace.made.api_key.clone();
+    browser.post("/console/sign_in/", &[("key", &key)]).await;
+    let before = browser.clone();
+    assert_refused(&browser.post(CODE, &[("code", &wrong(&code(&mail)))]).await, INVALID_CODE);
+    assert_eq!(before.get(SESSIONS).await.status, 200);
+    assert_eq!(browser.post(CODE, &[("code", &code(&mail))]).await.location(), "/console/");
+    assert_eq!(browser.get(SESSIONS).await.status, 200);
+    assert_signed_out(&before).await;
+}
+
+#[tokio::test]
+async fn network_asks_for_ten_mails_an_hour_whoever_they_are_for() {
+    let scene = Scene::new().await;
+    let mut browser = scene.browser("2001:db8::1");
+    for at in 0..10 {
+        let email = if at % 2 == 0 { OWNER.to_owned() } else { format!("nobody{at}@x.example") };
+        assert_eq!(browser.post(ASK, &[("email", &email)]).await.location(), CODE);
+    }
+    let mut neighbour = scene.browser("2001:db8::2");
+    for email in [OWNER, "nobody@x.example"] {
+        let page = neighbour.post(ASK, &[("email", email), ("next", SESSIONS)]).await;
+        page.assert_shows(429, "Sign in to Steward");
+        assert_eq!(page.headers["retry-after"], "360");
+        assert!(page.html.contains("Expected available in 360 seconds."), "{}", page.html);
+        assert!(page.html.contains(&format!("value=\"{email}\"")) && page.html.contains(SESSIONS));
+        assert!(!page.headers.contains_key("set-cookie"));
+    }
+    let mut other = scene.browser("2001:db8:0:1::1");
+    assert_eq!(other.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+    scene.clock.advance(Duration::from_secs(360));
+    assert_eq!(neighbour.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+}
+
+#[tokio::test]
+async fn user_gets_three_mails_an_hour_by_one_network_and_twelve_by_all() {
+    let mut scene = Scene::new().await;
+    let mut asked = 0;
+    for network in 1..=6_u8 {
+        for _ in 0..4 {
+            let mut browser = scene.browser(&format!("192.0.2.{network}"));
+            assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+            asked += 1;
+            let mails = usize::from(network.min(4) - 1) * 3 + asked.min(3);
+            let expected = if network > 4 { 12 } else { mails };
+            let stored = usize::from(network - 1) * 4 + asked;
+            assert_eq!(scene.stored(stored).await, expected, "{network} {asked}");
+        }
+        asked = 0;
+    }
+    for _ in 0..12 {
+        scene.server.mail().await;
+    }
+    scene.clock.advance(Duration::from_hours(1));
+    let mut browser = scene.browser("192.0.2.1");
+    browser.post(ASK, &[("email", OWNER)]).await;
+    assert_eq!(scene.server.mail().await.to, [OWNER]);
+    scene.server.has_no_more();
+}
+
+#[tokio::test]
+async fn text_that_is_no_address_is_refused_beside_its_field() {
+    let mut scene = Scene::new().await;
+    for (email, detail) in [
+        ("", "This field may not be blank."),
+        ("x", "Enter a valid email address."),
+        ("owner@corp.example\r\nBcc: eve@evil.example", "Enter a valid email address."),
+        ("owner@corp.example,eve@evil.example", "Enter a valid email address."),
+        ("Olga <owner@corp.example>", "Enter a valid email address."),
+        ("\"owner\"@corp.example", "Enter a valid email address."),
+        ("owner@corp.example>\"<b>", "Enter a valid email address."),
+    ] {
+        let page = scene.browser("192.0.2.7").post(ASK, &[("email", email)]).await;
+        page.assert_shows(400, "Sign in to Steward");
+        let shown = page.between("id=\"email-error\">", "</p>");
+        assert!(shown.ends_with(&format!("<span>{detail}</span>")), "{email}: {shown}");
+        assert!(page.html.contains("aria-describedby=\"email-error email-hint\""));
+        assert!(!page.html.contains("<b>") && !page.headers.contains_key("set-cookie"));
+    }
+    let (_, mail) = scene.asked().await;
+    assert_eq!(mail.to, [OWNER]);
+    assert_eq!(scene.stored(1).await, 1);
+    scene.server.has_no_more();
+}
+
+#[tokio::test]
+async fn links_in_mails_never_follow_the_host_of_a_request() {
+    let mut scene = Scene::new().await;
+    let browser = scene.browser("192.0.2.7");
+    let form = format!("email={OWNER}");
+    for (host, forwarded) in [("evil.localhost", "evil.localhost"), ("127.0.0.1:99", "localhost:1")]
+    {
+        let headers = [
+            &FORM[..],
+            &[("host", host), ("x-forwarded-host", forwarded), ("origin", "https://evil.example")],
+        ]
+        .concat();
+        let page = browser.fetch(Method::POST, ASK, &headers, &form).await;
+        assert_eq!(page.location(), CODE);
+        let (text, html) = scene.server.mail().await.bodies();
+        for body in [text, html] {
+            assert!(body.contains("https://admin.corp.example/console/sign_in/code/#"), "{body}");
+            assert!(
+                !body.contains("evil")
+                    && !body.contains("localhost")
+                    && !body.contains("127.0.0.1"),
+                "{body}"
+            );
+        }
+    }
+    let headers = [&FORM[..], &[("host", "evil.example")]].concat();
+    assert_eq!(browser.fetch(Method::POST, ASK, &headers, &form).await.status, 421);
+    scene.server.has_no_more();
+}
+
+#[tokio::test]
+async fn secrets_and_addresses_are_in_no_log_line_and_not_in_the_file() {
+    log::capture();
+    let mut scene = Scene::new().await;
+    scene.workspace.member("quiet.letters", Level::Member).await;
+    let email = "quiet.letters@corp.example";
+    let mut browser = scene.browser("192.0.2.7");
+    scene.server.next([ServerBehavior::RefuseSender]);
+    browser.post(ASK, &[("email", email)]).await;
+    eventually("the second attempt begins", || {
+        scene.clock.advance(Duration::from_millis(100));
+        (scene.server.connections() == 2).then_some(())
+    })
+    .await;
+    let code = code(&scene.server.mail().await);
+    let nonce = browser.mail_cookie.clone().expect("a cookie");
+    let nonce = nonce.split_once('=').expect("a value").1.to_owned();
+    let compact = code.replace('-', "");
+    for secret in [email, code.as_str(), compact.as_str(), nonce.as_str()] {
+        assert_eq!(log::lines_about(secret), Vec::<Value>::new());
+    }
+    let bytes = std::fs::read(scene.workspace.path()).expect("the data file");
+    for secret in [code.as_bytes(), compact.as_bytes(), nonce.as_bytes()] {
+        assert!(!bytes.windows(secret.len()).any(|window| window == secret));
+    }
+    assert_eq!(browser.post(CODE, &[("code", &code)]).await.location(), "/console/");
+}
+
+#[tokio::test]
+async fn failing_mail_server_changes_no_response_and_shows_in_the_metrics() {
+    let server = MailServer::start();
+    let (mut config, clock) = config(&server);
+    config.metrics = steward::testing::metrics::Metrics::enabled();
+    let scene = Scene { workspace: Workspace::with(config).await, server, clock };
+    scene.server.next([
+        ServerBehavior::RefuseSender,
+        ServerBehavior::Later,
+        ServerBehavior::CutBeforeReply,
+    ]);
+    let mut browser = scene.browser("192.0.2.7");
+    assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+    let value = |name: &str| Numbers::at_once(&scene.workspace.app).value(name, &[]);
+    eventually("the mail is given up", || {
+        scene.clock.advance(Duration::from_millis(100));
+        is(value("steward_mails_abandoned_total"), 1).then_some(())
+    })
+    .await;
+    assert!(is(value("steward_mails_failed_total"), 3) && is(value("steward_mails_sent_total"), 0));
+    assert_eq!(scene.server.connections(), 3);
+    assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+    eventually("a mail is sent", || is(value("steward_mails_sent_total"), 1).then_some(())).await;
+}
+
+#[tokio::test]
+async fn failed_codes_are_limited_by_address() {
+    let server = MailServer::start();
+    let (mut config, clock) = config(&server);
+    config.rate_limits = vec!["2/h".parse().expect("a rate")];
+    let mut scene = Scene { workspace: Workspace::with(config).await, server, clock };
+    let (mut browser, mail) = scene.asked().await;
+    for _ in 0..2 {
+        assert_refused(&browser.post(CODE, &[("code", &wrong(&code(&mail)))]).await, INVALID_CODE);
+    }
+    let page = browser.post(CODE, &[("code", &wrong(&code(&mail)))]).await;
+    page.assert_shows(429, "Too many requests");
+}
+
+#[tokio::test]
+async fn sign_in_by_mail_is_off_by_default() {
+    let workspace = Workspace::new().await;
+    let mut browser = Visitor::new(&workspace);
+    let page = browser.get("/console/sign_in/").await;
+    page.assert_shows(200, "Sign in to Steward");
+    assert!(!page.html.contains("email"), "{}", page.html);
+    browser.get(CODE).await.assert_shows(404, "Not found");
+    browser.post(ASK, &[("email", OWNER)]).await.assert_shows(404, "Not found");
+    browser.post(CODE, &[("code", "0000-0000")]).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn sign_in_by_mail_needs_a_mail_server_a_public_url_and_the_console() {
+    let server = MailServer::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("steward.redb");
+    let complete = config(&server).0;
+    let [mut mailless, mut nameless, mut closed] = [(); 3].map(|()| complete.clone());
+    mailless.mail.smtp_url = None;
+    nameless.public_url = None;
+    closed.console = Console::Off;
+    for (config, flag) in
+        [(mailless, "--smtp-url"), (nameless, "--public-url"), (closed, "--console on")]
+    {
+        let refused =
+            steward::create(&file, config, &InitialRecords::default()).err().expect("an error");
+        assert_eq!(refused.to_string(), format!("--console-mail-login needs {flag}"));
+        assert!(!file.exists());
+    }
+    let (app, _) = steward::create(&file, complete, &InitialRecords::default()).expect("a service");
+    app.close().await;
+}
