@@ -90,6 +90,13 @@ const OPERATIONS: &[Operation] = &[
         request: |site, _| site.get_insights("?limit=100"),
     },
     Operation {
+        name: "console-list-50",
+        times: 50,
+        status: 200,
+        writes: false,
+        request: |site, _| site.console_list(),
+    },
+    Operation {
         name: "create-refused",
         times: 400,
         status: 400,

@@ -1,15 +1,18 @@
 //! The data file on which operations are measured, and requests to it.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST};
 use axum::http::{Method, Request};
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use steward::testing::ids::UserId;
+use steward::testing::resources::sessions::Fields;
 use steward::{App, Config, InitialRecords, Store, create, router};
 use tower::ServiceExt;
 
@@ -32,6 +35,10 @@ pub struct Site {
     pub key: String,
     /// A key whose scopes allow no request of the measurement.
     pub narrow_key: String,
+    /// The cookie of a session of the console.
+    cookie: String,
+    /// The path of the console's list of dashboards.
+    console_list: String,
     /// The path of the project's dashboards.
     pub dashboards: String,
     /// The ids of the dashboards, in order of creation.
@@ -54,6 +61,8 @@ impl Site {
                 data,
                 key: made.api_key,
                 narrow_key: String::new(),
+                cookie: format!("steward={}", sign_in(&app, made.user_id).await?),
+                console_list: format!("/console/projects/{}/dashboards/", made.project_id),
                 dashboards: format!("/api/projects/{}/dashboards/", made.project_id),
                 ids: Vec::new(),
                 insights: format!("/api/projects/{}/insights/", made.project_id),
@@ -110,6 +119,12 @@ impl Site {
         request(Method::GET, &path, key, None)
     }
 
+    /// Returns a GET of the console's list of dashboards, 50 on a page.
+    pub fn console_list(&self) -> Result<Request<Body>> {
+        let request = Request::builder().uri(&self.console_list).header(COOKIE, &self.cookie);
+        request.header(HOST, "localhost").body(Body::empty()).context("a request")
+    }
+
     /// Returns a POST to `path`.
     pub fn post(&self, path: &str, body: &Value) -> Result<Request<Body>> {
         request(Method::POST, path, &self.key, Some(body))
@@ -124,6 +139,14 @@ impl Site {
     pub fn patch_insight(&self, id: u64, body: &Value) -> Result<Request<Body>> {
         request(Method::PATCH, &format!("{}{id}/", self.insights), &self.key, Some(body))
     }
+}
+
+/// Creates a session of the console, and returns its text.
+async fn sign_in(app: &App, user: UserId) -> Result<String> {
+    let link = app.create_sign_in_link(user, false).await.context("a link")?;
+    let browser = Fields::new("bench", IpAddr::from(Ipv4Addr::LOCALHOST));
+    let text = app.sign_in_with_link(&link.code, browser, None).await.context("a session")?;
+    Ok(text.encode())
 }
 
 /// Returns the body of a create. The names are in no order, as those of real dashboards are.

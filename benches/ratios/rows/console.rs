@@ -90,7 +90,8 @@ fn session(settings: &Settings) -> Result<ReportLine> {
                 .context("the data file")?;
         let link = app.create_sign_in_link(made.user_id, false).await.context("a link")?;
         let browser = Fields::new("bench", IpAddr::from(Ipv4Addr::LOCALHOST));
-        let text = app.sign_in_with_link(&link.code, browser).await.context("a session")?.encode();
+        let text =
+            app.sign_in_with_link(&link.code, browser, None).await.context("a session")?.encode();
         for round in 1..=settings.rounds {
             progress(&format!("session: round {round} of {}", settings.rounds));
             let begun = Instant::now();
