@@ -88,26 +88,25 @@ on("submit", "form[data-in-place]", async (form, event) => {
   }
 });
 
-// The command of a form follows what is typed. The server renders it.
-const showCommand = async (details) => {
+// The command of a form and the preview of a text follow what is typed. The server renders them.
+const showPart = async (details) => {
   const form = details.closest("form"), button = details.querySelector("[name=_show]");
   try {
     const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
     const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-    const found = page.getElementById(form.id)?.querySelector("details[data-command]");
+    const found = page.getElementById(form.id)?.querySelector(`details[data-shown=${details.dataset.shown}]`);
     if (found) Idiomorph.morph(details, found, { morphStyle: "outerHTML" });
     else form.requestSubmit(button);
   } catch {
     say("The service cannot be reached. Try again.");
   }
 };
-on("click", "[name=_show]", (button, event) => { event.preventDefault(); showCommand(button.closest("details")); });
+on("click", "[name=_show]", (button, event) => { event.preventDefault(); showPart(button.closest("details")); });
 document.addEventListener("toggle", ({ target }) => {
-  if (target.matches?.("details[data-command]") && target.open && !target.querySelector("pre")) showCommand(target);
+  if (target.matches?.("details[data-shown]") && target.open && !target.querySelector("[data-result]")) showPart(target);
 }, true);
 document.addEventListener("change", ({ target }) => {
-  const details = target.form?.querySelector("details[data-command][open]");
-  if (details) showCommand(details);
+  if (target.form) all("details[data-shown][open]", target.form).forEach(showPart);
 });
 
 // Fields that differ from what is stored are marked. The server marks those that were sent.
@@ -157,6 +156,7 @@ addEventListener("pageshow", ({ persisted }) => {
 if (document.querySelector("[data-notice]")) {
   const url = new URL(location.href);
   url.searchParams.delete("done");
+  url.searchParams.delete("undo");
   history.replaceState(null, "", url);
 }
 

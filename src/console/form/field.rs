@@ -1,7 +1,17 @@
 //! A field of a form on a page.
 
+use crate::resources::sharing::page::text_html;
+
 use super::input::Input;
 use super::kind::{Choice, Kind, Property, words};
+
+/// What a Markdown becomes.
+pub(super) enum Preview {
+    /// Sanitized HTML.
+    Html(String),
+    /// The text as it is, because it cannot be rendered.
+    Plain,
+}
 
 /// A field with what is typed in it.
 pub(super) struct Field {
@@ -12,6 +22,8 @@ pub(super) struct Field {
     /// Whether the request contains the field.
     pub(super) is_changed: bool,
     pub(super) error: Option<String>,
+    /// What the Markdown becomes, if the user asked for it.
+    pub(super) preview: Option<Preview>,
     /// Whether the page puts the cursor here.
     pub(super) has_focus: bool,
 }
@@ -37,6 +49,7 @@ impl Field {
             text: String::new(),
             is_changed: false,
             error: None,
+            preview: None,
             has_focus: false,
         }
     }
@@ -130,6 +143,13 @@ impl Field {
         matches!(self.property.kind, Kind::Json)
     }
 
+    /// Renders the Markdown.
+    pub(super) fn fill_preview(&mut self) {
+        if self.input.is_markdown {
+            self.preview = Some(text_html(&self.text).map_or(Preview::Plain, Preview::Html));
+        }
+    }
+
     pub(super) const fn is_secret(&self) -> bool {
         matches!(self.property.kind, Kind::Secret)
     }
@@ -184,7 +204,9 @@ impl Field {
         let is_below = |long: &str, short: &str| {
             long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        is_below(&attr, name) || is_below(name, &attr)
+        // Some errors of nested objects do not name the path to them.
+        let is_end = name.strip_suffix(&attr).is_some_and(|start| start.ends_with('.'));
+        is_below(&attr, name) || is_below(name, &attr) || is_end
     }
 }
 

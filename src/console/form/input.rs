@@ -1,6 +1,7 @@
 //! What a page says about the fields of its form, beyond the schema.
 
-/// A field of a form, by the name of its property in the request body. A dot leads into a nested object.
+/// A field of a form, by the name of its property in the request body. A dot leads into a nested object,
+/// and a number into an array: `tiles.0.color`.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::console) struct Input {
     pub(super) name: &'static str,
@@ -9,12 +10,21 @@ pub(in crate::console) struct Input {
     pub(super) choices: &'static [(&'static str, &'static str)],
     pub(super) heading: Option<&'static str>,
     pub(super) is_area: bool,
+    pub(super) is_markdown: bool,
 }
 
 impl Input {
     /// Shows the property as its schema describes it.
     pub(in crate::console) const fn new(name: &'static str) -> Self {
-        Self { name, label: None, hint: None, choices: &[], heading: None, is_area: false }
+        Self {
+            name,
+            label: None,
+            hint: None,
+            choices: &[],
+            heading: None,
+            is_area: false,
+            is_markdown: false,
+        }
     }
 
     /// Sets the label. Otherwise it is the first sentence of the property's description.
@@ -41,6 +51,13 @@ impl Input {
     /// Begins a group with this heading.
     pub(in crate::console) const fn heading(mut self, heading: &'static str) -> Self {
         self.heading = Some(heading);
+        self
+    }
+
+    /// Shows a text with several lines and, on demand, what its Markdown becomes.
+    pub(in crate::console) const fn markdown(mut self) -> Self {
+        self.is_area = true;
+        self.is_markdown = true;
         self
     }
 

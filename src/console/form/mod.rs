@@ -27,7 +27,7 @@ pub(super) use kind::Choice;
 pub(super) use sent::{Outcome, Sent};
 
 use conflict::Difference;
-use field::Field;
+use field::{Field, Preview};
 use kind::Property;
 
 /// The hidden field with the `Idempotency-Key`.
@@ -36,8 +36,8 @@ pub(super) const ONCE: &str = "_once";
 const VERSION: &str = "_version";
 /// The hidden field with the values that the form was filled from, as JSON.
 const BEFORE: &str = "_before";
-/// The field of the button that shows the command instead of sending the request.
-const SHOW: &str = "_show";
+/// The field of the buttons that show the command or a preview instead of sending the request.
+pub(super) const SHOW: &str = "_show";
 
 /// Returns a new `Idempotency-Key` for a form, so that a form that is sent twice is done once.
 pub(super) fn once_key() -> String {
@@ -147,7 +147,10 @@ impl FormSpec {
 
 /// Returns the value at a dotted name.
 fn at<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
-    name.split('.').try_fold(object, |value, part| value.get(part))
+    name.split('.').try_fold(object, |value, part| match part.parse::<usize>() {
+        Ok(index) => value.get(index),
+        Err(_) => value.get(part),
+    })
 }
 
 /// Returns a property of a body's schema, and whether it is required.
@@ -155,6 +158,10 @@ fn property(schema: &Value, name: &str) -> (Property, bool) {
     let mut schema = schema;
     let mut is_required = false;
     for part in name.split('.') {
+        if part.parse::<usize>().is_ok() {
+            schema = schema.get("items").unwrap_or(&Value::Null);
+            continue;
+        }
         let required = schema.get("required").and_then(Value::as_array);
         is_required = required.is_some_and(|names| names.iter().any(|name| name == part));
         let properties = schema.get("properties");

@@ -1,7 +1,7 @@
 //! A form that the browser has sent, and the request that it becomes.
 
 use axum::http::StatusCode;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::console::api::Versioned;
 use crate::console::layout::Command;
@@ -12,6 +12,9 @@ use crate::error::{Error, Result};
 use super::field::Field;
 use super::{BEFORE, Form, FormSpec, ONCE, SHOW, VERSION, conflict};
 
+/// The value of the button that shows what a Markdown becomes.
+const PREVIEW: &str = "preview";
+
 /// What became of a form.
 pub(in crate::console) enum Outcome {
     /// The request succeeded, or there was nothing to change. The body of the response.
@@ -20,13 +23,18 @@ pub(in crate::console) enum Outcome {
     Again(Box<Form>),
 }
 
+/// Returns the part of an object that a form shows.
+type View = Box<dyn Fn(Value) -> Value + Send + Sync>;
+
 /// A form that the browser has sent.
 pub(in crate::console) struct Sent {
     form: Form,
     operation: Operation,
     /// The body of the request. A page may add to it.
     pub(in crate::console) body: Map<String, Value>,
-    shows_command: bool,
+    /// What the user wants to see instead of sending the request, or empty.
+    shows: String,
+    view: Option<View>,
 }
 
 impl Sent {
@@ -53,10 +61,19 @@ impl Sent {
                 false => sent.value(name).to_owned(),
             };
         }
-        let shows_command = sent.has(SHOW);
-        let mut read = Self { form, operation, body: Map::new(), shows_command };
+        let shows = sent.value(SHOW).to_owned();
+        let mut read = Self { form, operation, body: Map::new(), shows, view: None };
         read.fill_body();
         Ok(read)
+    }
+
+    /// Sets what the form shows of the object that the operation changes. Otherwise that is the object itself.
+    pub(in crate::console) fn with_view(
+        mut self,
+        view: impl Fn(Value) -> Value + Send + Sync + 'static,
+    ) -> Self {
+        self.view = Some(Box::new(view));
+        self
     }
 
     /// Returns the text of a field.
@@ -94,11 +111,15 @@ impl Sent {
     /// # Errors
     /// 401 if the session has ended, and errors of the service.
     pub(in crate::console) async fn send(mut self, request: &SignedIn) -> Result<Outcome> {
+        if self.shows == PREVIEW {
+            self.form.fields.iter_mut().for_each(Field::fill_preview);
+            return Ok(self.again(StatusCode::OK));
+        }
         let write = self.write();
         if self.form.fields.iter().any(|field| field.error.is_some()) {
             return Ok(self.again(StatusCode::BAD_REQUEST));
         }
-        if self.shows_command {
+        if !self.shows.is_empty() {
             self.form.command = Some(Command::write(request, &write)?);
             return Ok(self.again(StatusCode::OK));
         }
@@ -143,6 +164,10 @@ impl Sent {
     async fn merge(mut self, request: &SignedIn) -> Result<Outcome> {
         let (_, path) = self.operation.target(request.api.table())?;
         let Versioned { body, version } = request.api.get_versioned(&path).await?;
+        let body = match &self.view {
+            Some(view) => view(body),
+            None => body,
+        };
         let now = self.form.spec.before(&body);
         let before = std::mem::replace(&mut self.form.before, now);
         let now = &self.form.before;
@@ -185,17 +210,25 @@ fn value(field: &Field, before: Option<&Value>, is_change: bool) -> Result<Optio
     Ok((before != Some(&value)).then_some(value))
 }
 
-/// Inserts a value at a dotted name.
+/// Inserts a value at a dotted name. The only index in it is 0, that of an array with one object.
 fn insert(body: &mut Map<String, Value>, name: &str, value: Value) {
     match name.split_once('.') {
         None => {
             body.insert(name.to_owned(), value);
         }
-        Some((first, rest)) => {
-            let below = body.entry(first).or_insert_with(|| Value::Object(Map::new()));
-            if let Value::Object(below) = below {
-                insert(below, rest, value);
+        Some((first, rest)) => match rest.split_once('.') {
+            Some(("0", rest)) => {
+                let below = body.entry(first).or_insert_with(|| json!([{}]));
+                if let Some(Value::Object(below)) = below.get_mut(0) {
+                    insert(below, rest, value);
+                }
             }
-        }
+            _ => {
+                let below = body.entry(first).or_insert_with(|| Value::Object(Map::new()));
+                if let Value::Object(below) = below {
+                    insert(below, rest, value);
+                }
+            }
+        },
     }
 }

@@ -45,6 +45,13 @@ pub(super) struct Frame {
     targets: Vec<Target>,
     /// What a form has just done.
     notice: Option<&'static str>,
+    undo: Option<Undo>,
+}
+
+/// A form beside the notice that undoes what was done.
+pub(super) struct Undo {
+    pub(super) action: String,
+    pub(super) fields: Vec<(&'static str, String)>,
 }
 
 /// The tenant in the path of a page.
@@ -68,7 +75,7 @@ impl Frame {
         let tenant = Tenant::load(&request.api, &account, tenant).await?;
         let groups = navigation::groups(request, &tenant, section).await?;
         let notice = notice::of(&request.visit);
-        Ok(Self { title: String::new(), account, tenant, groups, targets: Vec::new(), notice })
+        Ok(Self { title: String::new(), account, tenant, groups, targets: Vec::new(), notice, undo: None })
     }
 
     /// Sets the title of the page.
@@ -86,6 +93,12 @@ impl Frame {
     /// Returns the id of the organization.
     pub(super) fn organization(&self) -> Option<&str> {
         self.tenant.organization.as_ref().map(|organization| organization.id.as_str())
+    }
+
+    /// Offers to undo what the notice says.
+    pub(super) fn with_undo(mut self, undo: Option<Undo>) -> Self {
+        self.undo = undo;
+        self
     }
 
     /// Returns the path of the current project's dashboards.
