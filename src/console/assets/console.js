@@ -103,7 +103,7 @@ const showPart = async (details) => {
 };
 on("click", "[name=_show]", (button, event) => { event.preventDefault(); showPart(button.closest("details")); });
 document.addEventListener("toggle", ({ target }) => {
-  if (target.matches?.("details[data-shown]") && target.open && !target.querySelector("[data-result]")) showPart(target);
+  if (target.matches?.("details[data-shown]") && target.open && !target.querySelector("pre, [data-result]")) showPart(target);
 }, true);
 document.addEventListener("change", ({ target }) => {
   if (target.form) all("details[data-shown][open]", target.form).forEach(showPart);
@@ -140,6 +140,89 @@ for (const bar of all("[data-filter]")) {
       if (heading) heading.hidden = false;
     }
     say(count === 1 ? "1 field matches" : `${count} fields match`);
+  });
+}
+
+// The box above a list selects all of its rows.
+for (const label of all("[data-select-all]")) {
+  label.hidden = false;
+  label.querySelector("input").addEventListener("change", ({ target }) => {
+    all(`input.pick[form=${target.form.id}]`).forEach((box) => { box.checked = target.checked; });
+  });
+}
+
+// Tiles are moved and resized by the mouse or by the keyboard. The numbers of the form follow, and the form saves them.
+// After each step tiles move up as far as there is room, and the moved tile goes first.
+const arranged = document.querySelector("[data-arrange]");
+if (arranged) {
+  const form = document.getElementById(arranged.dataset.arrange), keys = ["x", "y", "w", "h"];
+  const field = (tile, key) => form.elements[`${key}-${tile.id}`];
+  const tiles = all("[data-tile]", arranged).map((element) => ({ element, id: element.dataset.tile }));
+  const tileOf = (node) => tiles.find(({ element }) => element.contains(node));
+  const places = () => tiles.map(({ x, y, w, h }) => ({ x, y, w, h }));
+  const read = () => tiles.forEach((tile) => keys.forEach((key, at) => { tile[key] = Number(field(tile, key).value) - (at < 2 ? 1 : 0) || 0; }));
+  const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+  let held = null, before = [];
+  const settle = (first) => {
+    const others = tiles.filter((tile) => tile !== first).sort((a, b) => a.y - b.y || a.x - b.x), done = first ? [first] : [];
+    for (const tile of others) {
+      while (tile.y > 0 && !done.some((other) => overlap({ ...tile, y: tile.y - 1 }, other))) tile.y--;
+      while (done.some((other) => overlap(tile, other))) tile.y++;
+      done.push(tile);
+    }
+    for (const tile of tiles) {
+      tile.element.style.gridArea = `${tile.y + 1} / ${tile.x + 1} / span ${tile.h} / span ${tile.w}`;
+      keys.forEach((key, at) => { field(tile, key).value = tile[key] + (at < 2 ? 1 : 0); });
+    }
+  };
+  const put = (tile, x, y, w, h) => {
+    tile.w = Math.min(12, Math.max(1, w));
+    tile.h = Math.min(50, Math.max(1, h));
+    tile.x = Math.min(12 - tile.w, Math.max(0, x));
+    tile.y = Math.max(0, y);
+    settle(tile);
+    say(`Column ${tile.x + 1}, row ${tile.y + 1}, ${tile.w} wide, ${tile.h} high`);
+  };
+  const lift = (tile) => { held = tile; before = places(); tile.element.classList.add("held"); };
+  const drop = () => { held?.element.classList.remove("held"); held = null; settle(); };
+  const cancel = () => { tiles.forEach((tile, at) => Object.assign(tile, before[at])); drop(); say("Put back"); };
+  read();
+  all("[data-script]").forEach((element) => { element.hidden = false; });
+  form.addEventListener("change", () => { read(); settle(); });
+  arranged.addEventListener("keydown", (event) => {
+    const tile = event.target.closest(".grip") && tileOf(event.target);
+    if (!tile) return;
+    if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      if (held) { drop(); say("Put down. Save to keep it."); } else { lift(tile); say("Lifted"); }
+    }
+    if (!held) return;
+    if (event.key === "Escape") cancel();
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    if (event.shiftKey) put(tile, tile.x, tile.y, tile.w + step[0], tile.h + step[1]);
+    else put(tile, tile.x + step[0], tile.y + step[1], tile.w, tile.h);
+  });
+  arranged.addEventListener("focusout", (event) => { if (held && event.target.closest(".grip")) drop(); });
+  arranged.addEventListener("pointerdown", (event) => {
+    const handle = event.target.closest(".grip, .corner"), tile = handle && tileOf(handle);
+    if (!tile || event.button) return;
+    const isCorner = handle.matches(".corner"), start = { ...tile }, from = { x: event.clientX, y: event.clientY };
+    const style = getComputedStyle(arranged), gap = parseFloat(style.columnGap) || 0;
+    const column = (arranged.clientWidth + gap) / 12, row = parseFloat(style.gridAutoRows) + gap;
+    event.preventDefault();
+    lift(tile);
+    handle.setPointerCapture(event.pointerId);
+    const move = ({ clientX, clientY }) => {
+      const dx = Math.round((clientX - from.x) / column), dy = Math.round((clientY - from.y) / row);
+      if (isCorner) put(tile, start.x, start.y, start.w + dx, start.h + dy);
+      else put(tile, start.x + dx, start.y + dy, start.w, start.h);
+    };
+    const end = (finish) => () => { handle.removeEventListener("pointermove", move); if (held) finish(); };
+    handle.addEventListener("pointermove", move);
+    handle.addEventListener("pointerup", end(drop), { once: true });
+    handle.addEventListener("pointercancel", end(cancel), { once: true });
   });
 }
 

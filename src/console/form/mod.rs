@@ -33,7 +33,7 @@ use kind::Property;
 /// The hidden field with the `Idempotency-Key`.
 pub(super) const ONCE: &str = "_once";
 /// The hidden field with the version that the form was filled from.
-const VERSION: &str = "_version";
+pub(super) const VERSION: &str = "_version";
 /// The hidden field with the values that the form was filled from, as JSON.
 const BEFORE: &str = "_before";
 /// The field of the buttons that show the command or a preview instead of sending the request.

@@ -76,6 +76,14 @@ impl Sent {
         self
     }
 
+    /// Refuses a field. The form is then shown again instead of sent.
+    pub(in crate::console) fn set_error(&mut self, name: &str, error: &str) {
+        let found = self.form.fields.iter_mut().find(|field| field.input.name == name);
+        if let Some(field) = found {
+            field.error = Some(error.to_owned());
+        }
+    }
+
     /// Returns the text of a field.
     pub(in crate::console) fn text(&self, name: &str) -> &str {
         let found = self.form.fields.iter().find(|field| field.input.name == name);

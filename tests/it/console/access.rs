@@ -18,6 +18,7 @@ fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
         .replace("{project_id}", &workspace.made.project_id.to_string())
         .replace("{organization_id}", &workspace.made.organization_id.to_string())
         .replace("{id}", "1")
+        .replace("{tile_id}", "1")
         .replace("{asset}", "console.css")
         .replace("{*rest}", "no/such/page")
 }

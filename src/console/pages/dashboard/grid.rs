@@ -6,21 +6,21 @@ use serde_json::Value;
 
 use super::tile::Tile;
 
-const COLUMNS: usize = 12;
+pub(super) const COLUMNS: usize = 12;
 /// The size of a tile without a layout.
 const DEFAULT_SIZE: (usize, usize) = (6, 5);
 /// The maximum height of a tile, in rows.
-const MAX_HEIGHT: usize = 50;
+pub(super) const MAX_HEIGHT: usize = 50;
 /// The coordinate of a tile without a layout: at the end.
-const LAST: usize = 10_000;
+pub(super) const LAST: usize = 10_000;
 
 /// The place of a tile, in columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
-    x: usize,
-    y: usize,
-    width: usize,
-    height: usize,
+pub(super) struct Place {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) width: usize,
+    pub(super) height: usize,
 }
 
 impl Place {
@@ -69,9 +69,14 @@ fn arrange<'l>(layouts: impl Iterator<Item = &'l Value>) -> Vec<Place> {
     places
 }
 
+/// Returns the places of tiles, in the same order.
+pub(super) fn places(tiles: &[Tile]) -> Vec<Place> {
+    arrange(tiles.iter().map(|tile| &tile.layouts))
+}
+
 /// Returns a style sheet with the places of the tiles. On narrow screens, tiles stand below each other.
 pub(super) fn style(tiles: &[Tile]) -> String {
-    let places = arrange(tiles.iter().map(|tile| &tile.layouts));
+    let places = places(tiles);
     let mut style = "@media (min-width:56.01rem){".to_owned();
     for (tile, Place { x, y, width, height }) in tiles.iter().zip(places) {
         // Writing to a string cannot fail.

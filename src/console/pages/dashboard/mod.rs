@@ -1,18 +1,27 @@
-//! One dashboard, read-only: its tiles on the grid that their layouts describe.
+//! One dashboard: its tiles on the grid that their layouts describe, and the pages that change it.
 
+mod address;
+mod arrange;
+mod delete;
+mod edit;
 mod grid;
+pub(super) mod rights;
 mod tile;
+mod tiles;
 
 use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
 
-use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::assets::icon;
+use crate::console::layout::{self, Command, Frame, In, Section, Undo};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
+use crate::error::Result;
 use crate::low_priority::{Priority, run_low_priority};
 
+use address::Address;
+pub(super) use rights::Rights;
 use tile::{Card, Tile};
 
 const DASHBOARD: &str = "/console/projects/{project_id}/dashboards/{id}/";
@@ -20,53 +29,94 @@ const DASHBOARD: &str = "/console/projects/{project_id}/dashboards/{id}/";
 /// With more tiles than this, the page is rendered on a thread of its own.
 const MAX_INLINE_TILES: usize = 16;
 
-/// Adds the page to the route table.
+/// Adds the page and those below it to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, DASHBOARD, page);
+    edit::routes(pages);
+    delete::routes(pages);
+    tiles::routes(pages);
+    arrange::routes(pages);
 }
 
 #[derive(Deserialize)]
 struct Dashboard {
     name: Option<String>,
     description: String,
+    pinned: bool,
     is_shared: bool,
     tags: Vec<String>,
     restriction_level: u8,
     tiles: Vec<Tile>,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+/// What the session may do with the dashboard.
+struct Offers {
+    edit: bool,
+    duplicate: bool,
+    share: bool,
+    access: bool,
+}
+
+impl Offers {
+    async fn of(request: &SignedIn, address: &Address, rights: &Rights) -> Result<Self> {
+        let may_write = rights::may_write(request, &address.project).await?;
+        Ok(Self {
+            edit: may_write && rights.may_edit(),
+            duplicate: rights::may_create(request, &address.project).await?,
+            share: request.api.may(&address.operation("dashboards_sharing_retrieve")).await?,
+            access: request.api.may(&address.operation("dashboards_access_list")).await?,
+        })
+    }
 }
 
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/page.html")]
 struct DashboardPage {
     title: String,
-    base: String,
+    address: Address,
     description: String,
     tags: Vec<String>,
+    is_pinned: bool,
     is_restricted: bool,
     is_shared: bool,
+    offers: Offers,
+    /// Why the session may not edit, although its key may.
+    reason: Option<&'static str>,
     cards: Vec<Card>,
     command: Command,
 }
 
+/// Returns the form that restores the tile that was just removed.
+fn undo(request: &SignedIn, address: &Address) -> Option<Undo> {
+    let id = request.visit.query("undo").parse::<u64>().ok()?;
+    let fields = vec![("only", format!("restore {id}"))];
+    Some(Undo { action: address.page("tiles/"), fields })
+}
+
 async fn page(request: SignedIn) -> PageResult {
-    let project = super::project_id(&request.visit)?;
-    let id = request.visit.parameter("id").parse::<u64>().map_err(|_| Error::not_found())?;
-    let path = format!("/api/projects/{project}/dashboards/{id}/");
+    let address = Address::of(&request.visit)?;
+    let path = address.api("");
     let found: Dashboard = request.api.get(&path).await?;
-    let frame = Frame::load(&request, Section::Dashboards, In::Project(&project)).await?;
+    let offers = Offers::of(&request, &address, &found.rights).await?;
+    let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
     let command = Command::get(&request.visit, &path);
     let name = super::name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
-    let frame = frame.titled(name);
+    let frame = frame.titled(name).with_undo(undo(&request, &address));
     let render = move || {
         let style = grid::style(&found.tiles);
         let page = DashboardPage {
             title: frame.title.clone(),
-            base: format!("/console/projects/{project}/dashboards/"),
+            address,
             description: found.description.trim().to_owned(),
             tags: found.tags,
+            is_pinned: found.pinned,
             is_restricted: found.restriction_level == 37,
             is_shared: found.is_shared,
+            reason: (!found.rights.may_edit()).then(|| found.rights.reason()),
+            offers,
             cards: tile::cards(found.tiles),
             command,
         };

@@ -5,10 +5,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::console::assets::icon;
+use crate::console::pages::name_or;
 use crate::resources::sharing::page::{Definition, text_html};
 
 /// The tile colors that the page can show. It ignores other colors.
-const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
+pub(super) const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
 
 /// The maximum size of the Markdown of all texts that a page renders, in bytes. Later texts show the Markdown itself.
 const MAX_MARKDOWN: usize = 256 * 1024;
@@ -47,7 +48,20 @@ pub(super) struct Card {
     pub(super) id: u64,
     /// One of [`COLORS`], or empty.
     pub(super) color: &'static str,
+    /// A short name: that of the insight, or the beginning of the text.
+    name: String,
     pub(super) content: Content,
+}
+
+impl Card {
+    /// Returns a name for controls.
+    pub(super) fn label(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) const fn is_hidden(&self) -> bool {
+        matches!(self.content, Content::Hidden)
+    }
 }
 
 /// What a tile shows.
@@ -78,22 +92,52 @@ pub(super) fn cards(tiles: Vec<Tile>) -> Vec<Card> {
 }
 
 impl Tile {
+    /// Returns a short name: that of the insight, or the first words of the text.
+    pub(super) fn name(&self) -> String {
+        const MAX_NAME: usize = 60;
+        let text = match (&self.insight, &self.text) {
+            (Some(insight), _) if insight.is_hidden() => "a hidden insight",
+            (Some(insight), _) => insight.name(),
+            (None, text) => {
+                let body = text.as_ref().and_then(|text| text.body.as_deref()).unwrap_or_default();
+                let mut lines = body.lines().map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
+                lines.find(|line| !line.is_empty()).unwrap_or("an empty text")
+            }
+        };
+        let start: String = text.chars().take(MAX_NAME).collect();
+        if start.len() < text.len() { start + "…" } else { start }
+    }
+
+    /// Whether the tile shows a text.
+    pub(super) const fn is_text(&self) -> bool {
+        self.insight.is_none()
+    }
+
     fn into_card(self, markdown_left: &mut usize) -> Card {
+        let name = self.name();
         let color = COLORS.into_iter().find(|known| self.color.as_deref() == Some(*known));
         let content = match self.insight {
-            Some(insight) if insight.user_access_level == "none" => Content::Hidden,
+            Some(insight) if insight.is_hidden() => Content::Hidden,
             Some(insight) => Content::Insight(insight.into_card()),
             None => text(self.text.and_then(|text| text.body).unwrap_or_default(), markdown_left),
         };
-        Card { id: self.id, color: color.unwrap_or_default(), content }
+        Card { id: self.id, color: color.unwrap_or_default(), name, content }
     }
 }
 
 impl Insight {
+    fn is_hidden(&self) -> bool {
+        self.user_access_level == "none"
+    }
+
+    fn name(&self) -> &str {
+        let derived = name_or(self.derived_name.as_deref(), "Untitled insight");
+        name_or(self.name.as_deref(), derived)
+    }
+
     fn into_card(self) -> InsightCard {
-        let derived = super::super::name_or(self.derived_name.as_deref(), "Untitled insight");
         InsightCard {
-            name: super::super::name_or(self.name.as_deref(), derived).to_owned(),
+            name: self.name().to_owned(),
             description: self.description.unwrap_or_default().trim().to_owned(),
             tags: self.tags,
             definition: Definition::of(self.query.as_ref().unwrap_or(&self.filters)),

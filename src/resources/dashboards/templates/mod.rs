@@ -27,6 +27,45 @@ const BUILT_IN: [(&[&str], &str); 2] = [
     (&["WEBSITE_TRAFFIC"], include_str!("website_traffic.json")),
 ];
 
+/// What a built-in template creates.
+#[derive(Debug)]
+pub struct BuiltIn {
+    /// The value of `use_template`.
+    pub key: &'static str,
+    /// The name of the dashboard, unless the request has another.
+    pub name: String,
+    /// The description of the dashboard.
+    pub description: String,
+    /// The tags of the dashboard.
+    pub tags: Vec<String>,
+    /// The names of the insights on the tiles, in their order.
+    pub tiles: Vec<String>,
+}
+
+/// Returns the built-in templates.
+///
+/// # Errors
+/// 500 if one of them is invalid, which a test excludes.
+pub fn built_in() -> Result<Vec<BuiltIn>> {
+    let keys = BUILT_IN.iter().filter_map(|(names, _)| names.first().copied());
+    keys.map(|key| {
+        let Template { template_name, dashboard_description, tags, tiles, .. } =
+            Template::built_in(key)?;
+        let names = tiles.into_iter().filter_map(|tile| match tile {
+            Tile::Insight(tile) => tile.name.value(),
+            Tile::Text(_) | Tile::Other => None,
+        });
+        Ok(BuiltIn {
+            key,
+            name: template_name,
+            description: dashboard_description,
+            tags: tags.unwrap_or_default(),
+            tiles: names.collect(),
+        })
+    })
+    .collect()
+}
+
 impl Template {
     /// Returns the built-in template with this name.
     ///

@@ -1,0 +1,142 @@
+//! Arranges the tiles of a dashboard: by numbers in a form, or with the script by mouse and by keyboard.
+
+mod numbers;
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::form::{SHOW, VERSION};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::address::Address;
+use super::grid;
+use super::tile::Tile;
+use numbers::Row;
+
+const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
+
+/// The maximum number of tiles in the form, each with four numbers.
+const MAX_TILES: usize = 200;
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, ARRANGE, page);
+    pages.signed_in(Method::POST, ARRANGE, save);
+}
+
+#[derive(Deserialize)]
+struct Dashboard {
+    tiles: Vec<Tile>,
+}
+
+/// The dashboard with the form.
+struct Arrangement {
+    address: Address,
+    version: Option<String>,
+    tiles: Vec<Tile>,
+    rows: Vec<Row>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboard/arrange/page.html")]
+struct ArrangePage {
+    address: Address,
+    version: Option<String>,
+    rows: Vec<Row>,
+    /// Whether the dashboard has more tiles.
+    is_cut: bool,
+    error: Option<String>,
+    /// The id of the form, for the command.
+    id: &'static str,
+    command: Option<Command>,
+}
+
+impl Arrangement {
+    async fn load(request: &SignedIn) -> Result<Self> {
+        let address = Address::of(&request.visit)?;
+        let found = request.api.get_versioned(&address.api("")).await?;
+        let Dashboard { tiles } = serde_json::from_value(found.body).map_err(Error::internal)?;
+        let places = grid::places(&tiles);
+        let rows = tiles.iter().zip(places).take(MAX_TILES);
+        let rows = rows.map(|(tile, place)| Row::of(tile, place)).collect();
+        Ok(Self { address, version: found.version, tiles, rows })
+    }
+
+    /// Returns the request that stores the numbers of the form, or `None` if it would change nothing.
+    fn write(&self, version: &str) -> Option<Write> {
+        let tiles = self.tiles.iter().zip(&self.rows);
+        let changes = tiles.filter_map(|(tile, row)| {
+            let layouts = row.layouts(&tile.layouts);
+            (layouts != tile.layouts).then(|| json!({ "id": tile.id, "layouts": layouts }))
+        });
+        let changes: Vec<Value> = changes.collect();
+        let mut write = self.address.write("dashboards_partial_update");
+        write.version = (!version.is_empty()).then(|| version.to_owned());
+        (!changes.is_empty()).then(|| write.body(json!({ "tiles": changes })))
+    }
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let arrangement = Arrangement::load(&request).await?;
+    show(&request, arrangement, StatusCode::OK, None, None).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let mut arrangement = Arrangement::load(&request).await?;
+    let form = &request.visit.form;
+    for row in &mut arrangement.rows {
+        row.read(form);
+    }
+    if arrangement.rows.iter().any(Row::is_wrong) {
+        let error = "Some numbers are not valid. Nothing is saved yet.".to_owned();
+        return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error), None).await;
+    }
+    let write = arrangement.write(form.value(VERSION));
+    if !form.value(SHOW).is_empty() {
+        let write = write.unwrap_or_else(|| arrangement.address.write("dashboards_partial_update"));
+        let command = Command::write(&request, &write)?;
+        return show(&request, arrangement, StatusCode::OK, None, Some(command)).await;
+    }
+    let done = with_notice(&arrangement.address.page(""), "saved");
+    let Some(write) = write else { return Ok(see_other(&done)?) };
+    match request.api.write(&write).await {
+        Ok(_) => Ok(see_other(&done)?),
+        Err(error) if matches!(error.status(), 401 | 500) => Err(error.into()),
+        Err(error) => {
+            let status = StatusCode::from_u16(error.status()).unwrap_or_default();
+            let detail = if error.status() == 412 {
+                "Somebody has changed the dashboard since you opened the page. Your numbers stand \
+                 below; nothing is saved yet. Save again to store them."
+            } else {
+                error.detail()
+            };
+            show(&request, arrangement, status, Some(detail.to_owned()), None).await
+        }
+    }
+}
+
+async fn show(
+    request: &SignedIn,
+    arrangement: Arrangement,
+    status: StatusCode,
+    error: Option<String>,
+    command: Option<Command>,
+) -> PageResult {
+    let Arrangement { address, version, tiles, rows } = arrangement;
+    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let shown = tiles.get(..rows.len()).unwrap_or_default();
+    let style = grid::style(shown);
+    let is_cut = tiles.len() > rows.len();
+    let page = ArrangePage { address, version, rows, is_cut, error, id: "arrange", command };
+    let mut page = layout::page_with_style(&frame.titled("Arrange the tiles"), &page, &style)?;
+    *page.status_mut() = status;
+    Ok(page)
+}

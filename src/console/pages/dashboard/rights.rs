@@ -1,0 +1,61 @@
+//! What the session may do with dashboards, as the API says it.
+
+use serde::Deserialize;
+
+use crate::console::operation::Operation;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+/// The levels of the session on a dashboard.
+#[derive(Debug, Clone, Deserialize)]
+pub(in crate::console::pages) struct Rights {
+    user_access_level: String,
+    effective_privilege_level: u8,
+}
+
+impl Rights {
+    /// Whether access rules and the restriction let the session edit.
+    pub(in crate::console::pages) fn may_edit(&self) -> bool {
+        is_editor(&self.user_access_level) && self.effective_privilege_level == 37
+    }
+
+    /// Returns why the session may not edit.
+    pub(super) fn reason(&self) -> &'static str {
+        if is_editor(&self.user_access_level) {
+            "You may view this dashboard. Only its collaborators edit it."
+        } else {
+            "You may view this dashboard. Access rules do not let you edit it."
+        }
+    }
+}
+
+fn is_editor(level: &str) -> bool {
+    matches!(level, "editor" | "manager")
+}
+
+/// The answer about the rules on all dashboards.
+#[derive(Deserialize)]
+struct OnAll {
+    user_access_level: String,
+}
+
+/// Returns whether the session may create dashboards in a project.
+pub(in crate::console::pages) async fn may_create(
+    request: &SignedIn,
+    project: &str,
+) -> Result<bool> {
+    if !request.api.may(&Operation::new("dashboards_create", [project])).await? {
+        return Ok(false);
+    }
+    let path = format!("/api/projects/{project}/resource_access_controls/");
+    let on_all = request.api.get_if_allowed::<OnAll>(&path).await?;
+    Ok(on_all.is_none_or(|on_all| is_editor(&on_all.user_access_level)))
+}
+
+/// Returns whether the API would admit the session to a change of dashboards in a project.
+pub(in crate::console::pages) async fn may_write(
+    request: &SignedIn,
+    project: &str,
+) -> Result<bool> {
+    request.api.may(&Operation::new("dashboards_partial_update", [project, "0"])).await
+}

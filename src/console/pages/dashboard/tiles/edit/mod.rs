@@ -1,0 +1,114 @@
+//! The text, the color and the description of a tile.
+
+use askama::Template;
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::console::api::Versioned;
+use crate::console::entrance::see_other;
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::{COLORS, UPDATE};
+
+const TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/";
+
+const COLOR: Input = Input::new("tiles.0.color").label("Color").hint("").choices(COLORS);
+
+const TEXT: FormSpec = FormSpec::change(
+    "Save",
+    &[Input::new("tiles.0.text.body").label("Text").hint("Markdown.").markdown(), COLOR],
+);
+
+const INSIGHT: FormSpec = FormSpec::change(
+    "Save",
+    &[COLOR, Input::new("tiles.0.show_description").label("Show the description of the insight")],
+);
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, TILE, page);
+    pages.signed_in(Method::POST, TILE, save);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboard/tiles/edit/page.html")]
+struct TilePage {
+    address: Address,
+    tile: String,
+    form: Form,
+}
+
+/// A tile on the form's path.
+struct Target {
+    address: Address,
+    /// The id of the tile.
+    tile: String,
+}
+
+impl Target {
+    fn of(request: &SignedIn) -> Result<Self> {
+        let address = Address::of(&request.visit)?;
+        Ok(Self { address, tile: number(&request.visit, "tile_id")? })
+    }
+
+    fn page(&self) -> String {
+        self.address.page(&format!("tiles/{}/", self.tile))
+    }
+
+    /// Reads the dashboard without its other tiles.
+    async fn load(&self, request: &SignedIn) -> Result<Versioned> {
+        let mut found = request.api.get_versioned(&self.address.api("")).await?;
+        found.body = only_tile(&found.body, &self.tile);
+        if found.body.pointer("/tiles/0").is_none() {
+            return Err(Error::not_found_as("The dashboard has no such tile."));
+        }
+        Ok(found)
+    }
+}
+
+/// Returns a dashboard with this tile alone.
+fn only_tile(dashboard: &Value, id: &str) -> Value {
+    let tiles = dashboard["tiles"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let found: Vec<_> = tiles.iter().filter(|tile| tile["id"].to_string() == id).collect();
+    json!({ "tiles": found })
+}
+
+fn form_of(dashboard: &Value) -> &'static FormSpec {
+    if dashboard["tiles"][0]["insight"].is_null() { &TEXT } else { &INSIGHT }
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let target = Target::of(&request)?;
+    let found = target.load(&request).await?;
+    let operation = target.address.operation(UPDATE);
+    let form = form_of(&found.body).filled(&request, &operation, &target.page(), &found)?;
+    show(&request, target, form).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let target = Target::of(&request)?;
+    let spec = form_of(&target.load(&request).await?.body);
+    let id = target.tile.clone();
+    let sent = spec.sent(&request, target.address.operation(UPDATE), &target.page())?;
+    let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
+    if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
+        tile.insert("id".to_owned(), target.tile.parse::<u64>().unwrap_or_default().into());
+    }
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&target.address.page(""), "saved"))?),
+        Outcome::Again(form) => show(&request, target, *form).await,
+    }
+}
+
+async fn show(request: &SignedIn, target: Target, form: Form) -> PageResult {
+    let project = In::Project(&target.address.project);
+    let frame = Frame::load(request, Section::Dashboards, project).await?.titled("Edit the tile");
+    let status = form.status();
+    let Target { address, tile } = target;
+    Ok(layout::page_with_status(&frame, &TilePage { address, tile, form }, status)?)
+}

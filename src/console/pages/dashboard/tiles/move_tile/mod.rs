@@ -1,0 +1,93 @@
+//! The form that moves a tile to another dashboard of the project.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::pages::dashboard::Rights;
+use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::pages::name_or;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
+
+const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
+
+/// The maximum number of dashboards that the form offers.
+const MAX_CHOICES: usize = 500;
+
+const FORM: FormSpec = FormSpec::create(
+    "Move the tile",
+    &[Input::new("toDashboard").label("To the dashboard").hint("Dashboards that you may edit.")],
+);
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, MOVE, page);
+    pages.signed_in(Method::POST, MOVE, move_tile);
+}
+
+#[derive(Deserialize)]
+struct Dashboards {
+    results: Vec<Dashboard>,
+}
+
+#[derive(Deserialize)]
+struct Dashboard {
+    id: u64,
+    name: Option<String>,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboard/tiles/move_tile/page.html")]
+struct MovePage {
+    address: Address,
+    /// `None` if the session may edit no other dashboard.
+    form: Option<Form>,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let action = action(&request, &address)?;
+    let form = FORM.empty(&request, &address.operation(MOVE_TILE), &action)?;
+    show(&request, address, form).await
+}
+
+async fn move_tile(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let tile: u64 = number(&request.visit, "tile_id")?.parse().unwrap_or_default();
+    let action = action(&request, &address)?;
+    let mut sent = FORM.sent(&request, address.operation(MOVE_TILE), &action)?;
+    sent.body.insert("tile".to_owned(), json!({ "id": tile }));
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "moved"))?),
+        Outcome::Again(form) => show(&request, address, *form).await,
+    }
+}
+
+fn action(request: &SignedIn, address: &Address) -> Result<String> {
+    Ok(address.page(&format!("tiles/{}/move/", number(&request.visit, "tile_id")?)))
+}
+
+async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
+    let path = format!("/api/projects/{}/dashboards/?limit={MAX_CHOICES}", address.project);
+    let found: Dashboards = request.api.get(&path).await?;
+    let others = found.results.iter().filter(|one| one.id.to_string() != address.id);
+    let choices = others.filter(|one| one.rights.may_edit()).map(|one| {
+        Choice::new(one.id, name_or(one.name.as_deref(), "Untitled dashboard"))
+    });
+    let choices: Vec<_> = choices.collect();
+    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let status = form.status();
+    let form = (!choices.is_empty()).then(|| form.with_choices("toDashboard", choices));
+    let page = MovePage { address, form };
+    Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
+}

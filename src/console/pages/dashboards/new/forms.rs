@@ -1,0 +1,122 @@
+//! The forms, one for each origin of a new dashboard.
+
+use crate::console::form::{Choice, Form, FormSpec, Input};
+use crate::console::operation::Operation;
+use crate::console::visit::Visit;
+use crate::resources::dashboards::templates::BuiltIn;
+
+/// What a new dashboard begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    Empty,
+    Template,
+    Dashboard,
+    Json,
+}
+
+const NAME: Input = Input::new("name").label("Name");
+const DESCRIPTION: Input = Input::new("description").label("Description").hint("").area();
+const TAGS: Input = Input::new("tags").label("Tags").hint("");
+const PINNED: Input =
+    Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first.");
+const RESTRICTION: Input =
+    Input::new("restriction_level").label("Who may edit").hint("").choices(&[
+        ("21", "Everyone who may edit dashboards of the project"),
+        ("37", "Only collaborators, the creator and admins"),
+    ]);
+
+const EMPTY: FormSpec =
+    FormSpec::create("Create", &[NAME, DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+
+const FROM_TEMPLATE: FormSpec = FormSpec::create(
+    "Create",
+    &[
+        Input::new("use_template").label("Template").hint(""),
+        NAME.hint("Leave it empty to use the name of the template."),
+        TAGS.hint("In addition to those of the template."),
+        PINNED,
+        RESTRICTION,
+    ],
+);
+
+const COPY: FormSpec = FormSpec::create(
+    "Duplicate",
+    &[
+        Input::new("use_dashboard").label("Dashboard").hint(""),
+        Input::new("duplicate_tiles")
+            .label("Copy the insights and texts too")
+            .hint("Otherwise both dashboards show the same ones, and a change of one shows on both."),
+        NAME,
+        DESCRIPTION,
+        TAGS,
+        PINNED,
+        RESTRICTION,
+    ],
+);
+
+const FROM_JSON: FormSpec = FormSpec::create(
+    "Create",
+    &[Input::new("template").label("Template as JSON").hint(
+        "An object with template_name, dashboard_description, dashboard_filters, tags and tiles.",
+    )],
+);
+
+impl Origin {
+    /// The origins with their names in the query and their labels.
+    pub(super) const ALL: [(Self, &'static str, &'static str); 4] = [
+        (Self::Empty, "empty", "Empty"),
+        (Self::Template, "template", "From a template"),
+        (Self::Dashboard, "dashboard", "As a copy"),
+        (Self::Json, "json", "From JSON"),
+    ];
+
+    /// Reads the origin that the query names.
+    pub(super) fn of(visit: &Visit) -> Self {
+        let sent = visit.query("from");
+        let known = Self::ALL.iter().find(|(_, name, _)| *name == sent);
+        known.map_or(Self::Empty, |(origin, ..)| *origin)
+    }
+
+    /// Returns the path of the page with the form.
+    pub(super) fn href(self, project: &str) -> String {
+        let name = Self::ALL.iter().find(|(origin, ..)| *origin == self);
+        let name = name.map_or("empty", |(_, name, _)| name);
+        format!("/console/projects/{project}/dashboards/new/?from={name}")
+    }
+
+    pub(super) const fn form(self) -> &'static FormSpec {
+        match self {
+            Self::Empty => &EMPTY,
+            Self::Template => &FROM_TEMPLATE,
+            Self::Dashboard => &COPY,
+            Self::Json => &FROM_JSON,
+        }
+    }
+
+    pub(super) fn operation(self, project: &str) -> Operation {
+        let id = match self {
+            Self::Json => "dashboards_create_from_template_json_create",
+            Self::Empty | Self::Template | Self::Dashboard => "dashboards_create",
+        };
+        Operation::new(id, [project])
+    }
+}
+
+/// A template for the form with JSON.
+const EXAMPLE: &str = include_str!("example.json");
+
+/// Fills an empty form.
+pub(super) fn with_defaults(form: Form, origin: Origin) -> Form {
+    let form = form.with_value("restriction_level", &21.into());
+    match serde_json::from_str(EXAMPLE) {
+        Ok(example) if origin == Origin::Json => form.with_value("template", &example),
+        _ => form,
+    }
+}
+
+/// Offers the templates.
+pub(super) fn with_templates(form: Form, templates: &[BuiltIn]) -> Form {
+    let choices = templates.iter().map(|template| Choice::new(template.key, template.name.clone()));
+    let choices: Vec<_> = choices.collect();
+    if choices.is_empty() { form } else { form.with_choices("use_template", choices) }
+}

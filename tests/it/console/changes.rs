@@ -1,0 +1,117 @@
+//! Changes of one or many dashboards in the list, and the trash.
+
+use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+const LIST: &str = "/console/projects/1/dashboards/";
+const TRASH: &str = "/console/projects/1/dashboards/trash/";
+
+async fn boards(workspace: &Workspace, names: &[&str]) {
+    for name in names {
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await.ok();
+    }
+}
+
+async fn read(workspace: &Workspace, id: u64, field: &str) -> Value {
+    workspace.owner.get(&workspace.dashboards(&format!("{id}/"))).await.ok()[field].clone()
+}
+
+#[tokio::test]
+async fn selected_dashboards_are_changed_one_by_one() {
+    let workspace = Workspace::new().await;
+    boards(&workspace, &["A", "B", "C"]).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&format!("{LIST}?search=a&offset=0")).await;
+    assert!(page.html.contains(&format!("action=\"{LIST}?search=a\"")));
+    let path = format!("{LIST}?search=a");
+    for (action, field, values) in [
+        ("pin", "pinned", [json!(true), json!(true), json!(false)]),
+        ("unpin", "pinned", [json!(false), json!(false), json!(false)]),
+        ("add_tag", "tags", [json!(["new"]), json!(["new"]), json!([])]),
+        ("remove_tag", "tags", [json!([]), json!([]), json!([])]),
+        ("restrict", "restriction_level", [json!(37), json!(37), json!(21)]),
+        ("open", "restriction_level", [json!(21), json!(21), json!(21)]),
+    ] {
+        let sent = [("action", action), ("tag", " New "), ("id", "1"), ("id", "2")];
+        let done = owner.post(&path, &sent).await;
+        assert_eq!(done.location(), format!("{LIST}?search=a&done=saved"), "{action}");
+        for (id, value) in (1..).zip(values) {
+            assert_eq!(read(&workspace, id, field).await, value, "{action} {id}");
+        }
+    }
+    let share = workspace.dashboards("1/sharing/");
+    workspace.owner.patch(&share, json!({ "enabled": true })).await.ok();
+    let sent = [("action", "stop_sharing"), ("id", "1"), ("id", "3")];
+    assert_eq!(owner.post(LIST, &sent).await.location(), format!("{LIST}?done=disabled"));
+    assert_eq!(read(&workspace, 1, "is_shared").await, false);
+    let only = owner.post(LIST, &[("only", "pin 3"), ("action", "delete"), ("id", "1")]).await;
+    assert_eq!(only.location(), format!("{LIST}?done=saved"));
+    assert_eq!(read(&workspace, 3, "pinned").await, true);
+    let from = owner.post(LIST, &[("only", "unpin 3"), ("from", "3")]).await;
+    assert_eq!(from.location(), format!("{LIST}3/?done=saved"));
+}
+
+#[tokio::test]
+async fn refused_changes_are_named_with_the_reason() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    boards(&workspace, &["Open", "<b>Closed</b>"]).await;
+    let closed = json!({ "restriction_level": 37 });
+    workspace.owner.patch(&workspace.dashboards("2/"), closed).await.ok();
+    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    let sent = [("action", "pin"), ("id", "1"), ("id", "2"), ("id", "99")];
+    let page = ben.post(LIST, &sent).await;
+    page.assert_shows(200, "Dashboards");
+    let note = page.between("role=\"alert\">", "</ul>");
+    assert!(note.contains("1 done, 2 refused:"), "{note}");
+    let closed = "<bdi>&#60;b&#62;Closed&#60;/b&#62;</bdi>: <span dir=\"auto\">You don&#39;t have edit permissions for this dashboard.</span>";
+    assert!(note.contains(closed), "{note}");
+    assert!(note.contains("<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>"), "{note}");
+    assert_eq!(read(&workspace, 1, "pinned").await, true);
+    let page = ben.post(LIST, &[("action", "pin"), ("id", "2")]).await;
+    page.assert_shows(403, "Dashboards");
+    for (sent, text) in [
+        (vec![("action", "pin")], "Select the dashboards first."),
+        (vec![("action", "add_tag"), ("id", "1"), ("tag", " ")], "Enter the tag."),
+        (vec![("action", "evil"), ("id", "1")], "Choose what to do."),
+    ] {
+        let page = ben.post(LIST, &sent).await;
+        page.assert_shows(400, "Dashboards");
+        assert!(page.html.contains(text), "{text}");
+    }
+    ben.post(LIST, &[("action", "pin"), ("id", "x")]).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
+    let workspace = Workspace::new().await;
+    boards(&workspace, &["A", "B", "C"]).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    owner.get(TRASH).await.assert_shows(200, "Trash");
+    assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
+    let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "3")];
+    let deleted = owner.post(LIST, &sent).await;
+    assert_eq!(deleted.location(), format!("{LIST}?done=deleted&undo=1,2,3"));
+    let list = owner.get(deleted.location()).await;
+    for id in 1..=3 {
+        assert!(list.html.contains(&format!("name=\"id\" value=\"{id}\"")), "{}", list.html);
+    }
+    assert!(!owner.get(&format!("{LIST}?undo=1")).await.html.contains("Undo"));
+    let page = owner.get(TRASH).await;
+    for text in ["<bdi>A</bdi>", "<bdi>Olga</bdi>", "<span>1 to 3 of 3</span>", "datetime=\"20"] {
+        assert!(page.html.contains(text), "{text}: {}", page.html);
+    }
+    let sent = [("action", "restore"), ("id", "1"), ("id", "2")];
+    assert_eq!(owner.post(TRASH, &sent).await.location(), format!("{TRASH}?done=restored"));
+    let one = owner.post(TRASH, &[("action", "restore"), ("only", "restore 3")]).await;
+    assert_eq!(one.location(), format!("{TRASH}?done=restored"));
+    assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
+    let page = owner.post(TRASH, &[("action", "restore")]).await;
+    page.assert_shows(400, "Trash");
+    let page = owner.post(TRASH, &[("action", "restore"), ("id", "99")]).await;
+    page.assert_shows(404, "Trash");
+    assert!(page.html.contains("Dashboard 99: Not found."));
+}

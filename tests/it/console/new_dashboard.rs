@@ -1,0 +1,166 @@
+//! Creating a dashboard: empty, from a template, as a copy and from JSON; editing and deleting it.
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+const LIST: &str = "/console/projects/1/dashboards/";
+const NEW: &str = "/console/projects/1/dashboards/new/";
+
+#[tokio::test]
+async fn empty_dashboard_is_created_with_what_was_typed() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = owner.get(LIST).await;
+    assert!(list.html.contains(&format!("href=\"{NEW}\">")), "{}", list.html);
+    let page = owner.get(NEW).await;
+    page.assert_shows(200, "New dashboard");
+    assert!(page.html.contains("aria-current=\"page\">Empty</a>"));
+    let form = page.form("form").with("name", "Growth").with("description", "Who\r\nstays");
+    let form = form.with("tags", "Weekly\r\n\r\n sales ").with("restriction_level", "37");
+    let form = form.with("pinned", "true");
+    let made = owner.submit(&form).await;
+    assert_eq!(made.location(), "/console/projects/1/dashboards/1/?done=created");
+    let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
+    let fields = ["name", "description", "tags", "pinned", "restriction_level"];
+    let shown: Vec<_> = fields.iter().map(|name| board[*name].clone()).collect();
+    let expected = json!(["Growth", "Who\nstays", ["sales", "weekly"], true, 37]);
+    assert_eq!(json!(shown), expected);
+    // The same form again creates nothing.
+    assert_eq!(owner.submit(&form).await.location(), made.location());
+    let count = workspace.owner.get(&workspace.dashboards("")).await.ok()["count"].clone();
+    assert_eq!(count, 1);
+    let page = owner.submit(&form.with("name", &"n".repeat(401)).with("_once", "other")).await;
+    page.assert_shows(400, "New dashboard");
+    let error = page.between("id=\"form-name-error\">", "</p>");
+    assert!(error.contains("Ensure this field has no more than 400 characters."), "{error}");
+}
+
+#[tokio::test]
+async fn templates_are_shown_with_their_tiles_and_create_dashboards() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&format!("{NEW}?from=template")).await;
+    for text in ["Product analytics", "Website traffic", "<li>Growth accounting</li>", "9 tiles"] {
+        assert!(page.html.contains(text), "{text}: {}", page.html);
+    }
+    let form = page.form("form").with("use_template", "WEBSITE_TRAFFIC").with("tags", "mine");
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=created"));
+    let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
+    assert_eq!(board["name"], "Website traffic");
+    assert_eq!(board["tags"], json!(["marketing", "mine"]));
+    let tiles: Vec<_> = board["tiles"].as_array().expect("tiles").iter().collect();
+    assert_eq!(tiles.len(), 9);
+    for tile in tiles {
+        let name = tile["insight"]["name"].as_str().expect("a name");
+        assert!(page.html.contains(&format!("<li>{name}</li>")), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn dashboard_is_copied_with_its_tiles() {
+    let workspace = Workspace::new().await;
+    let sent = json!({ "name": "Growth", "tags": ["weekly"], "description": "Who stays" });
+    workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    let tiles = json!({ "tiles": [{ "text": { "body": "Read this" } }] });
+    workspace.owner.patch(&workspace.dashboards("1/"), tiles).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&format!("{LIST}1/")).await;
+    assert!(page.html.contains(&format!("{NEW}?from=dashboard&amp;dashboard=1")));
+    let form = owner.get(&format!("{NEW}?from=dashboard&dashboard=1")).await.form("form");
+    let values = ["use_dashboard", "name", "description", "tags"].map(|name| form.value(name));
+    assert_eq!(values, ["1", "Growth (copy)", "Who stays", "weekly"]);
+    let made = owner.submit(&form.clone().with("duplicate_tiles", "true")).await;
+    assert_eq!(made.location(), format!("{LIST}2/?done=created"));
+    let copy = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
+    assert_eq!((&copy["name"], &copy["creation_mode"]), (&json!("Growth (copy)"), &json!("duplicate")));
+    assert_eq!(copy["tiles"][0]["text"]["body"], "Read this");
+    assert_eq!(copy["tiles"][0]["text"]["id"], 2, "the text is a copy");
+    let page = owner.submit(&form.with("use_dashboard", "77").with("_once", "other")).await;
+    page.assert_shows(400, "New dashboard");
+    assert!(page.html.contains("Invalid value provided"));
+}
+
+#[tokio::test]
+async fn dashboard_is_created_from_json() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(&format!("{NEW}?from=json")).await.form("form");
+    assert!(form.value("template").contains("Read this first"));
+    let page = owner.submit(&form.clone().with("template", "{\"tiles\": []}")).await;
+    page.assert_shows(400, "New dashboard");
+    assert!(page.html.contains("is a required property"), "{}", page.html);
+    let page = owner.submit(&form.clone().with("template", "{")).await;
+    assert!(page.between("id=\"form-template-error\">", "</p>").contains("not valid JSON"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=created"));
+    let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
+    assert_eq!(board["tiles"][0]["text"]["body"], "# Read this first");
+}
+
+#[tokio::test]
+async fn dashboard_is_edited_and_moved_to_the_trash() {
+    let workspace = Workspace::new().await;
+    let sent = json!({ "name": "Growth", "tags": ["weekly"] });
+    workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(&format!("{LIST}1/edit/")).await.form("form");
+    assert_eq!([form.value("name"), form.value("tags")], ["Growth", "weekly"]);
+    let form = form.with("name", "Sales").with("tags", "").with("filters", "{\"date_from\": \"-7d\"}");
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=saved"));
+    let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
+    assert_eq!((&board["name"], &board["tags"]), (&json!("Sales"), &json!([])));
+    assert_eq!(board["filters"], json!({ "date_from": "-7d" }));
+    // Another version: both changes are kept.
+    let stale = form.with("description", "Mine").with("name", "Sales");
+    workspace.owner.patch(&workspace.dashboards("1/"), json!({ "pinned": true })).await.ok();
+    owner.submit(&stale).await.assert_shows(412, "Edit the dashboard");
+
+    let page = owner.get(&format!("{LIST}1/delete/")).await;
+    page.assert_shows(200, "Delete <bdi>Sales</bdi>?");
+    let deleted = owner.submit(&page.form("form")).await;
+    assert_eq!(deleted.location(), format!("{LIST}?done=deleted&undo=1"));
+    let list = owner.get(deleted.location()).await;
+    assert!(list.html.contains("<button class=\"b small\">Undo</button>"));
+    assert_eq!(workspace.owner.get(&workspace.dashboards("1/")).await.status, 404);
+    let restored = owner.post(LIST, &[("id", "1"), ("action", "restore")]).await;
+    assert_eq!(restored.location(), format!("{LIST}?done=restored"));
+    assert_eq!(workspace.owner.get(&workspace.dashboards("1/")).await.status, 200);
+}
+
+#[tokio::test]
+async fn only_what_would_succeed_is_offered() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let sent = json!({ "name": "Growth", "restriction_level": 37 });
+    workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    let text = json!({ "tiles": [{ "text": { "body": "Read this" } }] });
+    workspace.owner.patch(&workspace.dashboards("1/"), text).await.ok();
+    let page_of = |key: String| {
+        let workspace = &workspace;
+        async move {
+            let visitor = Visitor::with_key(workspace, &key).await;
+            let one = visitor.get(&format!("{LIST}1/")).await.html;
+            (visitor.get(LIST).await.html, one)
+        }
+    };
+    let (list, one) = page_of(ben.key.clone().expect("a key")).await;
+    assert!(one.contains("Only its collaborators edit it."), "{one}");
+    for control in ["/edit/", "/delete/", "tiles/new/", "arrange/", "id=\"tiles\""] {
+        assert!(!one.contains(control), "{control}: {one}");
+    }
+    assert!(one.contains("new/?from=dashboard") && list.contains("new/\">"));
+    assert!(!list.contains("id=\"change\"") && list.contains("You view"));
+    let kinds = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
+    let rule = json!({ "resource": "dashboard", "access_level": "viewer" });
+    workspace.owner.put(&kinds, rule).await.ok();
+    let (list, one) = page_of(ben.key.expect("a key")).await;
+    assert!(!one.contains("new/?from=dashboard") && !list.contains("new/\">"));
+    assert!(one.contains("Access rules do not let you edit it."));
+    let reader = workspace.key("owner@corp.example", &["dashboard:read"]).await;
+    let (list, one) = page_of(reader.key.expect("a key")).await;
+    for control in ["/edit/", "tiles/new/", "new/", "id=\"change\"", "sharing/", "access/"] {
+        assert!(!one.contains(control) && !list.contains(control), "{control}");
+    }
+}

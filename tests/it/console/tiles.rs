@@ -1,0 +1,174 @@
+//! Tiles of a dashboard: texts, colors, moving, arranging.
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+const ONE: &str = "/console/projects/1/dashboards/1/";
+
+async fn with_tiles(tiles: Value) -> (Workspace, Visitor) {
+    let workspace = Workspace::new().await;
+    workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
+    workspace.owner.patch(&workspace.dashboards("1/"), json!({ "tiles": tiles })).await.ok();
+    let owner = Visitor::owner(&workspace).await;
+    (workspace, owner)
+}
+
+async fn tiles(workspace: &Workspace) -> Value {
+    workspace.owner.get(&workspace.dashboards("1/")).await.ok()["tiles"].clone()
+}
+
+#[tokio::test]
+async fn text_is_previewed_and_added() {
+    let (workspace, mut owner) = with_tiles(json!([])).await;
+    let path = format!("{ONE}tiles/new/");
+    assert!(owner.get(ONE).await.html.contains(&path));
+    let form = owner.get(&path).await.form("form");
+    let form = form.with("tiles.0.text.body", "# Hi\r\n\r\n**there** <b>").with("tiles.0.color", "blue");
+    let page = owner.submit(&form.clone().with("_show", "preview")).await;
+    page.assert_shows(200, "Add a text");
+    let preview = page.between("data-result>", "</div>");
+    assert_eq!(preview.trim(), "<h2>Hi</h2>\n<p><strong>there</strong> &lt;b&gt;</p>");
+    assert_eq!(tiles(&workspace).await, json!([]), "a preview changes nothing");
+    let page = owner.submit(&form.clone().with("_show", "command")).await;
+    let command = page.between("<code dir=\"ltr\">curl", "</code>");
+    assert!(command.contains("&#34;color&#34;:&#34;blue&#34;"), "{command}");
+    let empty = owner.submit(&form.clone().with("tiles.0.text.body", " ")).await;
+    empty.assert_shows(400, "Add a text");
+    assert!(empty.between("id=\"form-tiles-0-text-body-error\">", "</p>").contains("Enter a text."));
+    let long = owner.submit(&form.clone().with("tiles.0.text.body", &"é".repeat(4001))).await;
+    let error = long.between("id=\"form-tiles-0-text-body-error\">", "</p>");
+    assert!(error.contains("Text body cannot exceed 4000 characters"), "{error}");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=added"));
+    let shown = tiles(&workspace).await;
+    assert_eq!(shown[0]["text"]["body"], "# Hi\n\n**there** <b>");
+    assert_eq!(shown[0]["color"], "blue");
+}
+
+#[tokio::test]
+async fn text_is_edited_under_the_version_that_the_form_was_filled_from() {
+    let sent = json!([{ "text": { "body": "A" }, "color": "blue" }, { "text": { "body": "B" } }]);
+    let (workspace, mut owner) = with_tiles(sent).await;
+    let form = owner.get(&format!("{ONE}tiles/2/")).await.form("form");
+    assert_eq!([form.value("tiles.0.text.body"), form.value("tiles.0.color")], ["B", ""]);
+    let changed = form.clone().with("tiles.0.text.body", "B2").with("tiles.0.color", "green");
+    assert_eq!(owner.submit(&changed).await.location(), format!("{ONE}?done=saved"));
+    let shown = tiles(&workspace).await;
+    let bodies: Vec<_> = (0..2).map(|at| shown[at]["text"]["body"].clone()).collect();
+    assert_eq!(bodies, ["A", "B2"]);
+    assert_eq!([&shown[0]["color"], &shown[1]["color"]], ["blue", "green"]);
+    let page = owner.submit(&form.with("tiles.0.text.body", "B3")).await;
+    page.assert_shows(412, "Edit the tile");
+    let table = page.between("aria-label=\"Changes since you opened the page\">", "</table>");
+    assert!(table.contains("<td dir=\"auto\">B2</td><td dir=\"auto\">B3</td>"), "{table}");
+    let merged = page.form("form");
+    assert_eq!([merged.value("tiles.0.text.body"), merged.value("tiles.0.color")], ["B3", "green"]);
+    assert_eq!(owner.submit(&merged).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(tiles(&workspace).await[1]["text"]["body"], "B3");
+    owner.get(&format!("{ONE}tiles/77/")).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn tile_of_an_insight_has_a_color_and_a_description() {
+    let (workspace, mut owner) = with_tiles(json!([])).await;
+    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let sent = json!({ "name": "Visitors", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
+    workspace.owner.post(&insights, sent).await.ok();
+    let form = owner.get(&format!("{ONE}tiles/1/")).await.form("form");
+    let form = form.with("tiles.0.color", "purple").with("tiles.0.show_description", "true");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    let tile = tiles(&workspace).await[0].clone();
+    assert_eq!((&tile["color"], &tile["show_description"]), (&json!("purple"), &json!(true)));
+}
+
+#[tokio::test]
+async fn tiles_are_duplicated_removed_and_restored() {
+    let (workspace, mut owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
+    let path = format!("{ONE}tiles/");
+    let done = owner.post(&path, &[("only", "duplicate 1")]).await;
+    assert_eq!(done.location(), format!("{ONE}?done=duplicated"));
+    assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 2);
+    let done = owner.post(&path, &[("only", "remove 1")]).await;
+    assert_eq!(done.location(), format!("{ONE}?done=removed&undo=1"));
+    let page = owner.get(done.location()).await;
+    let undo = page.between(&format!("<form method=\"post\" action=\"{path}\">"), "</form>");
+    assert!(undo.contains("name=\"only\" value=\"restore 1\"") && undo.contains("Undo"), "{undo}");
+    assert_eq!(tiles(&workspace).await[0]["id"], 2);
+    let done = owner.post(&path, &[("only", "restore 1")]).await;
+    assert_eq!(done.location(), format!("{ONE}?done=restored"));
+    assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 2);
+    for only in ["", "remove", "remove x", "evil 1"] {
+        owner.post(&path, &[("only", only)]).await.assert_shows(404, "Not found");
+    }
+}
+
+#[tokio::test]
+async fn tile_moves_to_a_dashboard_that_may_be_edited() {
+    let (workspace, mut owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
+    let path = format!("{ONE}tiles/1/move/");
+    let page = owner.get(&path).await;
+    assert!(page.html.contains("You may edit no other dashboard of this project."));
+    workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
+    let page = owner.get(&path).await;
+    assert!(page.html.contains("<option value=\"2\">Sales</option>"), "{}", page.html);
+    assert!(!page.html.contains("<option value=\"1\">"));
+    let form = page.form("form").with("toDashboard", "2");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=moved"));
+    let other = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
+    assert_eq!(other["tiles"][0]["id"], 1);
+    let again = owner.submit(&form).await;
+    again.assert_shows(404, "Move the tile");
+    let unnamed = owner.submit(&form.with("toDashboard", "")).await;
+    unnamed.assert_shows(400, "Move the tile");
+    assert!(unnamed.html.contains("This field is required."), "{}", unnamed.html);
+}
+
+#[tokio::test]
+async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
+    let sent = json!([
+        { "text": { "body": "# First" }, "layouts": { "sm": { "x": 0, "y": 0, "w": 6, "h": 4, "minW": 3 }, "xs": { "y": 7 } } },
+        { "text": { "body": "Second" } },
+    ]);
+    let (workspace, mut owner) = with_tiles(sent).await;
+    let path = format!("{ONE}arrange/");
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "Arrange the tiles");
+    assert!(page.html.contains("aria-label=\"Column of First\""), "{}", page.html);
+    let form = page.form("arrange");
+    let names = ["x-1", "y-1", "w-1", "h-1", "x-2", "y-2", "w-2", "h-2"];
+    assert_eq!(names.map(|name| form.value(name)), ["1", "1", "6", "4", "1", "5", "6", "5"]);
+    let form = form.with("x-1", "7").with("x-2", "1").with("y-2", "1").with("h-2", "2");
+    let shown = owner.submit(&form.clone().with("_show", "command")).await;
+    let command = shown.between("<code dir=\"ltr\">curl", "</code>");
+    assert!(command.contains("If-Match") && command.contains("&#34;minW&#34;:3"), "{command}");
+    assert_eq!(shown.form("arrange").value("x-1"), "7");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    let stored = tiles(&workspace).await;
+    let layouts = |id: u64| {
+        let all = stored.as_array().expect("tiles");
+        all.iter().find(|tile| tile["id"] == id).expect("a tile")["layouts"].clone()
+    };
+    let first = json!({ "sm": { "x": 6, "y": 0, "w": 6, "h": 4, "minW": 3 }, "xs": { "y": 7 } });
+    assert_eq!(layouts(1), first);
+    assert_eq!(layouts(2), json!({ "sm": { "x": 0, "y": 0, "w": 6, "h": 2 } }));
+
+    // The version of the form is no longer the stored one.
+    let page = owner.submit(&form.clone().with("h-2", "9")).await;
+    page.assert_shows(412, "Arrange the tiles");
+    let again = page.form("arrange");
+    assert_eq!(again.value("h-2"), "9");
+    assert_eq!(owner.submit(&again).await.location(), format!("{ONE}?done=saved"));
+    for (name, text, error) in [
+        ("x-1", "13", "Enter a number from 1 to 12."),
+        ("h-1", "0", "Enter a number from 1 to 50."),
+        ("y-2", "x", "Enter a number from 1 to 10000."),
+        ("w-1", "7", "At this column, the tile is at most 6 wide."),
+    ] {
+        let page = owner.submit(&again.clone().with(name, text)).await;
+        page.assert_shows(400, "Arrange the tiles");
+        assert_eq!(page.form("arrange").value(name), text);
+        let shown = page.between(&format!("id=\"{name}-error\">"), "</span>");
+        assert_eq!(shown, error);
+    }
+}
