@@ -75,7 +75,15 @@ impl Frame {
         let tenant = Tenant::load(&request.api, &account, tenant).await?;
         let groups = navigation::groups(request, &tenant, section).await?;
         let notice = notice::of(&request.visit);
-        Ok(Self { title: String::new(), account, tenant, groups, targets: Vec::new(), notice, undo: None })
+        Ok(Self {
+            title: String::new(),
+            account,
+            tenant,
+            groups,
+            targets: Vec::new(),
+            notice,
+            undo: None,
+        })
     }
 
     /// Sets the title of the page.

@@ -75,7 +75,10 @@ async fn dashboard_is_copied_with_its_tiles() {
     let made = owner.submit(&form.clone().with("duplicate_tiles", "true")).await;
     assert_eq!(made.location(), format!("{LIST}2/?done=created"));
     let copy = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
-    assert_eq!((&copy["name"], &copy["creation_mode"]), (&json!("Growth (copy)"), &json!("duplicate")));
+    assert_eq!(
+        (&copy["name"], &copy["creation_mode"]),
+        (&json!("Growth (copy)"), &json!("duplicate"))
+    );
     assert_eq!(copy["tiles"][0]["text"]["body"], "Read this");
     assert_eq!(copy["tiles"][0]["text"]["id"], 2, "the text is a copy");
     let page = owner.submit(&form.with("use_dashboard", "77").with("_once", "other")).await;
@@ -107,7 +110,8 @@ async fn dashboard_is_edited_and_moved_to_the_trash() {
     let mut owner = Visitor::owner(&workspace).await;
     let form = owner.get(&format!("{LIST}1/edit/")).await.form("form");
     assert_eq!([form.value("name"), form.value("tags")], ["Growth", "weekly"]);
-    let form = form.with("name", "Sales").with("tags", "").with("filters", "{\"date_from\": \"-7d\"}");
+    let form =
+        form.with("name", "Sales").with("tags", "").with("filters", "{\"date_from\": \"-7d\"}");
     assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=saved"));
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     assert_eq!((&board["name"], &board["tags"]), (&json!("Sales"), &json!([])));

@@ -25,7 +25,8 @@ async fn text_is_previewed_and_added() {
     let path = format!("{ONE}tiles/new/");
     assert!(owner.get(ONE).await.html.contains(&path));
     let form = owner.get(&path).await.form("form");
-    let form = form.with("tiles.0.text.body", "# Hi\r\n\r\n**there** <b>").with("tiles.0.color", "blue");
+    let form =
+        form.with("tiles.0.text.body", "# Hi\r\n\r\n**there** <b>").with("tiles.0.color", "blue");
     let page = owner.submit(&form.clone().with("_show", "preview")).await;
     page.assert_shows(200, "Add a text");
     let preview = page.between("data-result>", "</div>");
@@ -36,7 +37,9 @@ async fn text_is_previewed_and_added() {
     assert!(command.contains("&#34;color&#34;:&#34;blue&#34;"), "{command}");
     let empty = owner.submit(&form.clone().with("tiles.0.text.body", " ")).await;
     empty.assert_shows(400, "Add a text");
-    assert!(empty.between("id=\"form-tiles-0-text-body-error\">", "</p>").contains("Enter a text."));
+    assert!(
+        empty.between("id=\"form-tiles-0-text-body-error\">", "</p>").contains("Enter a text.")
+    );
     let long = owner.submit(&form.clone().with("tiles.0.text.body", &"é".repeat(4001))).await;
     let error = long.between("id=\"form-tiles-0-text-body-error\">", "</p>");
     assert!(error.contains("Text body cannot exceed 4000 characters"), "{error}");

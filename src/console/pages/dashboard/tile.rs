@@ -100,17 +100,13 @@ impl Tile {
             (Some(insight), _) => insight.name(),
             (None, text) => {
                 let body = text.as_ref().and_then(|text| text.body.as_deref()).unwrap_or_default();
-                let mut lines = body.lines().map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
+                let mut lines =
+                    body.lines().map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
                 lines.find(|line| !line.is_empty()).unwrap_or("an empty text")
             }
         };
         let start: String = text.chars().take(MAX_NAME).collect();
         if start.len() < text.len() { start + "…" } else { start }
-    }
-
-    /// Whether the tile shows a text.
-    pub(super) const fn is_text(&self) -> bool {
-        self.insight.is_none()
     }
 
     fn into_card(self, markdown_left: &mut usize) -> Card {

@@ -162,7 +162,11 @@ fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
         _ => format!("{base}?{}", Filters::of(&request.visit).to_query(offset(request))),
     };
     let page = with_notice(page.trim_end_matches('?'), changes.notice);
-    if changes.deleted.is_empty() { page } else { format!("{page}&undo={}", changes.deleted.join(",")) }
+    if changes.deleted.is_empty() {
+        page
+    } else {
+        format!("{page}&undo={}", changes.deleted.join(","))
+    }
 }
 
 fn base(project: &str) -> String {
@@ -205,7 +209,8 @@ async fn show(request: &SignedIn, outcome: Outcome) -> PageResult {
     let frame = frame.titled("Dashboards").with_targets(targets).with_undo(undo(request, &base));
     let refused = outcome.refused.into_iter().map(|refusal| {
         let of = found.results.iter().find(|one| one.id.to_string() == refusal.id);
-        let name = of.map_or_else(|| format!("Dashboard {}", refusal.id), |of| of.name().to_owned());
+        let name =
+            of.map_or_else(|| format!("Dashboard {}", refusal.id), |of| of.name().to_owned());
         (name, refusal.detail)
     });
     let last = offset + found.results.len() as u64;

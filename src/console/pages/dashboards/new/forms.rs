@@ -25,8 +25,7 @@ const RESTRICTION: Input =
         ("37", "Only collaborators, the creator and admins"),
     ]);
 
-const EMPTY: FormSpec =
-    FormSpec::create("Create", &[NAME, DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+const EMPTY: FormSpec = FormSpec::create("Create", &[NAME, DESCRIPTION, TAGS, PINNED, RESTRICTION]);
 
 const FROM_TEMPLATE: FormSpec = FormSpec::create(
     "Create",
@@ -43,9 +42,9 @@ const COPY: FormSpec = FormSpec::create(
     "Duplicate",
     &[
         Input::new("use_dashboard").label("Dashboard").hint(""),
-        Input::new("duplicate_tiles")
-            .label("Copy the insights and texts too")
-            .hint("Otherwise both dashboards show the same ones, and a change of one shows on both."),
+        Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
+            "Otherwise both dashboards show the same ones, and a change of one shows on both.",
+        ),
         NAME,
         DESCRIPTION,
         TAGS,

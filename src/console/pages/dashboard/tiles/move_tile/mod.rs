@@ -81,9 +81,9 @@ async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
     let path = format!("/api/projects/{}/dashboards/?limit={MAX_CHOICES}", address.project);
     let found: Dashboards = request.api.get(&path).await?;
     let others = found.results.iter().filter(|one| one.id.to_string() != address.id);
-    let choices = others.filter(|one| one.rights.may_edit()).map(|one| {
-        Choice::new(one.id, name_or(one.name.as_deref(), "Untitled dashboard"))
-    });
+    let choices = others
+        .filter(|one| one.rights.may_edit())
+        .map(|one| Choice::new(one.id, name_or(one.name.as_deref(), "Untitled dashboard")));
     let choices: Vec<_> = choices.collect();
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();
