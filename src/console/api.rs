@@ -96,6 +96,39 @@ impl Api {
     /// # Errors
     /// The error of the API; 500 if the response has another form.
     pub(super) async fn write(&self, write: &Write) -> Result<Value> {
+        let (request, body) = self.write_request(write)?;
+        let reply = self.send(request, body).await?;
+        if reply.body.is_empty() {
+            return Ok(Value::Null);
+        }
+        serde_json::from_slice(&reply.body).map_err(Error::internal)
+    }
+
+    /// Sends a request that changes something. The inner error is one that the page shows, beside what it offers.
+    ///
+    /// # Errors
+    /// 401 if the session has ended; 500.
+    pub(super) async fn attempt(&self, write: &Write) -> Result<Result<Value>> {
+        match self.write(write).await {
+            Err(error) if matches!(error.status(), 401 | 500) => Err(error),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// Returns the error that a request would get now, or `None` if it would succeed. The request is a dry run.
+    ///
+    /// # Errors
+    /// 401 if the session has ended; 500.
+    pub(super) async fn dry_run(&self, write: &Write) -> Result<Option<Error>> {
+        let (request, body) = self.write_request(write)?;
+        match self.send(request.header("dry-run", "true"), body).await {
+            Ok(_) => Ok(None),
+            Err(error) if matches!(error.status(), 401 | 500) => Err(error),
+            Err(error) => Ok(Some(error)),
+        }
+    }
+
+    fn write_request(&self, write: &Write) -> Result<(Builder, Body)> {
         let (method, path) = write.operation.target(&self.table)?;
         let mut request = self.request(method.clone(), &path);
         if let Some(version) = &write.version {
@@ -109,11 +142,7 @@ impl Api {
             request = request.header(CONTENT_TYPE, "application/json");
             body = Body::from(value.to_string());
         }
-        let reply = self.send(request, body).await?;
-        if reply.body.is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_slice(&reply.body).map_err(Error::internal)
+        Ok((request, body))
     }
 
     /// Returns whether the API would admit the session to an operation. The operation itself may still refuse, for example

@@ -3,7 +3,7 @@
 use crate::resources::sharing::page::text_html;
 
 use super::input::Input;
-use super::kind::{Choice, Kind, Property, words};
+use super::kind::{Choice, ItemKind, Kind, Property, words};
 
 /// What a Markdown becomes.
 pub(super) enum Preview {
@@ -30,8 +30,15 @@ pub(super) struct Field {
 
 impl Field {
     pub(super) fn of(input: Input, mut property: Property, is_required: bool) -> Self {
-        if input.is_area && property.kind == Kind::Text {
+        if input.is_area && matches!(property.kind, Kind::Text | Kind::Email) {
             property.kind = Kind::Area;
+        }
+        if input.is_several {
+            let items = match property.kind {
+                Kind::Lines { items } => items,
+                _ => ItemKind::Json,
+            };
+            property.kind = Kind::Boxes { choices: Vec::new(), items };
         }
         if !input.choices.is_empty() {
             let choices = input.choices.iter().map(|(value, label)| {

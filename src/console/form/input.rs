@@ -11,6 +11,7 @@ pub(in crate::console) struct Input {
     pub(super) heading: Option<&'static str>,
     pub(super) is_area: bool,
     pub(super) is_markdown: bool,
+    pub(super) is_several: bool,
 }
 
 impl Input {
@@ -24,6 +25,7 @@ impl Input {
             heading: None,
             is_area: false,
             is_markdown: false,
+            is_several: false,
         }
     }
 
@@ -58,6 +60,13 @@ impl Input {
     pub(in crate::console) const fn markdown(mut self) -> Self {
         self.is_area = true;
         self.is_markdown = true;
+        self
+    }
+
+    /// Shows a list of objects as checkboxes. Its values are those that the page offers. Lists of texts and numbers need
+    /// this only if nothing is offered.
+    pub(in crate::console) const fn several(mut self) -> Self {
+        self.is_several = true;
         self
     }
 

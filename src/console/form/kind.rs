@@ -50,14 +50,34 @@ pub(super) enum Kind {
     Moment,
     /// Texts or numbers, one on each line.
     Lines {
-        are_numbers: bool,
+        items: ItemKind,
     },
     /// Several of these values, each with a checkbox.
     Boxes {
         choices: Vec<Choice>,
-        are_numbers: bool,
+        items: ItemKind,
     },
     Json,
+}
+
+/// The values of a list that is shown as lines or checkboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ItemKind {
+    Text,
+    Number,
+    /// Other values, as JSON on a line.
+    Json,
+}
+
+impl ItemKind {
+    /// Returns the value of a line. A line of another kind stays a text, which the API refuses.
+    fn read(self, line: &str) -> Value {
+        match self {
+            Self::Text => Value::from(line),
+            Self::Number => number(line),
+            Self::Json => serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)),
+        }
+    }
 }
 
 /// A property of a request body.
@@ -116,9 +136,9 @@ impl Property {
                 let known = choices.iter().find(|choice| choice.text() == text);
                 known.map_or_else(|| Value::from(text), |choice| choice.value.clone())
             }
-            Kind::Lines { are_numbers } | Kind::Boxes { are_numbers, .. } => {
+            Kind::Lines { items } | Kind::Boxes { items, .. } => {
                 let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-                lines.map(|line| if *are_numbers { number(line) } else { line.into() }).collect()
+                lines.map(|line| items.read(line)).collect()
             }
             _ if is_empty && self.is_nullable => Value::Null,
             Kind::Number { .. } => number(text.trim()),
@@ -135,8 +155,8 @@ impl Kind {
     /// Offers these values: several of them if the values are a list, otherwise one.
     pub(super) fn offering(&self, choices: Vec<Choice>) -> Self {
         match self {
-            Self::Lines { are_numbers } | Self::Boxes { are_numbers, .. } => {
-                Self::Boxes { choices, are_numbers: *are_numbers }
+            Self::Lines { items } | Self::Boxes { items, .. } => {
+                Self::Boxes { choices, items: *items }
             }
             _ => Self::Choice(choices),
         }
@@ -166,8 +186,8 @@ impl Kind {
             ["string"] if format == Some("date-time") => Self::Moment,
             ["string"] if max_length.is_some_and(|most| most > MAX_LINE) => Self::Area,
             ["string"] => Self::Text,
-            ["array"] if is_list_of(schema, "string") => Self::Lines { are_numbers: false },
-            ["array"] if is_list_of(schema, "integer") => Self::Lines { are_numbers: true },
+            ["array"] if is_list_of(schema, "string") => Self::Lines { items: ItemKind::Text },
+            ["array"] if is_list_of(schema, "integer") => Self::Lines { items: ItemKind::Number },
             _ => Self::Json,
         }
     }
@@ -249,9 +269,9 @@ mod tests {
             Kind::Number { min: Some(0), max: Some(9) }
         );
         let strings = json!({"type": "array", "items": {"type": ["string", "null"]}});
-        assert_eq!(kind(strings), Kind::Lines { are_numbers: false });
+        assert_eq!(kind(strings), Kind::Lines { items: ItemKind::Text });
         let numbers = json!({"type": ["array", "null"], "items": {"type": "integer"}});
-        assert_eq!(kind(numbers), Kind::Lines { are_numbers: true });
+        assert_eq!(kind(numbers), Kind::Lines { items: ItemKind::Number });
         let mixed = json!({"type": "array", "items": {"type": ["integer", "string"]}});
         assert_eq!(kind(mixed), Kind::Json);
         assert_eq!(kind(json!({"type": "string", "format": "date-time"})), Kind::Moment);
@@ -311,6 +331,10 @@ mod tests {
             same(json!({"type": "integer"}), json!(number))?;
             same(json!({"type": "array", "items": {"type": "integer"}}), json!([number, 0]))?;
             same(json!({"type": "object"}), json!({ "a": [text, number, lines] }))?;
+            let kind = Kind::Boxes { choices: Vec::new(), items: ItemKind::Json };
+            let property = Property { kind, ..property(&json!({"type": "array"})) };
+            let objects = json!([{ "id": number, "text": text }, number]);
+            prop_assert_eq!(property.read(&property.show(&objects)), Ok(objects));
         }
     }
 }

@@ -21,7 +21,7 @@ use super::layout::Command;
 use super::operation::Operation;
 use super::visit::SignedIn;
 
-pub(super) use confirm::Confirm;
+pub(super) use confirm::{Confirm, ConfirmState};
 pub(super) use input::Input;
 pub(super) use kind::Choice;
 pub(super) use sent::{Outcome, Sent};
@@ -212,6 +212,12 @@ impl Form {
         for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
             field.text = field.property.show(value);
         }
+        self
+    }
+
+    /// Leaves out a field that has nothing to choose.
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.fields.retain(|field| field.input.name != name);
         self
     }
 

@@ -35,6 +35,25 @@ pub(in crate::console) struct Sent {
     /// What the user wants to see instead of sending the request, or empty.
     shows: String,
     view: Option<View>,
+    /// The objects of a request that sends a list.
+    items: Option<Items>,
+}
+
+/// The objects of a request that sends a list.
+struct Items {
+    /// The field that errors of an object stand beside.
+    field: &'static str,
+    /// What names each object in errors, and its own members.
+    objects: Vec<(String, Map<String, Value>)>,
+}
+
+impl Items {
+    /// Returns the name of the object that an error is about, and the rest of its `attr`.
+    fn locate<'a>(&'a self, attr: &'a str) -> Option<(&'a str, &'a str)> {
+        let (index, rest) = attr.split_once("__")?;
+        let (name, _) = self.objects.get(index.parse::<usize>().ok()?)?;
+        Some((name, if rest == "non_field_errors" { self.field } else { rest }))
+    }
 }
 
 impl Sent {
@@ -62,7 +81,8 @@ impl Sent {
             };
         }
         let shows = sent.value(SHOW).to_owned();
-        let mut read = Self { form, operation, body: Map::new(), shows, view: None };
+        let body = Map::new();
+        let mut read = Self { form, operation, body, shows, view: None, items: None };
         read.fill_body();
         Ok(read)
     }
@@ -88,6 +108,16 @@ impl Sent {
     pub(in crate::console) fn text(&self, name: &str) -> &str {
         let found = self.form.fields.iter().find(|field| field.input.name == name);
         found.map_or("", |field| &field.text)
+    }
+
+    /// Sends a list: the body once for each of these objects, with the members of the object. An error of an object names
+    /// it, and stands beside its field or else beside `field`.
+    pub(in crate::console) fn repeat(
+        &mut self,
+        field: &'static str,
+        objects: Vec<(String, Map<String, Value>)>,
+    ) {
+        self.items = Some(Items { field, objects });
     }
 
     /// Reads the fields into the body. A text that is not JSON becomes the error of its field.
@@ -143,9 +173,18 @@ impl Sent {
     }
 
     fn write(&self) -> Write {
+        let complete = |own: &Map<String, Value>| {
+            let mut object = self.body.clone();
+            object.extend(own.clone());
+            Value::Object(object)
+        };
+        let body = match &self.items {
+            None => Value::Object(self.body.clone()),
+            Some(items) => items.objects.iter().map(|(_, own)| complete(own)).collect(),
+        };
         Write {
             operation: self.operation.clone(),
-            body: Some(Value::Object(self.body.clone())),
+            body: Some(body),
             version: self.form.version.clone(),
             key: Some(self.form.once.clone()),
         }
@@ -154,12 +193,17 @@ impl Sent {
     /// Shows the error of the API beside its field.
     fn refused(mut self, error: &Error) -> Outcome {
         let attr = error.attr();
+        let located = self.items.as_ref().zip(attr).and_then(|(all, attr)| all.locate(attr));
+        let (attr, detail) = match located {
+            Some((name, attr)) => (Some(attr), format!("{name}: {}", error.detail())),
+            None => (attr, error.detail().to_owned()),
+        };
         let mut fields = self.form.fields.iter_mut();
         match fields.find(|field| attr.is_some_and(|attr| field.is_named(attr))) {
-            Some(field) => field.error = Some(error.detail().to_owned()),
+            Some(field) => field.error = Some(detail),
             None => {
                 let prefix = attr.map_or(String::new(), |attr| format!("{attr}: "));
-                self.form.error = Some(format!("{prefix}{}", error.detail()));
+                self.form.error = Some(format!("{prefix}{detail}"));
             }
         }
         self.form.retry_after = error.retry_after();

@@ -4,6 +4,7 @@ mod account;
 mod command;
 mod navigation;
 mod notice;
+mod paging;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -21,6 +22,7 @@ pub(super) use command::{Command, quote};
 
 pub(super) use navigation::Section;
 pub(super) use notice::with_notice;
+pub(super) use paging::Paging;
 
 use account::{Account, Tenant};
 use navigation::Group;
@@ -46,6 +48,8 @@ pub(super) struct Frame {
     /// What a form has just done.
     notice: Option<&'static str>,
     undo: Option<Undo>,
+    /// Why an action was refused.
+    refusal: Option<Error>,
 }
 
 /// A form beside the notice that undoes what was done.
@@ -83,12 +87,19 @@ impl Frame {
             targets: Vec::new(),
             notice,
             undo: None,
+            refusal: None,
         })
     }
 
     /// Sets the title of the page.
     pub(super) fn titled(mut self, title: impl Into<String>) -> Self {
         self.title = title.into();
+        self
+    }
+
+    /// Shows why an action of the page was refused. The page then has the status of the error.
+    pub(super) fn with_refusal(mut self, refusal: Option<Error>) -> Self {
+        self.refusal = refusal;
         self
     }
 
@@ -191,7 +202,11 @@ pub(super) fn page_with_status(
 fn framed(frame: &Frame, content: &impl Template, style: &str) -> Result<Response> {
     let main = content.render().map_err(Error::internal)?;
     let page = FramePage { frame, style, main };
-    Ok(Html(page.render().map_err(Error::internal)?).into_response())
+    let mut response = Html(page.render().map_err(Error::internal)?).into_response();
+    if let Some(refusal) = &frame.refusal {
+        *response.status_mut() = StatusCode::from_u16(refusal.status()).map_err(Error::internal)?;
+    }
+    Ok(response)
 }
 
 /// A page without a frame: a card with one thing to do.
