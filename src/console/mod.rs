@@ -9,6 +9,7 @@ mod failure;
 mod form;
 mod headers;
 mod layout;
+mod levels;
 mod next;
 mod operation;
 mod origin;

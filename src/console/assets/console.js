@@ -78,9 +78,9 @@ on("submit", "form[data-in-place]", async (form, event) => {
     // Another page, such as that of the sign-in, has another frame.
     if (!answer.ok || !page.getElementById("nav")) { location.assign(answer.redirected || isGet ? answer.url : location.href); return; }
     Idiomorph.morph(document.querySelector("main"), content, { morphStyle: "outerHTML" });
-    if (isGet) { history.pushState(null, "", answer.url); shown = answer.url; }
+    if (isGet && answer.url !== location.href) { history.pushState(null, "", answer.url); shown = answer.url; }
     showAges();
-    say(document.title);
+    if (event.submitter) say(document.title);
   } catch {
     say("The service cannot be reached. Try again.");
   } finally {
@@ -301,3 +301,15 @@ tabs.addEventListener("message", ({ data }) => {
 for (const type of ["pointerdown", "keydown", "scroll"]) addEventListener(type, () => { used = Date.now(); }, { passive: true });
 document.addEventListener("visibilitychange", () => { used = Date.now(); askForNews(true); });
 setInterval(() => { if (Date.now() >= due && Date.now() - used < UNATTENDED) askForNews(true); }, 1_000);
+
+// A form that asks for something that will change is sent by itself, less often with time.
+let asks = 0, askedAt = Date.now();
+setInterval(() => {
+  const form = document.querySelector("form[data-repeat]");
+  if (!form) { asks = 0; askedAt = Date.now(); return; }
+  const pause = form.dataset.repeat * 1000 * Math.min(1.1 ** asks, 10);
+  if (Date.now() - askedAt < pause || document.visibilityState !== "visible" || Date.now() - used > UNATTENDED) return;
+  asks += 1;
+  askedAt = Date.now();
+  form.requestSubmit();
+}, 1_000);

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::console::api::Api;
+use crate::console::levels::level_name;
 use crate::console::person::{Person, initial};
 use crate::error::Result;
 
@@ -24,12 +25,7 @@ pub(in crate::console) struct Place {
 
 impl Place {
     fn organization(id: &str, name: &str, level: Option<u8>) -> Self {
-        let note = match level {
-            Some(15) => "Owner",
-            Some(8) => "Admin",
-            Some(_) => "Member",
-            None => "Organization",
-        };
+        let note = level.map_or("Organization", level_name);
         let href = format!("/console/organizations/{id}/");
         Self {
             id: id.to_owned(),

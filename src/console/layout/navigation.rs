@@ -52,13 +52,19 @@ const IN_PROJECT: [Entry; 2] = [
     (Section::ProjectActivity, icon("history"), "Activity", "activity/", "activity_log_list"),
 ];
 
-const IN_ORGANIZATION: [Entry; 1] = [(
-    Section::OrganizationActivity,
-    icon("history"),
-    "All activity",
-    "activity/",
-    "organizations_activity_log_list",
-)];
+const IN_ORGANIZATION: [Entry; 5] = [
+    (Section::Members, icon("users"), "Members", "members/", "members_list"),
+    (Section::Invites, icon("mail"), "Invites", "invites/", "invites_list"),
+    (Section::Roles, icon("id-card"), "Roles", "roles/", "roles_list"),
+    (Section::Domains, icon("globe"), "Domains", "domains/", "domains_list"),
+    (
+        Section::OrganizationActivity,
+        icon("history"),
+        "All activity",
+        "activity/",
+        "organizations_activity_log_list",
+    ),
+];
 
 const OWN: [Entry; 2] = [
     (Section::Profile, icon("user"), "Profile", "profile/", "users_retrieve"),

@@ -3,11 +3,20 @@
 mod activity;
 mod dashboard;
 mod dashboards;
+mod domain;
+mod domains;
 mod files;
 mod health;
 mod home;
+mod invites;
+mod member;
+mod members;
 mod profile;
+mod role;
+mod roles;
 mod sessions;
+
+use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
@@ -21,6 +30,13 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     dashboards::routes(pages);
     dashboard::routes(pages);
     activity::routes(pages);
+    members::routes(pages);
+    member::routes(pages);
+    invites::routes(pages);
+    roles::routes(pages);
+    role::routes(pages);
+    domains::routes(pages);
+    domain::routes(pages);
     profile::routes(pages);
     sessions::routes(pages);
     health::routes(pages);
@@ -32,6 +48,23 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 /// 404 if it is no number.
 fn project_id(visit: &Visit) -> Result<String> {
     let id = visit.parameter("project_id").parse::<u64>().map_err(|_| Error::not_found())?;
+    Ok(id.to_string())
+}
+
+/// Returns the id of the organization in the page's path.
+///
+/// # Errors
+/// 404 if it is no UUID.
+fn organization_id(visit: &Visit) -> Result<String> {
+    uuid(visit, "organization_id")
+}
+
+/// Returns a UUID in the page's path.
+///
+/// # Errors
+/// 404 if it is no UUID.
+fn uuid(visit: &Visit, parameter: &str) -> Result<String> {
+    let id = visit.parameter(parameter).parse::<Uuid>().map_err(|_| Error::not_found())?;
     Ok(id.to_string())
 }
 

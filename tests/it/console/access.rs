@@ -13,10 +13,15 @@ use crate::support::console::Visitor;
 const FORM: [(&str, &str); 2] =
     [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
 
+/// A UUID that names nothing.
+const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
+
 fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
     page.path
         .replace("{project_id}", &workspace.made.project_id.to_string())
         .replace("{organization_id}", &workspace.made.organization_id.to_string())
+        .replace("{user_uuid}", UNKNOWN)
+        .replace("{membership_id}", UNKNOWN)
         .replace("{id}", "1")
         .replace("{tile_id}", "1")
         .replace("{asset}", "console.css")

@@ -119,6 +119,42 @@ async fn hostile_names_are_escaped_on_every_page() {
 }
 
 #[tokio::test]
+async fn hostile_names_of_people_and_roles_are_escaped() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let me = workspace.uuid(crate::support::OWNER).await;
+    for attack in ATTACKS {
+        let names = json!({ "first_name": attack, "last_name": attack });
+        owner.patch("/api/users/@me/", names).await.ok();
+        let role = owner.post(&workspace.organization("roles/"), json!({ "name": attack })).await;
+        let role = role.ok()["id"].as_str().expect("an id").to_owned();
+        let memberships = workspace.organization(&format!("roles/{role}/role_memberships/"));
+        owner.post(&memberships, json!({ "user_uuid": me })).await.ok();
+        let name: String = attack.chars().take(30).collect();
+        let invite =
+            json!({ "target_email": "ann@x.example", "first_name": name, "message": attack });
+        owner.post(&workspace.organization("invites/"), invite).await.ok();
+        let visitor = Visitor::owner(&workspace).await;
+        let query: String = url::form_urlencoded::byte_serialize(attack.as_bytes()).collect();
+        for path in [
+            "members/".to_owned(),
+            format!("members/?search={query}"),
+            format!("members/{me}/"),
+            "invites/".to_owned(),
+            "roles/".to_owned(),
+            format!("roles/{role}/"),
+            format!("roles/{role}/?member={query}"),
+            format!("roles/{role}/delete/"),
+        ] {
+            let organization = workspace.made.organization_id;
+            let page = visitor.get(&format!("/console/organizations/{organization}/{path}")).await;
+            assert_eq!(page.status, 200, "{path}");
+            assert_safe(&page.html);
+        }
+    }
+}
+
+#[tokio::test]
 async fn hostile_user_agents_are_escaped_in_the_list_of_sessions() {
     let workspace = Workspace::new().await;
     let nobody = Visitor::new(&workspace);

@@ -28,6 +28,7 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     browser.click("button.go").await;
     shown(&browser, "Dashboards").await;
     let project = site.workspace.made.project_id;
+    let people = people(&site, &long).await;
     let mut grounds = Vec::new();
     for (width, scheme) in [
         (320, "light"),
@@ -49,6 +50,13 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
                     board["id"]
                 ),
             ),
+            ("members", format!("{}members/", people.organization)),
+            ("member", format!("{}members/{}/", people.organization, people.member)),
+            ("invites", format!("{}invites/", people.organization)),
+            ("roles", format!("{}roles/", people.organization)),
+            ("role", format!("{}roles/{}/", people.organization, people.role)),
+            ("domains", format!("{}domains/", people.organization)),
+            ("domain", format!("{}domains/{}/", people.organization, people.domain)),
             ("sessions", "sessions/".to_owned()),
             ("health", "health/".to_owned()),
             ("missing", "no/such/page".to_owned()),
@@ -66,6 +74,43 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     assert_eq!((&grounds[1], &grounds[2]), (&grounds[3], &grounds[4]));
     assert_ne!(grounds[1], grounds[2]);
     browser.close().await;
+}
+
+/// The ids of people and what belongs to them.
+struct People {
+    /// The path of the organization's pages.
+    organization: String,
+    member: String,
+    role: String,
+    domain: String,
+}
+
+/// Creates members, invites, a role and a domain with long names.
+async fn people(site: &Site, long: &str) -> People {
+    let workspace = &site.workspace;
+    let name: String = long.chars().take(150).collect();
+    let ben = workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    ben.patch("/api/users/@me/", json!({ "first_name": name, "last_name": "عربى" })).await.ok();
+    let member = workspace.uuid("ben@corp.example").await;
+    let id = |made: serde_json::Value| made["id"].as_str().expect("an id").to_owned();
+    let create = async |path: &str, sent: serde_json::Value| {
+        workspace.owner.post(&workspace.organization(path), sent).await.ok()
+    };
+    for sent in [
+        json!({ "target_email": format!("{}@x.example", "a".repeat(60)), "level": 8 }),
+        json!({ "target_email": "ann@x.example", "first_name": "Ann" }),
+    ] {
+        create("invites/", sent).await;
+    }
+    let role =
+        id(create("roles/", json!({ "name": long.trim().chars().take(200).collect::<String>() }))
+            .await);
+    let add = format!("roles/{role}/role_memberships/");
+    create(&add, json!({ "user_uuid": member })).await;
+    let domain = format!("{0}.{0}.example", "a".repeat(50));
+    let domain = id(create("domains/", json!({ "domain": domain })).await);
+    let organization = format!("organizations/{}/", workspace.made.organization_id);
+    People { organization, member, role, domain }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

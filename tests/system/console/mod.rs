@@ -6,6 +6,7 @@ mod flows;
 mod forms;
 mod looks;
 mod mail;
+mod people;
 mod screenshots;
 
 use serde_json::{Value, json};

@@ -1,0 +1,157 @@
+//! One domain: the proof of its ownership, and how people with addresses in it sign in.
+
+mod actions;
+mod lookup;
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::operation::Operation;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use lookup::Wizard;
+
+const DOMAIN: &str = "/console/organizations/{organization_id}/domains/{id}/";
+
+/// The values of `sso_enforcement`.
+const PROVIDERS: &[(&str, &str)] = &[
+    ("", "Any way"),
+    ("google-oauth2", "Google"),
+    ("github", "GitHub"),
+    ("gitlab", "GitLab"),
+    ("saml", "SAML"),
+];
+
+const SAML: [Input; 3] = [
+    Input::new("saml_entity_id").heading("SAML").label("Entity id"),
+    Input::new("saml_acs_url").label("URL"),
+    Input::new("saml_x509_cert").label("Certificate").area(),
+];
+
+const UNVERIFIED: FormSpec = FormSpec::change("Save", &SAML);
+
+const VERIFIED: FormSpec = FormSpec::change(
+    "Save",
+    &[
+        Input::new("sso_enforcement").label("Required way to sign in").choices(PROVIDERS),
+        Input::new("jit_provisioning_enabled")
+            .label("New users with an address in the domain join"),
+        SAML[0],
+        SAML[1],
+        SAML[2],
+    ],
+);
+
+/// Returns the name of a way to sign in.
+pub(super) fn provider_name(provider: &str) -> &'static str {
+    PROVIDERS.iter().find(|(known, _)| *known == provider).map_or("Another way", |(_, name)| name)
+}
+
+/// Adds the page and its actions to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, DOMAIN, page);
+    pages.signed_in(Method::POST, DOMAIN, save);
+    actions::routes(pages);
+}
+
+#[derive(Deserialize)]
+struct Domain {
+    domain: String,
+    is_verified: bool,
+    verified_at: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/domain/page.html")]
+struct DomainPage {
+    base: String,
+    list: String,
+    domain: Domain,
+    /// The proof of ownership, until the domain is verified.
+    wizard: Option<Wizard>,
+    once: String,
+    may_verify: bool,
+    may_delete: bool,
+    /// The form of the settings, if the session may change them.
+    form: Option<Form>,
+}
+
+/// Returns the ids of the organization and the domain in the page's path.
+fn place(request: &SignedIn) -> Result<(String, String)> {
+    let organization = super::organization_id(&request.visit)?;
+    Ok((organization, super::uuid(&request.visit, "id")?))
+}
+
+fn list(organization: &str) -> String {
+    format!("/console/organizations/{organization}/domains/")
+}
+
+fn operation(organization: &str, id: &str) -> Operation {
+    Operation::new("domains_partial_update", [organization, id])
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    show(&request, None, None).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let (organization, id) = place(&request)?;
+    let action = format!("{}{id}/", list(&organization));
+    let path = format!("/api/organizations/{organization}/domains/{id}/");
+    let domain: Domain = request.api.get(&path).await?;
+    let spec = spec(&domain);
+    match spec.sent(&request, operation(&organization, &id), &action)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&action, "saved"))?),
+        Outcome::Again(form) => show(&request, Some(*form), None).await,
+    }
+}
+
+/// Returns the settings that the API accepts for a domain.
+const fn spec(domain: &Domain) -> &'static FormSpec {
+    if domain.is_verified { &VERIFIED } else { &UNVERIFIED }
+}
+
+/// Shows the page with a form that was sent, or with a new one.
+async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) -> PageResult {
+    let (organization, id) = place(request)?;
+    let path = format!("/api/organizations/{organization}/domains/{id}/");
+    let found = request.api.get_versioned(&path).await?;
+    let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
+    let base = format!("{}{id}/", list(&organization));
+    let operation = operation(&organization, &id);
+    let form = match sent {
+        Some(form) => Some(form),
+        None if !request.api.may(&operation).await? => None,
+        None => Some(spec(&domain).filled(request, &operation, &base, &found)?),
+    };
+    let wizard = match domain.is_verified {
+        true => None,
+        false => Some(Wizard::load(request, &organization, &id).await?),
+    };
+    let verify = Operation::new("domains_verify_create", [&organization, &id]);
+    let delete = Operation::new("domains_destroy", [&organization, &id]);
+    let frame = Frame::load(request, Section::Domains, In::Organization(&organization)).await?;
+    let frame = frame.titled(domain.domain.clone()).with_refusal(refusal);
+    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let page = DomainPage {
+        may_verify: request.api.may(&verify).await?,
+        may_delete: request.api.may(&delete).await?,
+        list: list(&organization),
+        once: once_key(),
+        base,
+        domain,
+        wizard,
+        form,
+    };
+    if status == StatusCode::OK {
+        return Ok(layout::page(&frame, &page)?);
+    }
+    Ok(layout::page_with_status(&frame, &page, status)?)
+}

@@ -1,0 +1,143 @@
+//! The form that invites up to 20 people at once.
+
+use axum::http::Method;
+use futures_util::future::try_join_all;
+use serde_json::{Map, Value, json};
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
+use crate::console::layout::with_notice;
+use crate::console::levels::LEVELS;
+use crate::console::operation::{Operation, Write};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::{Aftermath, LIST, Project, base};
+
+const FORM: FormSpec = FormSpec::create(
+    "Invite",
+    &[
+        Input::new("target_email")
+            .label("Addresses")
+            .hint("One on each line, at most 20. The given name of the person may follow the address.")
+            .area(),
+        Input::new("level").label("Level").choices(LEVELS),
+        Input::new("message").label("Message").hint("Plain text in the mail."),
+        Input::new("private_project_access")
+            .label("Access to private projects")
+            .hint("Everybody sees the other projects.")
+            .several(),
+        Input::new("send_email")
+            .label("Send a mail")
+            .hint("If the service has no mail server, the next page shows the link of an invite."),
+        Input::new("combine_pending_invites")
+            .label("Keep what a pending invite of the same address gives"),
+    ],
+);
+
+/// Adds the action to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::POST, LIST, create);
+}
+
+/// One address of the form: what errors name, and the members of its object.
+type Addressee = (String, Map<String, Value>);
+
+/// Reads the lines of the field with the addresses.
+fn addressees(text: &str) -> Vec<Addressee> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let addressees = lines.map(|line| {
+        let (address, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        let mut members = Map::new();
+        members.insert("target_email".to_owned(), Value::from(address));
+        if !name.trim().is_empty() {
+            members.insert("first_name".to_owned(), Value::from(name.trim()));
+        }
+        (address.to_owned(), members)
+    });
+    addressees.collect()
+}
+
+/// Returns the levels that the session may give. The API checks the level before the address.
+pub(super) async fn levels(request: &SignedIn, organization: &str) -> Result<Vec<Choice>> {
+    if !request.api.may(&Operation::new("invites_create", [organization])).await? {
+        return Ok(Vec::new());
+    }
+    let level = |text: &str| text.parse::<u8>().map_or_else(|_| Value::from(text), Value::from);
+    let writes = LEVELS.iter().map(|(text, _)| {
+        Write::new("invites_create", [organization]).body(json!({ "level": level(text) }))
+    });
+    let writes: Vec<_> = writes.collect();
+    let answers = try_join_all(writes.iter().map(|write| request.api.dry_run(write))).await?;
+    let given = LEVELS.iter().zip(answers);
+    let given = given.filter(|(_, error)| error.as_ref().is_none_or(|error| error.status() == 400));
+    Ok(given.map(|((text, name), _)| Choice::new(level(text), *name)).collect())
+}
+
+/// Returns the form, if the session may invite: the one that was sent, or a new one.
+pub(super) fn form(
+    request: &SignedIn,
+    organization: &str,
+    sent: Option<Form>,
+    levels: Vec<Choice>,
+    projects: &[Project],
+) -> Result<Option<Form>> {
+    if levels.is_empty() {
+        return Ok(sent);
+    }
+    let operation = Operation::new("invites_create", [organization]);
+    let form = match sent {
+        Some(form) => form,
+        None => FORM
+            .empty(request, &operation, &base(organization))?
+            .with_value("level", &json!(1))
+            .with_value("send_email", &json!(true)),
+    };
+    let private = projects.iter().filter(|project| project.access_control);
+    let access: Vec<_> = private
+        .flat_map(|project| {
+            ["member", "admin"].map(|level| {
+                let value = json!({ "id": project.id, "level": level });
+                Choice::new(value, level).in_group(project.name.clone())
+            })
+        })
+        .collect();
+    let form = if access.is_empty() {
+        form.without("private_project_access")
+    } else {
+        form.with_choices("private_project_access", access)
+    };
+    Ok(Some(form.with_choices("level", levels)))
+}
+
+/// One address becomes an invite whose link the page can show. Several are created together, or none.
+async fn create(request: SignedIn) -> PageResult {
+    let organization = super::super::organization_id(&request.visit)?;
+    let action = base(&organization);
+    let mut addressees = addressees(request.visit.form.value("target_email"));
+    let is_bulk = addressees.len() > 1;
+    let id = if is_bulk { "invites_bulk_create" } else { "invites_create" };
+    let mut sent = FORM.sent(&request, Operation::new(id, [&organization]), &action)?;
+    if is_bulk {
+        sent.repeat("target_email", addressees);
+    } else if let Some((_, members)) = addressees.pop() {
+        sent.body.extend(members);
+    }
+    match sent.send(&request).await? {
+        Outcome::Done(made) => created(&request, &organization, &made).await,
+        Outcome::Again(form) => {
+            let aftermath = Aftermath { form: Some(*form), ..Aftermath::default() };
+            super::show(&request, aftermath).await
+        }
+    }
+}
+
+/// Shows the link of a new invite, which the API returns only now, or leads to the list.
+pub(super) async fn created(request: &SignedIn, organization: &str, made: &Value) -> PageResult {
+    if let Some(link) = made.get("accept_url").and_then(Value::as_str) {
+        let aftermath = Aftermath { link: Some(link.to_owned()), ..Aftermath::default() };
+        return super::show(request, aftermath).await;
+    }
+    Ok(see_other(&with_notice(&base(organization), "invited"))?)
+}

@@ -1,0 +1,137 @@
+//! An invite, as the API describes one, with the state of its mail.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::levels::level_name;
+use crate::console::person::Person;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+/// A pending or expired invite.
+#[derive(Deserialize)]
+pub(super) struct Invite {
+    pub(super) id: String,
+    pub(super) target_email: String,
+    pub(super) first_name: String,
+    pub(super) level: u8,
+    message: Option<String>,
+    #[serde(default)]
+    private_project_access: Vec<ProjectAccess>,
+    send_email: bool,
+    emailing_attempt_made: bool,
+    pub(super) is_expired: bool,
+    pub(super) created_by: Option<Person>,
+    pub(super) created_at: String,
+}
+
+/// Access to a project. The level is shown as it was sent.
+#[derive(Deserialize)]
+struct ProjectAccess {
+    id: u64,
+    level: Value,
+}
+
+/// The state of the mail of an invite.
+#[derive(Deserialize)]
+pub(super) struct Mail {
+    state: String,
+    pub(super) sent_at: Option<String>,
+    attempts: u64,
+    pub(super) next_attempt_at: Option<String>,
+    pub(super) last_error: Option<String>,
+}
+
+/// An invite on the page.
+pub(super) struct Row {
+    pub(super) invite: Invite,
+    /// The state of the mail; `None` if there is no mail.
+    pub(super) mail: Option<Mail>,
+    /// The projects that the invite gives access to.
+    pub(super) projects: Vec<String>,
+    /// Whether the session may create the same invite again.
+    pub(super) may_repeat: bool,
+    pub(super) may_delete: bool,
+    /// The `Idempotency-Key` of the same invite again.
+    pub(super) once: String,
+}
+
+impl Invite {
+    pub(super) fn level_name(&self) -> &'static str {
+        level_name(self.level)
+    }
+
+    /// Returns the name of the creator.
+    pub(super) fn creator(&self) -> String {
+        self.created_by.as_ref().map_or(String::new(), Person::name)
+    }
+
+    /// Loads the state of the mail, unless the invite is not mailed.
+    ///
+    /// # Errors
+    /// The errors of the API, except that somebody has deleted the invite meanwhile.
+    pub(super) async fn mail(
+        &self,
+        request: &SignedIn,
+        organization: &str,
+    ) -> Result<Option<Mail>> {
+        if !self.emailing_attempt_made {
+            return Ok(None);
+        }
+        let path = format!("/api/organizations/{organization}/invites/{}/mail/", self.id);
+        request.api.get_if_allowed(&path).await
+    }
+
+    /// Returns the projects in words, with their levels.
+    pub(super) fn projects(&self, names: &HashMap<u64, String>) -> Vec<String> {
+        let named = self.private_project_access.iter().map(|access| {
+            let name = names.get(&access.id).cloned();
+            let name = name.unwrap_or_else(|| format!("Project {}", access.id));
+            let level = match &access.level {
+                Value::String(word) => word.clone(),
+                number => number.as_u64().map_or_else(String::new, |number| {
+                    level_name(u8::try_from(number).unwrap_or_default()).to_lowercase()
+                }),
+            };
+            format!("{name}: {level}")
+        });
+        named.collect()
+    }
+
+    /// Returns the request body that creates the same invite again, as JSON.
+    pub(super) fn again(&self) -> String {
+        let access = self.private_project_access.iter();
+        let access: Vec<_> =
+            access.map(|access| json!({ "id": access.id, "level": access.level })).collect();
+        let body = json!({
+            "target_email": self.target_email,
+            "first_name": self.first_name,
+            "level": self.level,
+            "message": self.message,
+            "private_project_access": access,
+            "send_email": self.send_email,
+        });
+        body.to_string()
+    }
+}
+
+impl Mail {
+    /// Returns the state in words, and the class of its tag.
+    pub(super) fn words(&self) -> (String, &'static str) {
+        let (words, class) = match self.state.as_str() {
+            "queued" if self.attempts == 1 => ("Waits after 1 attempt", "warn"),
+            "queued" if self.attempts > 1 => {
+                return (format!("Waits after {} attempts", self.attempts), "warn");
+            }
+            "queued" => ("Waits to be sent", ""),
+            "sending" => ("Being sent", ""),
+            "sent" => ("Sent", "good"),
+            "failed" => ("Failed", "bad"),
+            "none" => ("Not mailed", ""),
+            _ => ("Unknown", ""),
+        };
+        (words.to_owned(), class)
+    }
+}

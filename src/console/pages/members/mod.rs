@@ -1,0 +1,146 @@
+//! The members of an organization, with search and their levels.
+
+mod member;
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use url::form_urlencoded::Serializer;
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target, with_notice};
+use crate::console::operation::{Operation, Write};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::{Error, Result};
+
+pub(super) use member::{Member, MemberRights, own_uuid};
+
+const LIST: &str = "/console/organizations/{organization_id}/members/";
+
+/// The number of members on a page.
+const PAGE_SIZE: u64 = 50;
+
+/// Adds the page and its action to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, change_level);
+}
+
+#[derive(Deserialize)]
+struct Members {
+    count: u64,
+    results: Vec<Member>,
+}
+
+/// A member on the page.
+struct Row {
+    member: Member,
+    is_own: bool,
+    rights: MemberRights,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/members/page.html")]
+struct MembersPage {
+    base: String,
+    /// Where forms are sent: this page of the list.
+    here: String,
+    search: String,
+    rows: Vec<Row>,
+    paging: Paging,
+    /// The page of invites, if the session may invite.
+    invites: Option<String>,
+    command: Command,
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    show(&request, None).await
+}
+
+async fn change_level(request: SignedIn) -> PageResult {
+    let organization = super::organization_id(&request.visit)?;
+    let form = &request.visit.form;
+    let write = Write::new("members_partial_update", [&organization, form.value("user")]);
+    let write = write.body(member::level_body(form.value("level")));
+    match request.api.attempt(&write).await? {
+        Ok(_) => {
+            let here = url(&request.visit, &organization, Paging::offset(&request.visit));
+            Ok(see_other(&with_notice(&here, "saved"))?)
+        }
+        Err(refusal) => show(&request, Some(refusal)).await,
+    }
+}
+
+async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
+    let organization = super::organization_id(&request.visit)?;
+    let (offset, search) = (Paging::offset(&request.visit), request.visit.query("search").trim());
+    let query = query(&format!("limit={PAGE_SIZE}"), search, offset);
+    let path = format!("/api/organizations/{organization}/members/?{query}");
+    let found: Members = request.api.get(&path).await?;
+    let url = |offset| url(&request.visit, &organization, offset);
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let base = format!("/console/organizations/{organization}/members/");
+    let targets = found.results.iter().map(|member| Target {
+        icon: icon("user"),
+        text: member.name(),
+        kind: "member",
+        href: format!("{base}{}/", member.user.uuid),
+    });
+    let targets: Vec<_> = targets.collect();
+    let invite = Operation::new("invites_create", [&organization]);
+    let invites = request.api.may(&invite).await?;
+    let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
+    let frame = Frame::load(request, Section::Members, In::Organization(&organization)).await?;
+    let frame = frame.titled("Members").with_targets(targets).with_refusal(refusal);
+    let page = MembersPage {
+        base,
+        here: url(offset),
+        search: search.to_owned(),
+        rows: rows(request, &organization, found.results).await?,
+        paging,
+        invites,
+        command: Command::get(&request.visit, &path),
+    };
+    Ok(layout::page(&frame, &page)?)
+}
+
+/// Returns the URL of the part of the list that begins at `offset`, with the search of the request.
+fn url(visit: &Visit, organization: &str, offset: u64) -> String {
+    let query = query("", visit.query("search").trim(), offset);
+    let mark = if query.is_empty() { "" } else { "?" };
+    format!("/console/organizations/{organization}/members/{mark}{query}")
+}
+
+/// Adds the search and the offset to a query.
+fn query(start: &str, search: &str, offset: u64) -> String {
+    let mut query = Serializer::new(start.to_owned());
+    if !search.is_empty() {
+        query.append_pair("search", search);
+    }
+    if offset > 0 {
+        query.append_pair("offset", &offset.to_string());
+    }
+    query.finish()
+}
+
+/// Returns the rows. To the API, the other members of one level are alike.
+async fn rows(request: &SignedIn, organization: &str, members: Vec<Member>) -> Result<Vec<Row>> {
+    let own = own_uuid(request, organization).await?;
+    let mut known: HashMap<(bool, u8), MemberRights> = HashMap::new();
+    let mut rows = Vec::new();
+    for member in members {
+        let is_own = own.as_ref() == Some(&member.user.uuid);
+        let kind = (is_own, member.level);
+        let rights = match known.get(&kind) {
+            Some(rights) => rights.clone(),
+            None => MemberRights::load(request, organization, &member).await?,
+        };
+        known.insert(kind, rights.clone());
+        rows.push(Row { member, is_own, rights });
+    }
+    Ok(rows)
+}

@@ -1,0 +1,58 @@
+//! The actions on a role: remove a member, and delete the role.
+
+use axum::http::Method;
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Confirm, ConfirmState};
+use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+use super::{Aftermath, Place, Role};
+
+const REMOVE: &str =
+    "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
+const DELETE: &str = "/console/organizations/{organization_id}/roles/{id}/delete/";
+
+/// Adds the actions to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::POST, REMOVE, remove);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
+}
+
+async fn remove(request: SignedIn) -> PageResult {
+    let place = Place::of(&request)?;
+    let membership = crate::console::pages::uuid(&request.visit, "membership_id")?;
+    let ids = [place.organization.as_str(), &place.id, &membership];
+    match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
+        Ok(_) => Ok(see_other(&with_notice(&place.page(), "removed"))?),
+        Err(refusal) => {
+            let aftermath = Aftermath { refusal: Some(refusal), ..Aftermath::default() };
+            super::show(&request, aftermath).await
+        }
+    }
+}
+
+/// Asks before a role is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let place = Place::of(&request)?;
+    let Place { organization, id } = &place;
+    let role: Role =
+        request.api.get(&format!("/api/organizations/{organization}/roles/{id}/")).await?;
+    let frame = Frame::load(&request, Section::Roles, In::Organization(organization)).await?;
+    let confirm = Confirm {
+        question: format!("Delete the role {}?", role.name),
+        text: "The access rules that name the role are deleted too. Members who see a private project only through the role \
+               do not see it any more."
+            .to_owned(),
+        name: None,
+        submit: "Delete",
+        action: format!("{}delete/", place.page()),
+        back: place.page(),
+        write: Write::new("roles_destroy", place.ids()),
+        state: ConfirmState::default(),
+    };
+    confirm.respond(&request, frame, &with_notice(&place.list(), "deleted")).await
+}

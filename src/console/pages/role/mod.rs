@@ -1,0 +1,204 @@
+//! One role: its name and its members.
+
+mod actions;
+mod candidates;
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::operation::Operation;
+use crate::console::person::Person;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use candidates::Candidates;
+
+const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
+const ADD: &str = "/console/organizations/{organization_id}/roles/{id}/add/";
+
+/// The number of members on a page.
+const PAGE_SIZE: u64 = 50;
+
+const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name").hint("")]);
+const MEMBER: FormSpec =
+    FormSpec::create("Add", &[Input::new("user_uuid").label("Member").hint("")]);
+
+/// Adds the page and its actions to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, ROLE, page);
+    pages.signed_in(Method::POST, ROLE, rename);
+    pages.signed_in(Method::POST, ADD, add);
+    actions::routes(pages);
+}
+
+#[derive(Deserialize)]
+struct Role {
+    name: String,
+    is_default: bool,
+}
+
+#[derive(Deserialize)]
+struct RoleMembers {
+    count: u64,
+    results: Vec<RoleMember>,
+}
+
+#[derive(Deserialize)]
+struct RoleMember {
+    id: String,
+    user: User,
+    joined_at: String,
+}
+
+#[derive(Deserialize)]
+struct User {
+    uuid: String,
+    #[serde(flatten)]
+    person: Person,
+}
+
+/// What an action leaves for the page that follows it.
+#[derive(Default)]
+struct Aftermath {
+    /// The form of the name that has to be corrected.
+    name: Option<Form>,
+    /// The form of a new member that has to be corrected.
+    member: Option<Form>,
+    refusal: Option<Error>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/role/page.html")]
+struct RolePage {
+    place: Place,
+    role: Role,
+    members: Vec<RoleMember>,
+    paging: Paging,
+    may_remove: bool,
+    may_delete: bool,
+    /// The form of the name, if the session may rename the role.
+    name_form: Option<Form>,
+    /// Who can be added, and the form for it, if the session may add members.
+    candidates: Option<(Candidates, Form)>,
+    command: Command,
+}
+
+/// The ids in the page's path.
+struct Place {
+    organization: String,
+    id: String,
+}
+
+impl Place {
+    fn of(request: &SignedIn) -> Result<Self> {
+        let organization = super::organization_id(&request.visit)?;
+        Ok(Self { organization, id: super::uuid(&request.visit, "id")? })
+    }
+
+    fn ids(&self) -> [&str; 2] {
+        [&self.organization, &self.id]
+    }
+
+    fn list(&self) -> String {
+        format!("/console/organizations/{}/roles/", self.organization)
+    }
+
+    fn page(&self) -> String {
+        format!("{}{}/", self.list(), self.id)
+    }
+
+    fn rename(&self) -> Operation {
+        Operation::new("roles_partial_update", self.ids())
+    }
+
+    fn add(&self) -> Operation {
+        Operation::new("roles_role_memberships_create", self.ids())
+    }
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    show(&request, Aftermath::default()).await
+}
+
+async fn rename(request: SignedIn) -> PageResult {
+    let place = Place::of(&request)?;
+    match NAME.sent(&request, place.rename(), &place.page())?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&place.page(), "saved"))?),
+        Outcome::Again(form) => {
+            show(&request, Aftermath { name: Some(*form), ..Aftermath::default() }).await
+        }
+    }
+}
+
+async fn add(request: SignedIn) -> PageResult {
+    let place = Place::of(&request)?;
+    let action = format!("{}add/", place.page());
+    match MEMBER.sent(&request, place.add(), &action)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&place.page(), "added"))?),
+        Outcome::Again(form) => {
+            show(&request, Aftermath { member: Some(*form), ..Aftermath::default() }).await
+        }
+    }
+}
+
+async fn show(request: &SignedIn, aftermath: Aftermath) -> PageResult {
+    let place = Place::of(request)?;
+    let Place { organization, id } = &place;
+    let offset = Paging::offset(&request.visit);
+    let path = format!("/api/organizations/{organization}/roles/{id}/");
+    let found = request.api.get_versioned(&path).await?;
+    let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
+    let path = format!("{path}role_memberships/?limit={PAGE_SIZE}&offset={offset}");
+    let members: RoleMembers = request.api.get(&path).await?;
+    let url = |offset| format!("{}?offset={offset}", place.page());
+    let paging = Paging::new(offset, members.results.len(), members.count, PAGE_SIZE, url)?;
+    let name_form = match aftermath.name {
+        Some(form) => Some(form),
+        None if !request.api.may(&place.rename()).await? => None,
+        None => Some(NAME.filled(request, &place.rename(), &place.page(), &found)?),
+    };
+    let candidates = candidates(request, &place, &found.body, aftermath.member).await?;
+    let forms = name_form.iter().chain(candidates.iter().map(|(_, form)| form));
+    let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
+    let remove = Operation::new("roles_role_memberships_destroy", [organization, id, id]);
+    let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
+    let frame = frame.titled(role.name.clone()).with_refusal(aftermath.refusal);
+    let page = RolePage {
+        may_remove: request.api.may(&remove).await?,
+        may_delete: request.api.may(&Operation::new("roles_destroy", place.ids())).await?,
+        command: Command::get(&request.visit, &path),
+        members: members.results,
+        place,
+        role,
+        paging,
+        name_form,
+        candidates,
+    };
+    match status {
+        Some(status) => Ok(layout::page_with_status(&frame, &page, status)?),
+        None => Ok(layout::page(&frame, &page)?),
+    }
+}
+
+/// Returns who can be added, with the form that was sent or a new one, if the session may add members.
+async fn candidates(
+    request: &SignedIn,
+    place: &Place,
+    role: &serde_json::Value,
+    sent: Option<Form>,
+) -> Result<Option<(Candidates, Form)>> {
+    let form = match sent {
+        Some(form) => form,
+        None if !request.api.may(&place.add()).await? => return Ok(None),
+        None => MEMBER.empty(request, &place.add(), &format!("{}add/", place.page()))?,
+    };
+    let candidates = Candidates::load(request, &place.organization, role).await?;
+    let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
+    let form = form.with_id("add").with_choices("user_uuid", choices.collect());
+    Ok(Some((candidates, form)))
+}

@@ -1,0 +1,97 @@
+//! The roles of an organization, and a form that creates one.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::operation::Operation;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+const LIST: &str = "/console/organizations/{organization_id}/roles/";
+
+/// The number of roles on a page. Each comes with its members.
+const PAGE_SIZE: u64 = 20;
+
+const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, create);
+}
+
+#[derive(Deserialize)]
+struct Roles {
+    count: u64,
+    results: Vec<Role>,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    id: String,
+    name: String,
+    created_at: String,
+    members: Vec<serde::de::IgnoredAny>,
+    is_default: bool,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/roles/page.html")]
+struct RolesPage {
+    base: String,
+    roles: Vec<Role>,
+    paging: Paging,
+    /// The form of a new role, if the session may create one.
+    form: Option<Form>,
+    command: Command,
+}
+
+fn operation(organization: &str) -> Operation {
+    Operation::new("roles_create", [organization])
+}
+
+fn base(organization: &str) -> String {
+    format!("/console/organizations/{organization}/roles/")
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    let organization = super::organization_id(&request.visit)?;
+    let operation = operation(&organization);
+    let form = match request.api.may(&operation).await? {
+        true => Some(FORM.empty(&request, &operation, &base(&organization))?),
+        false => None,
+    };
+    show(&request, &organization, form).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let organization = super::organization_id(&request.visit)?;
+    let base = base(&organization);
+    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
+        Outcome::Done(made) => {
+            let id = made.get("id").and_then(Value::as_str).unwrap_or_default();
+            Ok(see_other(&with_notice(&format!("{base}{id}/"), "created"))?)
+        }
+        Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
+    }
+}
+
+async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
+    let offset = Paging::offset(&request.visit);
+    let path =
+        format!("/api/organizations/{organization}/roles/?limit={PAGE_SIZE}&offset={offset}");
+    let found: Roles = request.api.get(&path).await?;
+    let base = base(organization);
+    let url = |offset| format!("{base}?offset={offset}");
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
+    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let command = Command::get(&request.visit, &path);
+    let page = RolesPage { base, roles: found.results, paging, form, command };
+    Ok(layout::page_with_status(&frame.titled("Roles"), &page, status)?)
+}

@@ -1,0 +1,186 @@
+//! The domains of an organization: the wizard that verifies one, and how people sign in.
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::{Page, Visitor};
+use crate::support::dns::{Dns, Reply};
+use crate::support::domains::add;
+
+fn list(workspace: &Workspace) -> String {
+    format!("/console/organizations/{}/domains/", workspace.made.organization_id)
+}
+
+/// A workspace with a DNS server, a domain and its page.
+struct Scene {
+    dns: Dns,
+    workspace: Workspace,
+    challenge: String,
+    page: String,
+    api: String,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let dns = Dns::start().await;
+        let workspace = Workspace::with(dns.config()).await;
+        let (domain, api) = add(&workspace, "corp.example").await;
+        let challenge = domain["verification_challenge"].as_str().expect("a text").to_owned();
+        let page = format!("{}{}/", list(&workspace), domain["id"].as_str().expect("an id"));
+        Self { dns, workspace, challenge, page, api }
+    }
+
+    fn answer(&self, records: &[&[&str]]) {
+        self.dns.set("_posthog-challenge.corp.example.", Reply::texts(records));
+    }
+}
+
+/// Returns what the page says about the DNS.
+fn answer(page: &Page) -> &str {
+    page.between("<div id=\"answer\"", "</div>").split("<p>").nth(1).expect("a text")
+}
+
+/// Returns the form that verifies the domain.
+fn verify(page: &Page) -> crate::support::console::FilledForm {
+    let html = page.html.replace("verify/\">", "verify/\" id=\"verify\">\n");
+    Page { html, status: page.status, headers: page.headers.clone() }.form("verify")
+}
+
+#[tokio::test]
+async fn domain_is_added_and_errors_stand_beside_the_field() {
+    let dns = Dns::start().await;
+    let workspace = Workspace::with(dns.config()).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let page = owner.get(&list).await;
+    page.assert_shows(200, "Domains");
+    assert!(page.html.contains("This organization has no domains."));
+    let wrong = owner.submit(&page.form("form").with("domain", "Corp.example")).await;
+    wrong.assert_shows(400, "Domains");
+    let error = wrong.between("id=\"form-domain-error\">", "</p>");
+    assert!(error.contains("Please enter a valid domain or subdomain name."), "{error}");
+    let made = owner.submit(&wrong.form("form").with("domain", "corp.example")).await;
+    let domain = made.location().strip_suffix("?done=added").expect("a notice").to_owned();
+    owner.get(&domain).await.assert_shows(200, "<bdi>corp.example</bdi>");
+    let page = owner.get(&list).await;
+    assert!(page.html.contains(&format!("<a href=\"{domain}\"><bdi>corp.example</bdi></a>")));
+    assert!(page.html.contains("Not verified") && page.html.contains("Any way"));
+}
+
+#[tokio::test]
+async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
+    let scene = Scene::new().await;
+    let mut owner = Visitor::owner(&scene.workspace).await;
+    let page = owner.get(&scene.page).await;
+    let name = page.between("<output id=\"name\" aria-labelledby=\"name-label\">", "</output>");
+    assert_eq!(name, "_posthog-challenge.corp.example");
+    let value = page.between("<output id=\"value\" aria-labelledby=\"value-label\">", "</output>");
+    assert_eq!(value, scene.challenge);
+    assert!(answer(&page).starts_with("There is no such record yet."));
+    assert!(page.html.contains("data-repeat=\"12\"") && !page.html.contains("/verify/"));
+    scene.answer(&[&["<b>one</b>"]]);
+    let page = owner.get(&scene.page).await;
+    assert!(answer(&page).starts_with("There is 1 TXT record of this name, with another value."));
+    assert!(page.html.contains("<code dir=\"auto\">&#60;b&#62;one&#60;/b&#62;</code>"));
+    scene.answer(&[&["one"], &["two"]]);
+    let page = owner.get(&scene.page).await;
+    assert!(answer(&page).starts_with("There are 2 TXT records of this name, and none has"));
+    scene.dns.set("_posthog-challenge.corp.example.", Reply::Refused);
+    let page = owner.get(&scene.page).await;
+    assert!(answer(&page).starts_with("All name servers failed or refused to answer."));
+    scene.answer(&[&["one"], &[&scene.challenge]]);
+    let page = owner.get(&scene.page).await;
+    assert!(answer(&page).starts_with("The record is there."));
+    assert!(!page.html.contains("data-repeat"), "the page stops asking");
+    let key = scene.workspace.key(crate::support::OWNER, &["organization:read"]).await.key;
+    let reader = Visitor::with_key(&scene.workspace, &key.expect("a key")).await;
+    let read = reader.get(&scene.page).await;
+    assert!(read.html.contains("This session may not verify the domain."));
+    assert!(!read.html.contains("/verify/") && !read.html.contains("id=\"form\""));
+    let form = verify(&page);
+    // The record vanishes before the domain is verified.
+    scene.answer(&[]);
+    let early = owner.submit(&form).await;
+    early.assert_shows(400, "<bdi>corp.example</bdi>");
+    assert!(early.between("role=\"alert\">", "</div>").contains("The record was not found"));
+    scene.answer(&[&[&scene.challenge]]);
+    let form = verify(&owner.get(&scene.page).await);
+    let done = format!("{}?done=verified", scene.page);
+    assert_eq!(owner.submit(&form).await.location(), done);
+    assert_eq!(owner.submit(&form).await.location(), done, "the same form again");
+    let page = owner.get(&scene.page).await;
+    assert!(page.html.contains("<span class=\"tag good\">Verified</span>"));
+    assert!(!page.html.contains(&scene.challenge) && !page.html.contains("/verify/"));
+    let stored = scene.workspace.owner.get(&scene.api).await.ok();
+    assert_eq!(stored["is_verified"], true);
+}
+
+#[tokio::test]
+async fn sign_in_of_a_verified_domain_is_changed() {
+    let scene = Scene::new().await;
+    let mut owner = Visitor::owner(&scene.workspace).await;
+    let page = owner.get(&scene.page).await;
+    assert!(!page.html.contains("sso_enforcement"), "only a verified domain has it");
+    let form = page.form("form").with("saml_entity_id", "idp").with("saml_acs_url", "nowhere");
+    let refused = owner.submit(&form).await;
+    refused.assert_shows(400, "<bdi>corp.example</bdi>");
+    assert!(refused.html.contains("id=\"form-saml_acs_url-error\""));
+    assert_eq!(refused.form("form").value("saml_entity_id"), "idp");
+    scene.answer(&[&[&scene.challenge]]);
+    owner.submit(&verify(&owner.get(&scene.page).await)).await.location();
+    let form = owner.get(&scene.page).await.form("form");
+    assert_eq!(form.value("sso_enforcement"), "");
+    let refused = owner.submit(&form.clone().with("sso_enforcement", "saml")).await;
+    let error = refused.between("id=\"form-sso_enforcement-error\">", "</p>");
+    assert!(error.contains("SAML can be enforced only with"), "{error}");
+    let wrong = owner.submit(&form.clone().with("saml_x509_cert", "x")).await;
+    let error = wrong.between("id=\"form-saml_x509_cert-error\">", "</p>");
+    assert!(error.contains("Enter one valid X.509 certificate"), "{error}");
+    let form = form.with("sso_enforcement", "github").with("jit_provisioning_enabled", "true");
+    let saved = owner.submit(&form.with("saml_acs_url", "https://idp.example/acs")).await;
+    assert_eq!(saved.location(), format!("{}?done=saved", scene.page));
+    let stored = scene.workspace.owner.get(&scene.api).await.ok();
+    let fields = ["sso_enforcement", "jit_provisioning_enabled", "saml_acs_url", "saml_entity_id"];
+    let stored = fields.map(|name| stored[name].clone());
+    let expected = [json!("github"), json!(true), json!("https://idp.example/acs"), json!(null)];
+    assert_eq!(stored, expected);
+    let page = owner.get(&list(&scene.workspace)).await;
+    assert!(page.html.contains("GitHub") && page.html.contains("New users join"));
+    let form = owner.get(&scene.page).await.form("form").without("jit_provisioning_enabled");
+    owner.submit(&form).await.location();
+    let stored = scene.workspace.owner.get(&scene.api).await.ok();
+    assert_eq!(stored["jit_provisioning_enabled"], false);
+}
+
+#[tokio::test]
+async fn domain_is_deleted_after_a_question() {
+    let scene = Scene::new().await;
+    let mut owner = Visitor::owner(&scene.workspace).await;
+    let path = format!("{}delete/", scene.page);
+    assert!(owner.get(&scene.page).await.html.contains(&format!("href=\"{path}\"")));
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "<bdi>Delete corp.example?</bdi>");
+    let done = owner.submit(&page.form("form")).await;
+    assert_eq!(done.location(), format!("{}?done=deleted", list(&scene.workspace)));
+    owner.get(&scene.page).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn plain_members_see_domains_without_the_challenge_and_controls() {
+    let scene = Scene::new().await;
+    let ben = scene.workspace.member("ben", Level::Member).await.key.expect("a key");
+    let mut ben = Visitor::with_key(&scene.workspace, &ben).await;
+    let list = list(&scene.workspace);
+    let page = ben.get(&list).await;
+    assert!(page.html.contains("corp.example") && !page.html.contains("id=\"form\""));
+    let page = ben.get(&scene.page).await;
+    page.assert_shows(200, "<bdi>corp.example</bdi>");
+    assert!(page.html.contains("Admins and owners can verify the domain."));
+    for control in ["id=\"form\"", "/delete/", "/verify/", "data-repeat"] {
+        assert!(!page.html.contains(control), "{control}");
+    }
+    let page = ben.post(&format!("{}verify/", scene.page), &[]).await;
+    page.assert_shows(403, "<bdi>corp.example</bdi>");
+    assert!(scene.dns.asked().is_empty(), "no look-up for those who may not verify");
+}

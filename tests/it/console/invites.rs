@@ -1,0 +1,185 @@
+//! The page of invites: new ones, the state of their mails, links, and the same invite again.
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::{Page, Visitor};
+use crate::support::invites::{invites, listed, with_mail};
+
+fn list(workspace: &Workspace) -> String {
+    format!("/console/organizations/{}/invites/", workspace.made.organization_id)
+}
+
+fn link(page: &Page) -> &str {
+    page.between("<output id=\"link\">", "</output>")
+}
+
+#[tokio::test]
+async fn invite_of_one_address_shows_its_link_once() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let page = owner.get(&list).await;
+    page.assert_shows(200, "Invites");
+    assert!(page.html.contains("Nobody is invited."));
+    let form = page.form("form");
+    assert_eq!([form.value("level"), form.value("send_email")], ["1", "true"]);
+    let sent = form
+        .with("target_email", " ann@x.example  Ann Lee ")
+        .with("level", "8")
+        .with("message", "Welcome");
+    let shown = owner.submit(&sent.clone().with("_show", "command")).await;
+    let command = shown.between("<pre id=\"form-command\"><code dir=\"ltr\">", "</code>");
+    assert!(command.contains("/invites/&#39;") && command.contains("Idempotency-Key"), "{command}");
+    assert_eq!(listed(&workspace, "target_email").await, [] as [&str; 0]);
+    let made = owner.submit(&sent).await;
+    made.assert_shows(200, "Invites");
+    let first = link(&made).to_owned();
+    assert!(first.starts_with("http://127.0.0.1:8000/signup/"), "{first}");
+    let stored = workspace.owner.get(&invites(&workspace, "")).await.ok()["results"][0].clone();
+    let fields = ["target_email", "first_name", "level", "message"];
+    let stored = fields.map(|name| stored[name].clone());
+    assert_eq!(stored, [json!("ann@x.example"), json!("Ann Lee"), json!(8), json!("Welcome")]);
+    assert!(made.html.contains("<bdi>ann@x.example</bdi>") && made.html.contains("Not mailed"));
+    // The same form again creates nothing, and the link is not shown again.
+    assert_eq!(owner.submit(&sent).await.location(), format!("{list}?done=invited"));
+    assert_eq!(listed(&workspace, "target_email").await, ["ann@x.example"]);
+    assert!(!owner.get(&list).await.html.contains(&first));
+}
+
+#[tokio::test]
+async fn up_to_twenty_people_are_invited_together_or_none() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let form = owner.get(&list).await.form("form");
+    let wrong = "ann@x.example Ann\n\nnobody\nben@x.example";
+    let page = owner.submit(&form.clone().with("target_email", wrong)).await;
+    page.assert_shows(400, "Invites");
+    let error = page.between("id=\"form-target_email-error\">", "</p>");
+    assert!(error.contains("nobody: Enter a valid email address."), "{error}");
+    assert_eq!(page.form("form").value("target_email"), wrong);
+    let taken = "ann@x.example\nowner@corp.example";
+    let page = owner.submit(&form.clone().with("target_email", taken)).await;
+    page.assert_shows(400, "Invites");
+    let error = page.between("id=\"form-target_email-error\">", "</p>");
+    assert!(error.contains("owner@corp.example: A user with this email address"), "{error}");
+    let many: Vec<_> = (0..21).map(|number| format!("p{number}@x.example")).collect();
+    let page = owner.submit(&form.clone().with("target_email", &many.join("\n"))).await;
+    page.assert_shows(400, "Invites");
+    assert!(page.between("role=\"alert\">", "</div>").contains("A maximum of 20 invites"));
+    assert_eq!(listed(&workspace, "target_email").await, [] as [&str; 0]);
+    let page = owner.submit(&form.clone().with("target_email", "  ")).await;
+    let error = page.between("id=\"form-target_email-error\">", "</p>");
+    assert!(error.contains("This field is required."), "{error}");
+    let form = page.form("form").with("target_email", "ann@x.example Ann\r\nben@x.example");
+    let shown = owner.submit(&form.clone().with("level", "8").with("_show", "command")).await;
+    let command = shown.between("<pre id=\"form-command\"><code dir=\"ltr\">", "</code>");
+    assert!(command.contains("/invites/bulk/&#39;"), "{command}");
+    assert!(command.contains("&#34;target_email&#34;:&#34;ann@x.example&#34;"), "{command}");
+    let done = owner.submit(&form.with("level", "8")).await;
+    assert_eq!(done.location(), format!("{list}?done=invited"));
+    assert_eq!(listed(&workspace, "first_name").await, ["", "Ann"]);
+    assert_eq!(listed(&workspace, "level").await, [8, 8]);
+}
+
+#[tokio::test]
+async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
+    let workspace = Workspace::new().await;
+    let path = format!("/api/projects/{}/", workspace.made.project_id);
+    let member = workspace.member("ben", Level::Member).await.key.expect("a key");
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let levels = |page: &Page| -> Vec<String> {
+        let select = page.between("name=\"level\"", "</select>");
+        let options = select.split("<option value=\"").skip(1);
+        options.map(|option| option.split('"').next().unwrap().to_owned()).collect()
+    };
+    let page = owner.get(&list).await;
+    assert_eq!(levels(&page), ["1", "8", "15"]);
+    assert!(!page.html.contains("private_project_access"), "no project is private");
+    workspace.owner.patch(&path, json!({ "access_control": true })).await.ok();
+    let page = owner.get(&list).await;
+    let access = r#"{"id":1,"level":"member"}"#;
+    let group = page.between("<bdi class=\"group\" aria-hidden=\"true\">Web</bdi>", "</div>");
+    assert!(group.contains("<bdi>member</bdi>") && group.contains("<bdi>admin</bdi>"), "{group}");
+    let form = page.form("form").with("target_email", "ann@x.example");
+    owner.submit(&form.with("private_project_access", access)).await.assert_shows(200, "Invites");
+    assert_eq!(
+        listed(&workspace, "private_project_access").await,
+        [json!([{ "id": 1, "level": "member" }])]
+    );
+    assert!(owner.get(&list).await.html.contains("<bdi>Web: member</bdi></span>"));
+    let ben = Visitor::with_key(&workspace, &member).await;
+    let page = ben.get(&list).await;
+    assert_eq!(levels(&page), ["1"]);
+    assert!(!page.html.contains("Web"), "the project is hidden from the member");
+    let settings = json!({ "members_can_invite": false });
+    workspace.owner.patch(&workspace.organization(""), settings).await.ok();
+    let page = ben.get(&list).await;
+    page.assert_shows(200, "Invites");
+    assert!(!page.html.contains("id=\"form\"") && !page.html.contains("/again/"));
+    assert!(page.html.contains("This session may not invite."));
+    let key = workspace.key("ben@corp.example", &["organization_member:read"]).await;
+    let reader = Visitor::with_key(&workspace, &key.key.expect("a key")).await;
+    let page = reader.get(&list).await;
+    assert!(page.html.contains("ann@x.example") && !page.html.contains("/delete/"));
+}
+
+#[tokio::test]
+async fn invite_is_created_again_and_deleted() {
+    let workspace = Workspace::new().await;
+    let sent = json!({ "target_email": "ann@x.example", "first_name": "Ann", "level": 15, "message": "Hi" });
+    workspace.owner.post(&invites(&workspace, ""), sent).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let again = |page: &Page| {
+        let html = page.html.replace("again/\">", "again/\" id=\"again\">");
+        let html = html.replace("id=\"again\"><input", "id=\"again\">\n<input");
+        Page { html, status: page.status, headers: page.headers.clone() }.form("again")
+    };
+    let page = owner.get(&list).await;
+    assert!(page.html.contains("New link<span class=\"vh\"> for ann@x.example</span>"));
+    let made = owner.submit(&again(&page)).await;
+    let first = link(&made).to_owned();
+    let ids = listed(&workspace, "id").await;
+    assert!(first.contains(ids[0].as_str().expect("an id")), "the link is that of the new invite");
+    assert_eq!(listed(&workspace, "message").await, ["Hi"]);
+    // An admin may not give level 15.
+    let ann = workspace.member("amy", Level::Admin).await.key.expect("a key");
+    let mut admin = Visitor::with_key(&workspace, &ann).await;
+    let page = admin.get(&list).await;
+    assert!(page.html.contains("ann@x.example") && !page.html.contains("/again/"));
+    let page = admin.submit(&again(&owner.get(&list).await)).await;
+    page.assert_shows(403, "Invites");
+    assert!(page.between("role=\"alert\">", "</div>").contains("higher permission level"));
+    let page = owner.post(&format!("{list}again/"), &[("invite", "{x")]).await;
+    assert_eq!(page.status, 400);
+    let delete = format!("{list}{}/delete/", ids[0].as_str().expect("an id"));
+    assert!(page.html.is_empty() || owner.get(&list).await.html.contains(&delete));
+    assert_eq!(owner.post(&delete, &[]).await.location(), format!("{list}?done=deleted"));
+    assert_eq!(listed(&workspace, "id").await, [] as [&str; 0]);
+    let page = owner.post(&delete, &[]).await;
+    page.assert_shows(404, "Invites");
+    assert!(page.between("role=\"alert\">", "</div>").contains("Not found."));
+}
+
+#[tokio::test]
+async fn list_shows_the_state_of_each_mail() {
+    let workspace = Workspace::with(with_mail()).await;
+    for sent in [
+        json!({ "target_email": "ann@x.example" }),
+        json!({ "target_email": "ben@x.example", "send_email": false }),
+    ] {
+        workspace.owner.post(&invites(&workspace, ""), sent).await.ok();
+    }
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&list(&workspace)).await;
+    let mut rows = page.html.split("<tr>").skip(2);
+    let (ben, ann) = (rows.next().expect("a row"), rows.next().expect("a row"));
+    assert!(ben.contains("ben@x.example") && ben.contains("Not mailed"), "{ben}");
+    assert!(ben.contains("New link"), "{ben}");
+    assert!(ann.contains("Waits") || ann.contains("Being sent"), "{ann}");
+    assert!(ann.contains("Send again"), "{ann}");
+}

@@ -1,0 +1,181 @@
+//! The members of an organization, and one member.
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::{Page, Visitor};
+
+fn list(workspace: &Workspace) -> String {
+    format!("/console/organizations/{}/members/", workspace.made.organization_id)
+}
+
+/// Returns the names in the list, in order.
+fn names(page: &Page) -> Vec<&str> {
+    let links = page.html.split("<td><div class=\"person\">").skip(1);
+    links.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()
+}
+
+/// Returns the row of a member.
+fn row<'p>(page: &'p Page, uuid: &str) -> &'p str {
+    let link = format!("/members/{uuid}/\"><bdi>");
+    let row = page.html.split("<tr>").find(|row| row.contains(&link));
+    row.unwrap_or_else(|| panic!("no row of {uuid}: {}", page.html))
+}
+
+fn options(row: &str) -> Vec<&str> {
+    row.split("<option value=\"").skip(1).map(|option| option.split('"').next().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn members_are_listed_and_searched() {
+    let workspace = Workspace::new().await;
+    workspace.member("ann", Level::Admin).await;
+    workspace.member("ben", Level::Member).await;
+    let owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let page = owner.get(&list).await;
+    page.assert_shows(200, "Members");
+    assert_eq!(names(&page).len(), 3);
+    assert!(page.html.contains("<span>1 to 3 of 3</span>"));
+    assert!(page.html.contains("aria-current=\"page\""));
+    let me = workspace.uuid(crate::support::OWNER).await;
+    assert!(row(&page, &me).contains("<span class=\"tag\">You</span>"));
+    let found = owner.get(&format!("{list}?search=BEN")).await;
+    assert_eq!(names(&found), ["ben"]);
+    assert!(owner.get(&format!("{list}?search=nobody")).await.html.contains("No member matches."));
+    owner.get(&format!("{list}?offset=50")).await.assert_shows(404, "Not found");
+    let stranger = workspace.outsider("eve").await.0.key.expect("a key");
+    let stranger = Visitor::with_key(&workspace, &stranger).await;
+    let refused = stranger.get(&list).await;
+    assert!(matches!(refused.status, 403 | 404), "{}", refused.html);
+    assert!(!refused.html.contains("ben@"));
+}
+
+#[tokio::test]
+async fn list_offers_the_levels_that_the_session_may_give() {
+    let workspace = Workspace::new().await;
+    let admin = workspace.member("ann", Level::Admin).await.key.expect("a key");
+    let member = workspace.member("ben", Level::Member).await.key.expect("a key");
+    let uuids = [
+        workspace.uuid(crate::support::OWNER).await,
+        workspace.uuid("ann@corp.example").await,
+        workspace.uuid("ben@corp.example").await,
+    ];
+    let owner = Visitor::owner(&workspace).await;
+    let admin = Visitor::with_key(&workspace, &admin).await;
+    let member = Visitor::with_key(&workspace, &member).await;
+    let key = workspace
+        .key(crate::support::OWNER, &["organization_member:read"])
+        .await
+        .key
+        .expect("a key");
+    let reader = Visitor::with_key(&workspace, &key).await;
+    let all = vec!["1", "8", "15"];
+    for (visitor, levels, removes) in [
+        (&owner, [vec![], all.clone(), all], ["", "Remove", "Remove"]),
+        (&admin, [vec![], vec![], vec!["1", "8"]], ["", "Leave", "Remove"]),
+        (&member, [vec![], vec![], vec![]], ["", "", "Leave"]),
+        (&reader, [vec![], vec![], vec![]], ["", "", ""]),
+    ] {
+        let page = visitor.get(&list(&workspace)).await;
+        for ((uuid, levels), remove) in uuids.iter().zip(levels).zip(removes) {
+            let row = row(&page, uuid);
+            assert_eq!(options(row), levels, "{row}");
+            assert_eq!(row.contains("/remove/\">"), !remove.is_empty(), "{row}");
+            assert!(remove.is_empty() || row.contains(&format!("/remove/\">{remove}")), "{row}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn level_is_changed_in_the_list_and_a_refusal_is_shown_there() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let uuid = workspace.uuid("ben@corp.example").await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let here = format!("{}?search=ben", list(&workspace));
+    let page = owner.get(&here).await;
+    assert!(row(&page, &uuid).contains(&format!("action=\"{here}\"")));
+    let sent = [("user", uuid.as_str()), ("level", "8")];
+    assert_eq!(owner.post(&here, &sent).await.location(), format!("{here}&done=saved"));
+    let member = workspace.organization(&format!("members/{uuid}/"));
+    assert_eq!(workspace.owner.get(&member).await.ok()["level"], 8);
+    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    let me = workspace.uuid(crate::support::OWNER).await;
+    let page = ben.post(&list(&workspace), &[("user", &me), ("level", "1")]).await;
+    page.assert_shows(403, "Members");
+    let alert = page.between("role=\"alert\">", "</div>");
+    assert!(alert.contains("You can only edit others with level lower or equal to you."));
+    let page = owner.post(&here, &[("user", &uuid), ("level", "7")]).await;
+    page.assert_shows(400, "Members");
+    let page = owner.post(&here, &[("user", "../../x"), ("level", "8")]).await;
+    page.assert_shows(404, "Members");
+}
+
+#[tokio::test]
+async fn member_page_shows_roles_and_projects_and_changes_the_level() {
+    let workspace = Workspace::new().await;
+    workspace.member("ben", Level::Member).await;
+    let uuid = workspace.uuid("ben@corp.example").await;
+    let roles = workspace.organization("roles/");
+    let role = workspace.owner.post(&roles, json!({ "name": "Analysts" })).await.ok();
+    workspace.owner.post(&roles, json!({ "name": "Others" })).await.ok();
+    let id = role["id"].as_str().expect("an id");
+    let memberships = workspace.organization(&format!("roles/{id}/role_memberships/"));
+    workspace.owner.post(&memberships, json!({ "user_uuid": uuid })).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let path = format!("{}{uuid}/", list(&workspace));
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "<bdi>ben</bdi>");
+    assert!(page.html.contains(&format!("/roles/{id}/\"><bdi>Analysts</bdi></a>")));
+    assert!(!page.html.contains("Others"));
+    assert!(page.html.contains("/console/projects/1/access/\"><bdi>Web</bdi></a>"));
+    let form = page.form("form");
+    assert_eq!(form.value("level"), "1");
+    let shown = owner.submit(&form.clone().with("level", "8").with("_show", "command")).await;
+    let command = shown.between("<pre id=\"form-command\"><code dir=\"ltr\">", "</code>");
+    assert!(command.contains("{&#34;level&#34;:8}") && command.contains("If-Match"), "{command}");
+    let form = form.with("level", "8");
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    assert!(owner.get(&path).await.html.contains("<span class=\"tag\">Admin</span>"));
+    owner.get(&format!("{}x/", list(&workspace))).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn member_page_says_why_a_control_is_missing() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    let me = workspace.uuid(crate::support::OWNER).await;
+    let page = owner.get(&format!("{}{me}/", list(&workspace))).await;
+    assert!(!page.html.contains("id=\"form\""));
+    assert!(page.html.contains("Level: You can&#39;t change your own access level."));
+    assert!(page.html.contains("Leaving: Cannot leave the organization as its owner!"));
+    assert!(!page.html.contains("/remove/"));
+}
+
+#[tokio::test]
+async fn member_is_removed_after_a_question_and_leaves() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    workspace.member("ann", Level::Member).await;
+    let ann = workspace.uuid("ann@corp.example").await;
+    let uuid = workspace.uuid("ben@corp.example").await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let path = format!("{}{ann}/remove/", list(&workspace));
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "<bdi>Remove ann?</bdi>");
+    assert!(page.html.contains("curl -X DELETE "));
+    let done = owner.submit(&page.form("form")).await;
+    assert_eq!(done.location(), format!("{}?done=removed", list(&workspace)));
+    owner.get(&path).await.assert_shows(404, "Not found");
+    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    let me = workspace.uuid(crate::support::OWNER).await;
+    let page = ben.post(&format!("{}{me}/remove/", list(&workspace)), &[]).await;
+    page.assert_shows(403, "<bdi>Remove Olga?</bdi>");
+    let page = ben.get(&format!("{}{uuid}/remove/", list(&workspace))).await;
+    page.assert_shows(200, "<bdi>Leave the organization?</bdi>");
+    assert_eq!(ben.submit(&page.form("form")).await.location(), "/console/?done=left");
+    let page = owner.get(&list(&workspace)).await;
+    assert_eq!(names(&page), ["Olga"]);
+}

@@ -1,0 +1,103 @@
+//! The roles of an organization, and one role with its members.
+
+use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+fn list(workspace: &Workspace) -> String {
+    format!("/console/organizations/{}/roles/", workspace.made.organization_id)
+}
+
+async fn create(workspace: &Workspace, name: &str) -> Value {
+    workspace.owner.post(&workspace.organization("roles/"), json!({ "name": name })).await.ok()
+}
+
+#[tokio::test]
+async fn role_is_created_renamed_and_deleted() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let page = owner.get(&list).await;
+    page.assert_shows(200, "Roles");
+    assert!(page.html.contains("This organization has no roles."));
+    let made = owner.submit(&page.form("form").with("name", "Analysts")).await;
+    let role = made.location().strip_suffix("?done=created").expect("a notice").to_owned();
+    let page = owner.get(&list).await;
+    assert!(page.html.contains(&format!("<a href=\"{role}\"><bdi>Analysts</bdi></a>")));
+    let taken = owner.submit(&page.form("form").with("name", "ANALYSTS")).await;
+    taken.assert_shows(400, "Roles");
+    let error = taken.between("id=\"form-name-error\">", "</p>");
+    assert!(error.contains("There is already a role with this name."), "{error}");
+    assert_eq!(taken.form("form").value("name"), "ANALYSTS");
+    let page = owner.get(&role).await;
+    page.assert_shows(200, "<bdi>Analysts</bdi>");
+    let form = page.form("form").with("name", "Analytics");
+    assert_eq!(owner.submit(&form).await.location(), format!("{role}?done=saved"));
+    let page = owner.get(&format!("{role}delete/")).await;
+    page.assert_shows(200, "<bdi>Delete the role Analytics?</bdi>");
+    let done = owner.submit(&page.form("form")).await;
+    assert_eq!(done.location(), format!("{list}?done=deleted"));
+    owner.get(&role).await.assert_shows(404, "Not found");
+    owner.get(&format!("{list}x/")).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn members_are_added_to_a_role_and_removed() {
+    let workspace = Workspace::new().await;
+    workspace.member("ben", Level::Member).await;
+    let ben = workspace.uuid("ben@corp.example").await;
+    let made = create(&workspace, "Analysts").await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let role = format!("{}{}/", list(&workspace), made["id"].as_str().expect("an id"));
+    let page = owner.get(&role).await;
+    assert!(page.html.contains("This role has no members."));
+    assert!(page.html.contains(&format!("<option value=\"{ben}\">ben, ben@corp.example</option>")));
+    let form = page.form("add").with("user_uuid", &ben);
+    let shown = owner.submit(&form.clone().with("_show", "command")).await;
+    assert!(shown.between("<pre id=\"add-command\">", "</pre>").contains(&ben));
+    assert_eq!(owner.submit(&form).await.location(), format!("{role}?done=added"));
+    let page = owner.get(&role).await;
+    assert!(page.html.contains(&format!("/members/{ben}/\"><bdi>ben</bdi></a>")));
+    assert!(!page.html.contains(&format!("<option value=\"{ben}\"")), "the member is in the role");
+    let twice = form.with("_once", "another");
+    let refused = owner.submit(&twice).await;
+    refused.assert_shows(400, "<bdi>Analysts</bdi>");
+    assert!(refused.html.contains("User is already part of the role."));
+    let start = format!("action=\"{role}members/");
+    let remove = format!("{role}members/{}", page.between(&start, "\""));
+    assert_eq!(owner.post(&remove, &[]).await.location(), format!("{role}?done=removed"));
+    let page = owner.post(&remove, &[]).await;
+    page.assert_shows(404, "<bdi>Analysts</bdi>");
+    assert!(page.between("role=\"alert\">", "</div>").contains("Not found."));
+    let found = owner.get(&format!("{role}?member=nobody")).await;
+    assert!(found.html.contains("No other member matches."));
+    let found = owner.get(&format!("{role}?member=ben")).await;
+    assert!(found.html.contains(&ben) && found.html.contains("value=\"ben\""));
+}
+
+#[tokio::test]
+async fn plain_members_see_roles_without_controls() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await.key.expect("a key");
+    let made = create(&workspace, "Analysts").await;
+    let id = made["id"].as_str().expect("an id");
+    let settings = json!({ "default_role_id": id });
+    workspace.owner.patch(&workspace.organization(""), settings).await.ok();
+    let mut ben = Visitor::with_key(&workspace, &ben).await;
+    let list = list(&workspace);
+    let page = ben.get(&list).await;
+    assert!(page.html.contains("Analysts") && page.html.contains("Default"));
+    assert!(!page.html.contains("id=\"form\""));
+    let role = format!("{list}{id}/");
+    let page = ben.get(&role).await;
+    page.assert_shows(200, "<bdi>Analysts</bdi>");
+    for control in ["id=\"form\"", "id=\"add\"", "/delete/", "/remove/"] {
+        assert!(!page.html.contains(control), "{control}");
+    }
+    ben.post(&list, &[("name", "Mine")]).await.assert_shows(403, "Roles");
+    ben.post(&role, &[("name", "Mine")]).await.assert_shows(403, "<bdi>Analysts</bdi>");
+    let page = ben.post(&format!("{role}delete/"), &[]).await;
+    page.assert_shows(403, "<bdi>Delete the role Analysts?</bdi>");
+}
