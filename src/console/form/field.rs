@@ -33,6 +33,9 @@ impl Field {
         if input.is_area && matches!(property.kind, Kind::Text | Kind::Email) {
             property.kind = Kind::Area;
         }
+        if input.is_line && property.kind == Kind::Area {
+            property.kind = Kind::Text;
+        }
         if input.is_several {
             let items = match property.kind {
                 Kind::Lines { items } => items,

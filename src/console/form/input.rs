@@ -12,6 +12,7 @@ pub(in crate::console) struct Input {
     pub(super) is_area: bool,
     pub(super) is_markdown: bool,
     pub(super) is_several: bool,
+    pub(super) is_line: bool,
 }
 
 impl Input {
@@ -26,6 +27,7 @@ impl Input {
             is_area: false,
             is_markdown: false,
             is_several: false,
+            is_line: false,
         }
     }
 
@@ -67,6 +69,12 @@ impl Input {
     /// this only if nothing is offered.
     pub(in crate::console) const fn several(mut self) -> Self {
         self.is_several = true;
+        self
+    }
+
+    /// Shows a text on one line, however long it may be.
+    pub(in crate::console) const fn line(mut self) -> Self {
+        self.is_line = true;
         self
     }
 

@@ -199,12 +199,12 @@ impl Sent {
             None => (attr, error.detail().to_owned()),
         };
         let mut fields = self.form.fields.iter_mut();
-        match fields.find(|field| attr.is_some_and(|attr| field.is_named(attr))) {
-            Some(field) => field.error = Some(detail),
-            None => {
-                let prefix = attr.map_or(String::new(), |attr| format!("{attr}: "));
-                self.form.error = Some(format!("{prefix}{detail}"));
-            }
+        let found = fields.find(|field| attr.is_some_and(|attr| field.is_named(attr)));
+        if let Some(field) = found {
+            field.error = Some(detail);
+        } else {
+            let prefix = attr.map_or(String::new(), |attr| format!("{attr}: "));
+            self.form.error = Some(format!("{prefix}{detail}"));
         }
         self.form.retry_after = error.retry_after();
         // A key that was used for another body would refuse the corrected form.

@@ -78,7 +78,9 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let value = page.between("<output id=\"value\" aria-labelledby=\"value-label\">", "</output>");
     assert_eq!(value, scene.challenge);
     assert!(answer(&page).starts_with("There is no such record yet."));
-    assert!(page.html.contains("data-repeat=\"12\"") && !page.html.contains("/verify/"));
+    assert!(page.html.contains("data-repeat=\"12\""));
+    assert!(!page.html.contains("/verify/\""), "there is nothing to verify yet");
+    assert!(page.between("<code dir=\"ltr\">curl", "</code>").contains("/verify/&#39;"));
     scene.answer(&[&["<b>one</b>"]]);
     let page = owner.get(&scene.page).await;
     assert!(answer(&page).starts_with("There is 1 TXT record of this name, with another value."));

@@ -58,7 +58,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let frame = Frame::load(&request, Section::Domains, In::Organization(&organization)).await?;
     let list = list(&organization);
     let confirm = Confirm {
-        question: format!("Delete {}?", domain.domain),
+        question: format!("Delete {}?", domain.name),
         text: "Its settings are lost, and any organization can add the domain. To add it again, you have to prove again \
                that it is yours."
             .to_owned(),

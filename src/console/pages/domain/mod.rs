@@ -6,12 +6,13 @@ mod lookup;
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::operation::Operation;
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -30,8 +31,8 @@ const PROVIDERS: &[(&str, &str)] = &[
 ];
 
 const SAML: [Input; 3] = [
-    Input::new("saml_entity_id").heading("SAML").label("Entity id"),
-    Input::new("saml_acs_url").label("URL"),
+    Input::new("saml_entity_id").heading("SAML").label("Entity id").line(),
+    Input::new("saml_acs_url").label("URL").line(),
     Input::new("saml_x509_cert").label("Certificate").area(),
 ];
 
@@ -63,7 +64,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 
 #[derive(Deserialize)]
 struct Domain {
-    domain: String,
+    #[serde(rename = "domain")]
+    name: String,
     is_verified: bool,
     verified_at: Option<String>,
 }
@@ -78,6 +80,8 @@ struct DomainPage {
     wizard: Option<Wizard>,
     once: String,
     may_verify: bool,
+    /// The command that verifies the domain.
+    command: Command,
     may_delete: bool,
     /// The form of the settings, if the session may change them.
     form: Option<Form>,
@@ -131,17 +135,19 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         None if !request.api.may(&operation).await? => None,
         None => Some(spec(&domain).filled(request, &operation, &base, &found)?),
     };
-    let wizard = match domain.is_verified {
-        true => None,
-        false => Some(Wizard::load(request, &organization, &id).await?),
+    let wizard = if domain.is_verified {
+        None
+    } else {
+        Some(Wizard::load(request, &organization, &id).await?)
     };
-    let verify = Operation::new("domains_verify_create", [&organization, &id]);
+    let verify = Write::new("domains_verify_create", [&organization, &id]).body(json!({}));
     let delete = Operation::new("domains_destroy", [&organization, &id]);
     let frame = Frame::load(request, Section::Domains, In::Organization(&organization)).await?;
-    let frame = frame.titled(domain.domain.clone()).with_refusal(refusal);
+    let frame = frame.titled(domain.name.clone()).with_refusal(refusal);
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
     let page = DomainPage {
-        may_verify: request.api.may(&verify).await?,
+        may_verify: request.api.may(&verify.operation).await?,
+        command: Command::write(request, &verify)?,
         may_delete: request.api.may(&delete).await?,
         list: list(&organization),
         once: once_key(),

@@ -22,7 +22,10 @@ const FORM: FormSpec = FormSpec::create(
             .label("Addresses")
             .hint("One on each line, at most 20. The given name of the person may follow the address.")
             .area(),
-        Input::new("level").label("Level").choices(LEVELS),
+        Input::new("level")
+            .label("Level")
+            .hint("Members work in projects. Admins also manage people and projects, and owners everything.")
+            .choices(LEVELS),
         Input::new("message").label("Message").hint("Plain text in the mail."),
         Input::new("private_project_access")
             .label("Access to private projects")

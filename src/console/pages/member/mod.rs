@@ -18,7 +18,7 @@ use super::members::{Member, MemberRights, own_uuid};
 const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
 const REMOVE: &str = "/console/organizations/{organization_id}/members/{user_uuid}/remove/";
 
-const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level")]);
+const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level").hint("")]);
 
 /// The maximum number of projects and of roles on the page.
 const MAX_LISTED: usize = 100;

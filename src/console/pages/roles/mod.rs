@@ -62,9 +62,10 @@ fn base(organization: &str) -> String {
 async fn list(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let operation = operation(&organization);
-    let form = match request.api.may(&operation).await? {
-        true => Some(FORM.empty(&request, &operation, &base(&organization))?),
-        false => None,
+    let form = if request.api.may(&operation).await? {
+        Some(FORM.empty(&request, &operation, &base(&organization))?)
+    } else {
+        None
     };
     show(&request, &organization, form).await
 }
