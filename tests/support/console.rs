@@ -106,37 +106,61 @@ impl Page {
     #[track_caller]
     pub fn form(&self, id: &str) -> FilledForm {
         let mark = format!(" id=\"{id}\">");
-        let forms = self.html.split("<form ").skip(1);
-        let form = forms.map(|rest| rest.split("</form>").next().unwrap_or_default());
-        let mut form = form;
-        let form =
-            form.find(|form| form.split('\n').next().is_some_and(|tag| tag.ends_with(&mark)));
-        let form = form.unwrap_or_else(|| panic!("no form {id}: {}", self.html));
-        let action = unescape(attribute(form, "action").expect("an action"));
-        let mut fields = Vec::new();
-        for tag in form.split('<').skip(1) {
-            let (head, text) = tag.split_once('>').expect("the end of a tag");
-            let Some(name) = attribute(head, "name") else {
-                // An option belongs to the last select.
-                if head.starts_with("option") && head.ends_with(" selected") {
-                    let value = unescape(attribute(head, "value").expect("a value"));
-                    let (_, last): &mut (String, String) = fields.last_mut().expect("a select");
-                    *last = value;
-                }
-                continue;
-            };
-            let value = match head.split(' ').next().unwrap_or_default() {
-                "button" => continue,
-                "textarea" => text.strip_prefix('\n').unwrap_or(text),
-                "input" if head.contains("type=\"checkbox\"") && !head.contains(" checked") => {
-                    continue;
-                }
-                _ => attribute(head, "value").unwrap_or_default(),
-            };
-            fields.push((name.to_owned(), unescape(value)));
-        }
-        FilledForm { action, fields }
+        let form = self
+            .form_texts()
+            .find(|form| form.split('\n').next().is_some_and(|tag| tag.ends_with(&mark)));
+        fill(form.unwrap_or_else(|| panic!("no form {id}: {}", self.html)))
     }
+
+    /// Returns all forms that change something.
+    pub fn forms(&self) -> Vec<FilledForm> {
+        let changes =
+            |form: &&str| form.split('>').next().is_some_and(|tag| tag.contains("method=\"post\""));
+        self.form_texts().filter(changes).map(fill).collect()
+    }
+
+    fn form_texts(&self) -> impl Iterator<Item = &str> {
+        let forms = self.html.split("<form ").skip(1);
+        forms.map(|rest| rest.split("</form>").next().unwrap_or_default())
+    }
+
+    /// Returns the targets of all links, without fragments.
+    pub fn links(&self) -> Vec<String> {
+        let links = self.html.split(" href=\"").skip(1);
+        let links = links.filter_map(|rest| rest.split('"').next());
+        links.map(|link| unescape(link.split('#').next().unwrap_or_default())).collect()
+    }
+}
+
+/// Reads a form as a browser without scripts shows it.
+#[track_caller]
+fn fill(form: &str) -> FilledForm {
+    let form = format!(" {form}");
+    let form = form.as_str();
+    let action = unescape(attribute(form, "action").expect("an action"));
+    let mut fields = Vec::new();
+    for tag in form.split('<').skip(1) {
+        let (head, text) = tag.split_once('>').expect("the end of a tag");
+        let Some(name) = attribute(head, "name") else {
+            // An option belongs to the last select.
+            if head.starts_with("option") && head.ends_with(" selected") {
+                let value = unescape(attribute(head, "value").expect("a value"));
+                let (_, last): &mut (String, String) = fields.last_mut().expect("a select");
+                *last = value;
+            }
+            continue;
+        };
+        let value = match head.split(' ').next().unwrap_or_default() {
+            "button" => continue,
+            "textarea" => text.strip_prefix('\n').unwrap_or(text),
+            "input" if head.contains("type=\"checkbox\"") && !head.contains(" checked") => {
+                continue;
+            }
+            _ => attribute(head, "value").unwrap_or_default(),
+        };
+        fields.push((name.to_owned(), unescape(value)));
+    }
+    FilledForm { action, fields }
 }
 
 fn attribute<'h>(head: &'h str, name: &str) -> Option<&'h str> {

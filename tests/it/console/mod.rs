@@ -13,6 +13,7 @@ mod invites;
 mod mail_sign_in;
 mod members;
 mod new_dashboard;
+mod offered;
 mod roles;
 mod service;
 mod sign_in;

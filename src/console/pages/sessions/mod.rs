@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::operation::Write;
+use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -14,6 +14,7 @@ const LIST: &str = "/console/sessions/";
 const END: &str = "/console/sessions/{id}/end/";
 
 const API: &str = "/api/users/@me/sessions/";
+const DESTROY: &str = "users_sessions_destroy";
 
 /// Adds the page and its action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -77,6 +78,8 @@ impl Session {
 #[template(path = "console/pages/sessions/page.html")]
 struct SessionsPage {
     sessions: Vec<Session>,
+    /// Whether the session may end sessions.
+    may_end: bool,
     command: Command,
 }
 
@@ -84,11 +87,14 @@ async fn list(request: SignedIn) -> PageResult {
     let sessions: Vec<Session> = request.api.get(API).await?;
     let frame = Frame::load(&request, Section::Sessions, In::Nothing).await?;
     let command = Command::get(&request.visit, API);
-    Ok(layout::page(&frame.titled("Sessions"), &SessionsPage { sessions, command })?)
+    let own = sessions.first().map_or("", |session| &session.id);
+    let may_end = request.api.may(&Operation::new(DESTROY, [own])).await?;
+    let page = SessionsPage { sessions, may_end, command };
+    Ok(layout::page(&frame.titled("Sessions"), &page)?)
 }
 
 async fn end(request: SignedIn) -> PageResult {
     let id = request.visit.parameter("id");
-    request.api.write(&Write::new("users_sessions_destroy", [&id])).await?;
+    request.api.write(&Write::new(DESTROY, [&id])).await?;
     Ok(see_other(LIST)?)
 }
