@@ -235,6 +235,17 @@ addEventListener("pageshow", ({ persisted }) => {
   if (persisted) all("form[method=post] button").forEach((button) => { button.disabled = false; });
 });
 
+// A session that is about to end says so. Opening a page extends a session that ends for lack of use.
+const WARNING = 5 * 60_000;
+const warn = () => {
+  const ending = document.getElementById("ending"), left = new Date(document.querySelector(".shell")?.dataset.ends) - Date.now();
+  if (!ending || !ending.hidden || Number.isNaN(left)) return;
+  if (left <= WARNING) ending.hidden = false;
+  else setTimeout(warn, Math.min(left - WARNING, 86_400_000));
+};
+warn();
+document.addEventListener("visibilitychange", warn);
+
 // The notice of a form is shown once: a reload does not repeat it.
 if (document.querySelector("[data-notice]")) {
   const url = new URL(location.href);

@@ -50,6 +50,8 @@ pub(super) struct Frame {
     undo: Option<Undo>,
     /// Why an action was refused.
     refusal: Option<Error>,
+    /// When the session ends if no other page is opened.
+    ends_at: String,
 }
 
 /// A form beside the notice that undoes what was done.
@@ -88,6 +90,7 @@ impl Frame {
             notice,
             undo: None,
             refusal: None,
+            ends_at: request.session.ends_at().to_string(),
         })
     }
 

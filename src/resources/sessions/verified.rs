@@ -27,6 +27,8 @@ struct Inner {
     key: Option<ApiKeyId>,
     is_operator: bool,
     digest: SessionDigest,
+    /// When the session ends if it is not used again.
+    ends_at: Timestamp,
     /// Whether the use by this request is still to be recorded.
     is_use_due: AtomicBool,
 }
@@ -40,6 +42,7 @@ impl VerifiedSession {
             key: session.bound_key.as_ref().map(|bound| bound.id),
             is_operator: session.is_operator,
             digest: session.digest.clone(),
+            ends_at: session.expires_at.min(now.plus_seconds(IDLE_LIFETIME)),
             is_use_due: AtomicBool::new(now >= due),
         }))
     }
@@ -47,6 +50,11 @@ impl VerifiedSession {
     /// Returns the session's public id.
     pub fn id(&self) -> SessionId {
         self.0.id
+    }
+
+    /// Returns when the session ends if this is its last use. A session that is bound to a key may end earlier.
+    pub fn ends_at(&self) -> Timestamp {
+        self.0.ends_at
     }
 
     /// Returns the user that signed in.

@@ -1,10 +1,13 @@
 //! The frame of pages: navigation, switchers and the palette, and what a limited session sees of them.
 
+use std::time::Duration;
+
 use serde_json::json;
 use steward::testing::operator::Operation;
+use steward::testing::time::Clock;
 
-use crate::support::console::Visitor;
-use crate::support::{OWNER, Workspace};
+use crate::support::console::{Page, Visitor};
+use crate::support::{OWNER, Workspace, with_clock};
 
 #[tokio::test]
 async fn start_page_opens_the_dashboards_of_the_current_project() {
@@ -140,4 +143,18 @@ async fn requests_of_a_page_count_for_the_key_of_its_session() {
     let page = owner.get(&path).await;
     page.assert_shows(429, "Too many requests");
     assert!(page.headers.contains_key("retry-after"));
+}
+
+#[tokio::test]
+async fn page_knows_when_its_session_ends() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let owner = Visitor::owner(&workspace).await;
+    let begun = Clock::Manual(clock.clone()).now();
+    let ends = |page: &Page| page.between("data-ends=\"", "\"").to_owned();
+    let page = owner.get("/console/sessions/").await;
+    assert_eq!(ends(&page), begun.plus(Duration::from_hours(12)).to_string());
+    clock.advance(Duration::from_hours(1));
+    let page = owner.get("/console/sessions/").await;
+    assert_eq!(ends(&page), begun.plus(Duration::from_hours(13)).to_string());
 }

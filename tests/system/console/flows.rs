@@ -124,3 +124,18 @@ async fn console_works_over_plain_http_under_a_name() {
     shown(&browser, "Sign in").await;
     browser.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn session_that_is_about_to_end_says_so() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let is_hidden = "document.getElementById('ending').hidden";
+    assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
+    let soon = "document.querySelector('.shell').dataset.ends = new Date(Date.now() + 4 * 60_000).toISOString(); \
+                document.dispatchEvent(new Event('visibilitychange'))";
+    browser.run(soon).await;
+    browser.wait_until("the warning is shown", &format!("!{is_hidden}")).await;
+    assert_sound(&browser, "a session about to end").await;
+    browser.close().await;
+}

@@ -1,10 +1,21 @@
 //! Forms as people use them: with and without scripts, twice, with an error, and beside the changes of others.
 
-use serde_json::json;
+use std::process::Command;
+
+use serde_json::{Value, json};
 
 use super::{Site, assert_sound, browser, shown};
 
 const SAVE: &str = "#form button.go";
+
+/// Runs a command of a page as a person does: in a shell, with the key in a variable. Returns the response.
+fn run(site: &Site, command: &str) -> Value {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", command]).env("KEY", &site.workspace.made.api_key);
+    let output = shell.output().expect("bash and curl");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn form_shows_its_command_its_error_and_its_notice() {
@@ -27,6 +38,13 @@ async fn form_shows_its_command_its_error_and_its_notice() {
         "Lovelace"
     );
 
+    let shown = browser.text("#form-command").await;
+    assert_eq!(run(&site, &shown)["last_name"], "Lovelace");
+    let after = site.workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!([&after["first_name"], &after["last_name"]], ["Ada", "Lovelace"]);
+
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Augusta").await;
     browser.fill("#form-notification_settings", "{").await;
     browser.click(SAVE).await;
     assert!(
@@ -44,7 +62,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     assert!(browser.url().await.query().unwrap_or_default().is_empty());
     assert_sound(&browser, "a notice").await;
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
-    assert_eq!(json!([me["first_name"], me["anonymize_data"]]), json!(["Ada", true]));
+    assert_eq!(json!([me["first_name"], me["anonymize_data"]]), json!(["Augusta", true]));
     browser.close().await;
 }
 
