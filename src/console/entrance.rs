@@ -1,14 +1,14 @@
 //! The way of a request without a session: to the sign-in page and back.
 
 use askama::Template;
-use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::{Error, Result};
 use crate::http::form::Form;
 
+use super::failure::on_page;
 use super::layout::{card, refreshed_card};
 use super::next::Next;
 use super::origin::is_opened_by_another_site;
@@ -81,12 +81,7 @@ impl Entrance {
         let needs_sign_in = error.status() == 401;
         let title = if needs_sign_in { "Your session has ended" } else { "Nothing was saved" };
         let kept = KeptForm { title, error, needs_sign_in, action, form };
-        let page = card(title, &kept)?;
-        let mut response = error.clone().into_response();
-        *response.body_mut() = Body::from(page.0);
-        let html = HeaderValue::from_static("text/html; charset=utf-8");
-        response.headers_mut().insert(CONTENT_TYPE, html);
-        Ok(response)
+        Ok(on_page(error.clone(), card(title, &kept)?))
     }
 }
 

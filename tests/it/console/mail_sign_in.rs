@@ -1,13 +1,16 @@
 //! Signing in by mail: the form, the mail, and the code in the browser that asked.
 
+use std::sync::Mutex;
+use std::time::Duration;
+
 use axum::http::Method;
 use serde_json::{Value, json};
-use std::time::Duration;
 use steward::testing::config::Console;
+use steward::testing::metrics::Metrics;
 use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::SignInRequest;
-use steward::testing::store::{Order, Tx, Window};
+use steward::testing::store::{Order, Tx, Window, WriteTx};
 use steward::testing::time::ManualClock;
 use steward::{Config, InitialRecords};
 
@@ -551,7 +554,7 @@ async fn secrets_and_addresses_are_in_no_log_line_and_not_in_the_file() {
 async fn failing_mail_server_changes_no_response_and_shows_in_the_metrics() {
     let server = MailServer::start();
     let (mut config, clock) = config(&server);
-    config.metrics = steward::testing::metrics::Metrics::enabled();
+    config.metrics = Metrics::enabled();
     let scene = Scene { workspace: Workspace::with(config).await, server, clock };
     scene.server.next([
         ServerBehavior::RefuseSender,
@@ -570,6 +573,107 @@ async fn failing_mail_server_changes_no_response_and_shows_in_the_metrics() {
     assert_eq!(scene.server.connections(), 3);
     assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
     eventually("a mail is sent", || is(value("steward_mails_sent_total"), 1).then_some(())).await;
+}
+
+#[tokio::test]
+async fn ten_thousand_requests_are_stored_and_further_ones_are_dropped() {
+    let mut scene = Scene::new().await;
+    let now = scene.workspace.app.now();
+    let request = move |number: u32| {
+        let mut browser = vec![0; 28];
+        browser.extend(number.to_be_bytes());
+        let request = json!({
+            "browser": browser, "code": vec![0; 32], "user": null, "network": "127.0.0.1",
+            "created_at": now, "wrong_codes": 0,
+        });
+        serde_json::from_value::<SignInRequest>(request).expect("a request")
+    };
+    let fill = move |tx: &mut WriteTx<'_>, _| (0..10_000).try_for_each(|at| tx.put(&request(at)));
+    scene.workspace.app.operate(fill).await.expect("stored");
+    log::capture();
+    let mut browser = scene.browser("192.0.2.7");
+    assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
+    let reason = "could not store a request for a sign-in mail";
+    eventually("it is logged", || (!log::lines_about(reason).is_empty()).then_some(())).await;
+    assert_refused(&browser.post(CODE, &[("code", "0000-0000")]).await, INVALID_CODE);
+    assert_eq!(scene.requests().len(), 10_000);
+    scene.clock.advance(Duration::from_hours(1));
+    assert_eq!(scene.stored(0).await, 0);
+    assert_eq!(scene.asked().await.1.to, [OWNER]);
+    scene.server.has_no_more();
+}
+
+#[tokio::test]
+async fn requests_beyond_those_that_may_wait_are_dropped_with_the_same_response() {
+    let mut scene = Scene::new().await;
+    let (begun, has_begun) = tokio::sync::oneshot::channel();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let writer = Mutex::new((Some(begun), released));
+    let app = scene.workspace.app.clone();
+    let held = tokio::spawn(async move {
+        let hold = move |_: &mut WriteTx<'_>, _| {
+            let mut writer = writer.lock().expect("no panic");
+            if let Some(begun) = writer.0.take() {
+                begun.send(()).expect("a test");
+                writer.1.recv().expect("a test");
+            }
+            Ok(())
+        };
+        app.operate(hold).await
+    });
+    has_begun.await.expect("the writer is held");
+    for number in 0..300_u32 {
+        let mut browser = scene.browser(&format!("198.51.100.{}", number / 10));
+        let email = format!("nobody{number}@x.example");
+        assert_eq!(browser.post(ASK, &[("email", &email)]).await.location(), CODE);
+    }
+    release.send(()).expect("the writer waits");
+    held.await.expect("no panic").expect("committed");
+    // 256 requests wait, and one more if the task took the first before the queue was full.
+    let waited = || (scene.requests().len() >= 256).then_some(());
+    eventually("the requests that waited are stored", waited).await;
+    assert_eq!(scene.asked().await.1.to, [OWNER]);
+    assert!((257..=258).contains(&scene.requests().len()), "{}", scene.requests().len());
+}
+
+#[tokio::test]
+async fn mails_beyond_one_hundred_that_wait_are_dropped() {
+    let server = MailServer::start();
+    let (mut config, clock) = config(&server);
+    config.metrics = Metrics::enabled();
+    let mut scene = Scene { workspace: Workspace::with(config).await, server, clock };
+    for user in 0..9 {
+        scene.workspace.member(&format!("user{user}"), Level::Member).await;
+    }
+    scene.server.next([ServerBehavior::Hold; 4]);
+    for user in 0..9 {
+        for network in 0..4 {
+            let mut browser = scene.browser(&format!("192.0.{network}.{user}"));
+            for _ in 0..3 {
+                let email = format!("user{user}@corp.example");
+                assert_eq!(browser.post(ASK, &[("email", &email)]).await.location(), CODE);
+            }
+        }
+    }
+    assert_eq!(scene.stored(108).await, 108);
+    let value = |scene: &Scene, name: &str| Numbers::at_once(&scene.workspace.app).value(name, &[]);
+    eventually("eight mails are dropped", || {
+        is(value(&scene, "steward_mails_abandoned_total"), 8).then_some(())
+    })
+    .await;
+    eventually("four are sent at once", || (scene.server.connections() == 4).then_some(())).await;
+    for released in 1..=4 {
+        scene.server.mail().await;
+        scene.server.release();
+        let sent = || value(&scene, "steward_mails_sent_total") >= f64::from(released);
+        eventually("a mail is sent", || sent().then_some(())).await;
+    }
+    for _ in 4..100 {
+        scene.server.mail().await;
+    }
+    let sent = || is(value(&scene, "steward_mails_sent_total"), 100).then_some(());
+    eventually("all others are sent", sent).await;
+    assert!(is(value(&scene, "steward_mails_abandoned_total"), 8));
 }
 
 #[tokio::test]

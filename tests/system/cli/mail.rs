@@ -436,3 +436,18 @@ fn invalid_mail_configuration_prevents_startup_and_creates_no_file() {
         .assert_usage_error("the URL must end after the host and port");
     assert_eq!(site.names(), [""; 0]);
 }
+
+#[test]
+fn server_does_not_start_if_sign_in_by_mail_lacks_a_setting() {
+    let server = MailServer::start();
+    let (site, _) = DataFolder::with_workspace();
+    let [login, url, name] = ["--console-mail-login", "--public-url", "https://admin.corp.example"];
+    run(&site, &["serve", login, url, name], &[])
+        .assert_failed("--console-mail-login needs --smtp-url");
+    run(&site, &["serve", login], &flags(&server))
+        .assert_failed("--console-mail-login needs --public-url");
+    run(&site, &["serve", login, url, name, "--console=off"], &flags(&server))
+        .assert_failed("--console-mail-login needs --console on");
+    site.serve(&[&[login, url, name], &flags(&server).each_ref().map(String::as_str)[..]].concat())
+        .stop();
+}
