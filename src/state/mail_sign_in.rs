@@ -142,7 +142,7 @@ impl App {
         ip_address: IpAddr,
     ) -> Result<()> {
         let Some(service) = &self.0.mail_sign_in else { return Ok(()) };
-        let base = self.config().link_base();
+        let base = self.config().link_base().trim_end_matches('/');
         let page = format!("{base}{CODE_PAGE}");
         let letter = SignInLetter { service: base, page: &page, code, ip_address, expires_at };
         let mail = SignInMail { user, to: email, content: letter.render()?, expires_at };

@@ -622,11 +622,21 @@ async fn requests_beyond_those_that_may_wait_are_dropped_with_the_same_response(
         app.operate(hold).await
     });
     has_begun.await.expect("the writer is held");
-    for number in 0..300_u32 {
+    let mut queued = 0;
+    for number in 0..1000_u32 {
         let mut browser = scene.browser(&format!("198.51.100.{}", number / 10));
         let email = format!("nobody{number}@x.example");
-        assert_eq!(browser.post(ASK, &[("email", &email)]).await.location(), CODE);
+        let page = browser.post(ASK, &[("email", &email)]).await;
+        // Two networks can share a limit.
+        if page.status != 429 {
+            assert_eq!(page.location(), CODE);
+            queued += 1;
+        }
+        if queued == 300 {
+            break;
+        }
     }
+    assert_eq!(queued, 300);
     release.send(()).expect("the writer waits");
     held.await.expect("no panic").expect("committed");
     // 256 requests wait, and one more if the task took the first before the queue was full.
