@@ -14,6 +14,7 @@ mod mail_sign_in;
 mod members;
 mod new_dashboard;
 mod offered;
+mod reverts;
 mod roles;
 mod service;
 mod sign_in;

@@ -8,7 +8,8 @@ use crate::console::person::Person;
 
 use super::diff::{Diff, DiffBudget, Part};
 use super::log::Log;
-use super::people::People;
+use super::offers::Offer;
+use super::people::{People, User};
 use super::words;
 
 /// An entry.
@@ -31,7 +32,7 @@ pub(super) struct Detail {
 }
 
 /// A field that changed.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(super) struct Change {
     pub(super) field: String,
     pub(super) before: Value,
@@ -57,6 +58,7 @@ pub(super) struct Row {
     pub(super) changes: Vec<ChangeRow>,
     /// The query of the entries about the same object.
     pub(super) history: String,
+    pub(super) offer: Option<Offer>,
 }
 
 /// A changed field on the page.
@@ -74,6 +76,16 @@ pub(super) struct Sentence {
     pieces: Vec<Piece>,
 }
 
+impl Sentence {
+    /// Returns the sentence without links.
+    pub(super) fn text(&self) -> String {
+        let texts = self.pieces.iter().map(|piece| match piece {
+            Piece::Words(text) | Piece::Name(text) | Piece::Link(text, _) => text.as_str(),
+        });
+        texts.collect()
+    }
+}
+
 /// A piece of a sentence.
 #[derive(Debug, PartialEq, Eq)]
 enum Piece {
@@ -87,7 +99,13 @@ enum Piece {
 
 impl Entry {
     /// Returns the entry as the page shows it.
-    pub(super) fn row(&self, log: &Log, people: &People, budget: &mut DiffBudget) -> Row {
+    pub(super) fn row(
+        &self,
+        log: &Log,
+        people: &People,
+        offer: Option<Offer>,
+        budget: &mut DiffBudget,
+    ) -> Row {
         let changes = self.detail.changes.iter().map(|change| change.row(&self.scope, budget));
         Row {
             id: self.id.clone(),
@@ -98,6 +116,7 @@ impl Entry {
             created_at: self.created_at.clone(),
             changes: changes.collect(),
             history: super::filters::item_query(&self.scope, &self.item_id),
+            offer,
         }
     }
 
@@ -153,14 +172,14 @@ impl Entry {
     fn who(&self, people: &People) -> Piece {
         let last = self.item_id.rsplit(':').next().unwrap_or_default();
         let known = match self.scope.as_str() {
-            "OrganizationMembership" => people.by_membership(last).map(Person::name),
+            "OrganizationMembership" => people.by_membership(last).map(User::name),
             "RoleMembership" => {
                 let user = self.detail.changes.iter().find(|change| change.field == "user");
                 let text = user.and_then(|user| user.after.as_str().or(user.before.as_str()));
                 text.map(str::to_owned)
             }
             _ if last == "*" => return Piece::Words("everyone".to_owned()),
-            _ => people.by_number(last).map(Person::name),
+            _ => people.by_number(last).map(User::name),
         };
         let is_role = self.scope == "AccessControl" && last.contains('-');
         let unknown = if is_role { "a role" } else { "a member" };

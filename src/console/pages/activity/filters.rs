@@ -1,14 +1,17 @@
 //! The filters of the log, which stand in the query of the page. They are those of the API.
 
+use std::time::Duration;
+
 use url::form_urlencoded::Serializer;
 
 use crate::console::visit::Visit;
 use crate::time::Timestamp;
 
+use super::entry::Entry;
 use super::words::{KINDS, VERBS};
 
 /// The filters. An empty text filters nothing.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Filters {
     pub(super) scope: String,
     pub(super) activity: String,
@@ -37,6 +40,15 @@ impl Filters {
         }
     }
 
+    /// Returns the filters that list the entries of the moment and the object in the query of an entry.
+    pub(super) fn of_entry(visit: &Visit) -> Option<Self> {
+        let at = Timestamp::parse(visit.query("at"))?;
+        let Self { scope, item_id, .. } = Self::of(visit);
+        let (after, before) = (at.to_string(), next(at).to_string());
+        let is_complete = !scope.is_empty() && !item_id.is_empty();
+        is_complete.then(|| Self { scope, item_id, after, before, ..Self::default() })
+    }
+
     pub(super) fn are_set(&self) -> bool {
         self.fields().iter().any(|(_, value)| !value.is_empty())
     }
@@ -59,8 +71,9 @@ impl Filters {
         self.append(query, offset)
     }
 
-    /// Returns these filters for entries from a moment on, or these if they begin later.
+    /// Returns these filters for entries after a moment, or these if they begin later.
     pub(super) fn since(&self, moment: Timestamp) -> Self {
+        let moment = next(moment);
         let begins_later = Timestamp::parse(&self.after).is_some_and(|after| after > moment);
         let after = if begins_later { self.after.clone() } else { moment.to_string() };
         Self { after, ..self.clone() }
@@ -82,8 +95,19 @@ impl Filters {
     }
 }
 
+/// Returns the next moment. Times of the log have microseconds.
+fn next(moment: Timestamp) -> Timestamp {
+    moment.plus(Duration::from_micros(1))
+}
+
 /// Returns the query of the entries about one object.
 pub(super) fn item_query(scope: &str, item: &str) -> String {
     let mut query = Serializer::new(String::new());
     query.append_pair("scope", scope).append_pair("item_id", item).finish()
+}
+
+/// Returns the query of one entry, as [`Filters::of_entry`] reads it.
+pub(super) fn entry_query(entry: &Entry) -> String {
+    let mut query = Serializer::new(item_query(&entry.scope, &entry.item_id));
+    query.append_pair("at", &entry.created_at).append_pair("entry", &entry.id).finish()
 }

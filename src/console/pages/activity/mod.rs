@@ -1,12 +1,18 @@
 //! The activity log of an organization or a project: entries as sentences with what changed, filters and paging.
 
+mod case;
 mod diff;
 mod entry;
 mod fields;
 mod filters;
 mod log;
 mod news;
+mod offers;
+mod parts;
 mod people;
+mod reversal;
+mod revert;
+mod target;
 mod words;
 
 use askama::Template;
@@ -41,6 +47,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, OF_PROJECT, list);
     news::routes(pages);
     fields::routes(pages);
+    revert::routes(pages);
 }
 
 #[derive(Template)]
@@ -98,6 +105,7 @@ async fn list(request: SignedIn) -> PageResult {
     }
     let frame = log.frame(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;
+    let offers = offers::of(&request, &found.results, &log, &people).await?;
     let command = Command::get(&request.visit, &path);
     let size: usize = found.results.iter().map(|entry| entry.detail.changes.len()).sum();
     let render = move || {
@@ -107,10 +115,12 @@ async fn list(request: SignedIn) -> PageResult {
         let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let newest = || entries.first().map_or(String::new(), |entry| entry.created_at.clone());
         let of_item = entries.first().filter(|_| !filters.item_id.is_empty());
+        let rows = entries.iter().zip(offers);
+        let rows = rows.map(|(entry, offer)| entry.row(&log, &people, offer, &mut budget));
         let page = ActivityPage {
+            rows: rows.collect(),
             base: log.page(),
             object: of_item.map(|entry| entry.object(&log, &people)),
-            rows: entries.iter().map(|entry| entry.row(&log, &people, &mut budget)).collect(),
             newest: is_live.then(newest),
             count: found.count,
             filters,

@@ -29,9 +29,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 async fn news(request: SignedIn) -> PageResult {
     let log = Log::of(&request.visit)?;
     let mut filters = Filters::of(&request.visit);
-    // Times have microseconds.
     if let Some(newest) = Timestamp::parse(request.visit.query("since")) {
-        filters = filters.since(Timestamp::from_micros(newest.micros().saturating_add(1)));
+        filters = filters.since(newest);
     }
     let path = format!("{}?{}", log.api(), filters.to_api_query(1, 0));
     let found: Entries = request.api.get(&path).await?;

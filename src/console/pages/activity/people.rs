@@ -23,12 +23,18 @@ pub(super) struct User {
     id: u64,
     pub(super) uuid: String,
     #[serde(flatten)]
-    pub(super) person: Person,
+    person: Person,
 }
 
 /// The members that the session may see.
 #[derive(Default)]
 pub(super) struct People(pub(super) Vec<Member>);
+
+impl User {
+    pub(super) fn name(&self) -> String {
+        self.person.name()
+    }
+}
 
 impl People {
     /// Loads the members of an organization. A session that may not list them knows no names.
@@ -44,13 +50,9 @@ impl People {
     }
 
     /// Returns the user with this number.
-    pub(super) fn by_number(&self, number: &str) -> Option<&Person> {
+    pub(super) fn by_number(&self, number: &str) -> Option<&User> {
         let number = number.parse::<u64>().ok()?;
-        self.0
-            .iter()
-            .map(|member| &member.user)
-            .find(|user| user.id == number)
-            .map(|user| &user.person)
+        self.0.iter().map(|member| &member.user).find(|user| user.id == number)
     }
 
     /// Returns whether a filter names a user that is not among the members.
@@ -59,7 +61,7 @@ impl People {
     }
 
     /// Returns the user of a membership.
-    pub(super) fn by_membership(&self, id: &str) -> Option<&Person> {
-        self.0.iter().find(|member| member.id == id).map(|member| &member.user.person)
+    pub(super) fn by_membership(&self, id: &str) -> Option<&User> {
+        self.0.iter().find(|member| member.id == id).map(|member| &member.user)
     }
 }

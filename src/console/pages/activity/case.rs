@@ -1,0 +1,66 @@
+//! A change to revert, with its object as it is now.
+
+use serde_json::Value;
+
+use crate::console::api::Versioned;
+use crate::console::layout::Frame;
+use crate::console::operation::Write;
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::entry::{Entries, Entry};
+use super::filters::{Filters, item_query};
+use super::log::Log;
+use super::people::People;
+use super::reversal::Reversal;
+use super::target::Target;
+
+/// The most entries of one object that have the same time.
+const MAX_ENTRIES: u64 = 100;
+
+/// A change to revert, with its object as it is now.
+pub(super) struct Case {
+    pub(super) log: Log,
+    pub(super) entry: Entry,
+    pub(super) people: People,
+    target: Target,
+    pub(super) reversal: Reversal,
+    pub(super) object: Versioned,
+}
+
+impl Case {
+    pub(super) async fn load(request: &SignedIn) -> Result<(Self, Frame)> {
+        let log = Log::of(&request.visit)?;
+        let filters = Filters::of_entry(&request.visit).ok_or_else(Error::not_found)?;
+        let path = format!("{}?{}", log.api(), filters.to_api_query(MAX_ENTRIES, 0));
+        let found: Entries = request.api.get(&path).await?;
+        let id = request.visit.query("entry");
+        let entry = found.results.into_iter().find(|entry| entry.id == id);
+        let entry = entry.ok_or_else(Error::not_found)?;
+        let frame = log.frame(request).await?;
+        let people = People::load(&request.api, frame.organization()).await?;
+        let cannot = || Error::not_found_as("This change cannot be reverted.");
+        let target = Target::of(&entry, &log, &people).ok_or_else(cannot)?;
+        let schema = target.update.body_schema(request.api.table())?;
+        let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
+        let object = if reversal.is_restore {
+            Versioned { body: Value::Null, version: None }
+        } else {
+            let (_, path) = target.read.target(request.api.table())?;
+            request.api.get_versioned(&path).await?
+        };
+        reversal.keep_lost(&object.body);
+        Ok((Self { log, entry, people, target, reversal, object }, frame))
+    }
+
+    /// Returns the request that reverts the change, if the object has this version.
+    pub(super) fn write(&self, version: Option<String>) -> Write {
+        let body = self.reversal.body(&self.entry.scope, &self.object.body);
+        Write { operation: self.target.update.clone(), body: Some(body), version, key: None }
+    }
+
+    /// Returns the page with all changes of the object.
+    pub(super) fn history(&self) -> String {
+        format!("{}?{}", self.log.page(), item_query(&self.entry.scope, &self.entry.item_id))
+    }
+}

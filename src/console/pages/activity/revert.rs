@@ -1,0 +1,165 @@
+//! Asks before a change is reverted or an object is restored, and does it by one request.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Error;
+use crate::low_priority::{Priority, run_low_priority};
+
+use super::case::Case;
+use super::diff::DiffBudget;
+use super::entry::{Change, ChangeRow, Row};
+use super::filters::entry_query;
+use super::reversal::{is_unchanged, value_of};
+use super::words;
+
+const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/revert/";
+const OF_PROJECT: &str = "/console/projects/{project_id}/activity/revert/";
+
+/// The hidden field with the version that the page showed.
+const VERSION: &str = "version";
+
+/// Adds the page and its action to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    for path in [OF_ORGANIZATION, OF_PROJECT] {
+        pages.signed_in(Method::GET, path, ask);
+        pages.signed_in(Method::POST, path, revert);
+    }
+}
+
+/// A field on the page.
+struct Field {
+    /// From the value as it is now to the former one.
+    change: ChangeRow,
+    /// From the value of the entry to the one as it is now, if others have changed it since.
+    since: Option<ChangeRow>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/activity/revert.html")]
+struct RevertPage {
+    title: String,
+    base: String,
+    /// Where the browser sends the form.
+    action: String,
+    back: String,
+    row: Row,
+    is_restore: bool,
+    fields: Vec<Field>,
+    /// The fields that stay as they are.
+    kept: Vec<String>,
+    error: Option<String>,
+    version: String,
+    /// Whether the request would change nothing.
+    is_done: bool,
+    /// The command of the request, if it would succeed.
+    command: Option<Command>,
+}
+
+impl RevertPage {
+    /// Returns whether others have changed a field since.
+    fn is_conflict(&self) -> bool {
+        self.fields.iter().any(|field| field.since.is_some())
+    }
+}
+
+async fn ask(request: SignedIn) -> PageResult {
+    let (case, frame) = Case::load(&request).await?;
+    respond(&request, case, frame, None).await
+}
+
+async fn revert(request: SignedIn) -> PageResult {
+    let (case, frame) = Case::load(&request).await?;
+    let sent = request.visit.form.value(VERSION);
+    let version = if sent.is_empty() { case.object.version.clone() } else { Some(sent.to_owned()) };
+    match request.api.write(&case.write(version)).await {
+        Ok(_) => {
+            let notice = if case.reversal.is_restore { "restored" } else { "reverted" };
+            Ok(see_other(&with_notice(&case.history(), notice))?)
+        }
+        Err(error) if matches!(error.status(), 401 | 500) => Err(error.into()),
+        Err(error) => respond(&request, case, frame, Some(error)).await,
+    }
+}
+
+/// Shows what the request would do. A dry run decides whether it is offered.
+async fn respond(
+    request: &SignedIn,
+    case: Case,
+    frame: layout::Frame,
+    failure: Option<Error>,
+) -> PageResult {
+    let write = case.write(case.object.version.clone());
+    let (is_done, refusal) = match request.api.dry_run(&write).await {
+        Ok(changes) => (!changes, None),
+        Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
+        Err(error) => (false, Some(error)),
+    };
+    let is_offered = !is_done && refusal.is_none();
+    let command = is_offered.then(|| Command::write(request, &write)).transpose()?;
+    let status = failure.as_ref().map_or(200, Error::status);
+    let status = StatusCode::from_u16(status).map_err(Error::internal)?;
+    let error = failure.as_ref().or(refusal.as_ref()).map(text_of);
+    let render = move || {
+        let page = case.page(error, is_done, command);
+        let frame = frame.titled(page.title.clone());
+        layout::page_with_status(&frame, &page, status)
+    };
+    Ok(run_low_priority(Priority::Answer, render).await??)
+}
+
+fn text_of(error: &Error) -> String {
+    match error.status() {
+        412 => "This has changed since you opened the page. Look at it again.".to_owned(),
+        _ => error.detail().to_owned(),
+    }
+}
+
+impl Case {
+    fn page(&self, error: Option<String>, is_done: bool, command: Option<Command>) -> RevertPage {
+        let mut budget = DiffBudget::of_page();
+        let (entry, is_restore) = (&self.entry, self.reversal.is_restore);
+        let row = entry.row(&self.log, &self.people, None, &mut budget);
+        let question = if is_restore {
+            format!("Restore {}?", row.object.text())
+        } else {
+            "Revert this change?".to_owned()
+        };
+        let changes = self.reversal.changes.iter();
+        RevertPage {
+            title: question,
+            base: self.log.page(),
+            action: format!("{}revert/?{}", self.log.page(), entry_query(entry)),
+            back: self.history(),
+            is_restore,
+            fields: changes.map(|change| self.field(change, &mut budget)).collect(),
+            kept: self.reversal.kept.iter().map(|field| words::label(field).into_owned()).collect(),
+            row,
+            error,
+            version: self.object.version.clone().unwrap_or_default(),
+            is_done,
+            command,
+        }
+    }
+
+    fn field(&self, change: &Change, budget: &mut DiffBudget) -> Field {
+        let now = value_of(&self.object.body, &change.field).unwrap_or_default();
+        let between = |before: &Value, after: &Value| Change {
+            field: change.field.clone(),
+            before: before.clone(),
+            after: after.clone(),
+        };
+        let since = (!is_unchanged(&now, &change.after)).then(|| between(&change.after, &now));
+        let scope = &self.entry.scope;
+        Field {
+            change: between(&now, &change.before).row(scope, budget),
+            since: since.map(|change| change.row(scope, budget)),
+        }
+    }
+}
