@@ -28,6 +28,11 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     browser.click("button.go").await;
     shown(&browser, "Dashboards").await;
     let project = site.workspace.made.project_id;
+    let newest = format!("/api/projects/{project}/activity_log/?scope=Dashboard&limit=1");
+    let newest = site.workspace.owner.get(&newest).await.ok()["results"][0].clone();
+    let text = |name: &str| newest[name].as_str().expect("a text");
+    let (item, at, entry) = (text("item_id"), text("created_at"), text("id"));
+    let revert = format!("scope=Dashboard&item_id={item}&at={at}&entry={entry}");
     let people = people(&site, &long).await;
     let mut grounds = Vec::new();
     for (width, scheme) in [
@@ -50,6 +55,7 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
                     board["id"]
                 ),
             ),
+            ("revert", format!("projects/{project}/activity/revert/?{revert}")),
             ("members", format!("{}members/", people.organization)),
             ("member", format!("{}members/{}/", people.organization, people.member)),
             ("invites", format!("{}invites/", people.organization)),

@@ -12,7 +12,7 @@ use super::entry::{Entries, Entry};
 use super::filters::{Filters, item_query};
 use super::log::Log;
 use super::people::People;
-use super::reversal::Reversal;
+use super::reversal::{Reversal, value_of};
 use super::target::Target;
 
 /// The most entries of one object that have the same time.
@@ -25,6 +25,7 @@ pub(super) struct Case {
     pub(super) people: People,
     target: Target,
     pub(super) reversal: Reversal,
+    /// The object as it is now; null if it is deleted.
     pub(super) object: Versioned,
 }
 
@@ -43,14 +44,24 @@ impl Case {
         let target = Target::of(&entry, &log, &people).ok_or_else(cannot)?;
         let schema = target.update.body_schema(request.api.table())?;
         let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
+        let (_, path) = target.read.target(request.api.table())?;
         let object = if reversal.is_restore {
-            Versioned { body: Value::Null, version: None }
+            let found = request.api.get_if_allowed(&path).await?;
+            Versioned { body: found.unwrap_or_default(), version: None }
         } else {
-            let (_, path) = target.read.target(request.api.table())?;
             request.api.get_versioned(&path).await?
         };
         reversal.keep_lost(&object.body);
         Ok((Self { log, entry, people, target, reversal, object }, frame))
+    }
+
+    /// Returns whether the object is already as the request would make it.
+    pub(super) fn is_done(&self) -> bool {
+        let mut changes = self.reversal.changes.iter();
+        if self.reversal.is_restore {
+            return !self.object.body.is_null();
+        }
+        changes.all(|change| value_of(&self.object.body, &change.field).as_ref() == Some(&change.before))
     }
 
     /// Returns the request that reverts the change, if the object has this version.

@@ -12,10 +12,11 @@ use crate::error::Error;
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::diff::DiffBudget;
-use super::entry::{ChangeRow, Entries, Entry, Sentence};
+use super::entry::{Entries, Entry};
 use super::filters::{Filters, item_query};
 use super::log::Log;
 use super::people::People;
+use super::row::{ChangeRow, Sentence};
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/fields/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/fields/";

@@ -66,6 +66,12 @@ impl Log {
             (Self::Project(id), "Dashboard") => {
                 Some(format!("/console/projects/{id}/dashboards/{item}/"))
             }
+            (Self::Organization(id), "OrganizationDomain") => {
+                Some(format!("/console/organizations/{id}/domains/{item}/"))
+            }
+            (Self::Organization(id), "Role") => {
+                Some(format!("/console/organizations/{id}/roles/{item}/"))
+            }
             (_, "Project") => Some(format!("/console/projects/{item}/dashboards/")),
             _ => None,
         }

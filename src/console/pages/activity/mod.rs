@@ -12,6 +12,7 @@ mod parts;
 mod people;
 mod reversal;
 mod revert;
+mod row;
 mod target;
 mod words;
 
@@ -26,10 +27,11 @@ use crate::error::Error;
 use crate::low_priority::{Priority, run_low_priority};
 
 use diff::DiffBudget;
-use entry::{Entries, Row, Sentence};
+use entry::Entries;
 use filters::Filters;
 use log::Log;
 use people::People;
+use row::{Row, Sentence};
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/";

@@ -7,7 +7,7 @@ use crate::console::person::Person;
 use crate::error::Result;
 
 /// The maximum number of members that a page can name, and that the filter lists.
-const MAX_MEMBERS: usize = 200;
+const MAX_MEMBERS: usize = 100;
 
 /// A member, as the API describes one.
 #[derive(Deserialize)]

@@ -14,9 +14,10 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use super::case::Case;
 use super::diff::DiffBudget;
-use super::entry::{Change, ChangeRow, Row};
+use super::entry::Change;
 use super::filters::entry_query;
 use super::reversal::{is_unchanged, value_of};
+use super::row::{ChangeRow, Row};
 use super::words;
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/revert/";
@@ -78,12 +79,11 @@ async fn revert(request: SignedIn) -> PageResult {
     let (case, frame) = Case::load(&request).await?;
     let sent = request.visit.form.value(VERSION);
     let version = if sent.is_empty() { case.object.version.clone() } else { Some(sent.to_owned()) };
-    match request.api.write(&case.write(version)).await {
+    match request.api.attempt(&case.write(version)).await? {
         Ok(_) => {
             let notice = if case.reversal.is_restore { "restored" } else { "reverted" };
             Ok(see_other(&with_notice(&case.history(), notice))?)
         }
-        Err(error) if matches!(error.status(), 401 | 500) => Err(error.into()),
         Err(error) => respond(&request, case, frame, Some(error)).await,
     }
 }
@@ -96,11 +96,8 @@ async fn respond(
     failure: Option<Error>,
 ) -> PageResult {
     let write = case.write(case.object.version.clone());
-    let (is_done, refusal) = match request.api.dry_run(&write).await {
-        Ok(changes) => (!changes, None),
-        Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
-        Err(error) => (false, Some(error)),
-    };
+    let is_done = case.is_done();
+    let refusal = if is_done { None } else { request.api.dry_run(&write).await? };
     let is_offered = !is_done && refusal.is_none();
     let command = is_offered.then(|| Command::write(request, &write)).transpose()?;
     let status = failure.as_ref().map_or(200, Error::status);

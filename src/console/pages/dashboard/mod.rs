@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
+use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -57,6 +58,7 @@ struct Offers {
     duplicate: bool,
     share: bool,
     access: bool,
+    activity: bool,
 }
 
 impl Offers {
@@ -67,6 +69,10 @@ impl Offers {
             duplicate: rights::may_create(request, &address.project).await?,
             share: request.api.may(&address.operation("dashboards_sharing_retrieve")).await?,
             access: request.api.may(&address.operation("dashboards_access_list")).await?,
+            activity: request
+                .api
+                .may(&Operation::new("activity_log_list", [&address.project]))
+                .await?,
         })
     }
 }
