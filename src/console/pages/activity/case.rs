@@ -1,7 +1,5 @@
 //! A change to revert, with its object as it is now.
 
-use serde_json::Value;
-
 use crate::console::api::Versioned;
 use crate::console::layout::Frame;
 use crate::console::operation::Write;
@@ -61,7 +59,9 @@ impl Case {
         if self.reversal.is_restore {
             return !self.object.body.is_null();
         }
-        changes.all(|change| value_of(&self.object.body, &change.field).as_ref() == Some(&change.before))
+        changes.all(|change| {
+            value_of(&self.object.body, &change.field).as_ref() == Some(&change.before)
+        })
     }
 
     /// Returns the request that reverts the change, if the object has this version.
