@@ -62,7 +62,8 @@ if (link && location.hash.length > 1) {
   link.requestSubmit();
 }
 
-// A form that is answered in place: the new content replaces the old, and what is equal stays as it is.
+// A form that is answered in place: the new content replaces the old, and what is equal stays as it is. The form may name the
+// part of the page that it replaces, so that what is typed in other parts stays.
 const policy = globalThis.trustedTypes?.createPolicy("steward", { createHTML: (html) => html })
   ?? { createHTML: (html) => html };
 on("submit", "form[data-in-place]", async (form, event) => {
@@ -70,19 +71,24 @@ on("submit", "form[data-in-place]", async (form, event) => {
   const fields = new URLSearchParams(new FormData(form, event.submitter)), url = new URL(form.action);
   const isGet = form.method === "get";
   if (isGet) url.search = fields;
+  const part = form.dataset.inPlace, find = (root) => part ? root.getElementById(part) : root.querySelector("main");
   form.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(url, isGet ? {} : { method: "POST", body: fields });
     const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-    const content = page.querySelector("main");
-    // Another page, such as that of the sign-in, has another frame.
-    if (!answer.ok || !page.getElementById("nav")) { location.assign(answer.redirected || isGet ? answer.url : location.href); return; }
-    Idiomorph.morph(document.querySelector("main"), content, { morphStyle: "outerHTML" });
+    const content = find(page);
+    // Another page, such as that of the sign-in, has another frame. A form that is sent by itself does not leave the page.
+    if (!answer.ok || !page.getElementById("nav") || !content) {
+      if (event.submitter) location.assign(answer.redirected || isGet ? answer.url : location.href);
+      else delete form.dataset.repeat;
+      return;
+    }
+    Idiomorph.morph(find(document), content, { morphStyle: "outerHTML" });
     if (isGet && answer.url !== location.href) { history.pushState(null, "", answer.url); shown = answer.url; }
     showAges();
     if (event.submitter) say(document.title);
   } catch {
-    say("The service cannot be reached. Try again.");
+    if (event.submitter) say("The service cannot be reached. Try again.");
   } finally {
     form.removeAttribute("aria-busy");
   }

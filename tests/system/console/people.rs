@@ -67,11 +67,14 @@ async fn domain_is_verified_as_soon_as_its_record_is_seen() {
     let other = "document.querySelector('#answer').textContent.includes('with another value')";
     browser.wait_until("the other record is shown", other).await;
     dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&[&challenge]]));
+    browser.fill("#form-saml_entity_id", "typed").await;
     browser.run("document.querySelector('[data-repeat]').dataset.repeat = 0").await;
     let seen = "document.querySelector(\"form[action$='/verify/']\")";
     browser.wait_until("the page has asked by itself", &format!("{seen} !== null")).await;
     assert_eq!(browser.run("return window.same").await, true, "the page was replaced");
     assert_eq!(browser.run("return history.length < 6").await, true, "one entry a page");
+    let typed = "return document.getElementById('form-saml_entity_id').value";
+    assert_eq!(browser.run(typed).await, "typed", "what was typed is lost");
     assert_sound(&browser, "the record is there").await;
     browser.click("form[action$='/verify/'] button").await;
     browser.wait_until("it is done", "document.querySelector('[data-notice]') !== null").await;
