@@ -41,6 +41,9 @@ struct Project {
     id: u64,
     name: String,
     access_control: bool,
+    /// Whether the session may read the rules of the project.
+    #[serde(skip)]
+    may_read_access: bool,
 }
 
 #[derive(Deserialize)]
@@ -151,7 +154,13 @@ async fn roles(
 async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>> {
     let path = format!("/api/organizations/{organization}/projects/?limit={MAX_LISTED}");
     let found = request.api.get_if_allowed::<List<Project>>(&path).await?;
-    Ok(found.map_or(Vec::new(), |found| found.results))
+    let mut projects = found.map_or(Vec::new(), |found| found.results);
+    for project in &mut projects {
+        let id = project.id.to_string();
+        let access = Operation::new("projects_access_controls_retrieve", [&id]);
+        project.may_read_access = request.api.may(&access).await?;
+    }
+    Ok(projects)
 }
 
 /// Asks before a member is removed.
