@@ -48,6 +48,33 @@ struct Inner {
     rate_limit: Option<u32>,
     is_overload: bool,
     cause: Option<Arc<str>>,
+    position: Option<TextPosition>,
+}
+
+/// A place in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextPosition {
+    /// The line, from 1.
+    pub line: usize,
+    /// The character in the line, from 1.
+    pub column: usize,
+}
+
+impl TextPosition {
+    /// Returns the position of the character at this byte, or of the end of the text.
+    #[must_use]
+    pub fn of(text: &str, byte: usize) -> Self {
+        let before = text.get(..byte).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        let in_line = before.get(start..).unwrap_or_default();
+        Self { line: before.matches('\n').count() + 1, column: in_line.chars().count() + 1 }
+    }
+}
+
+impl fmt::Display for TextPosition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line={}, column={}", self.line, self.column)
+    }
 }
 
 impl Error {
@@ -67,6 +94,7 @@ impl Error {
             rate_limit: None,
             is_overload: false,
             cause: None,
+            position: None,
         }))
     }
 
@@ -308,6 +336,18 @@ impl Error {
     /// The internal cause, for the log.
     pub fn cause(&self) -> Option<&str> {
         self.0.cause.as_deref()
+    }
+
+    /// The place of the fault in the value of `attr`, if that is a text with a grammar.
+    pub fn position(&self) -> Option<TextPosition> {
+        self.0.position
+    }
+
+    /// Sets the place of the fault in the invalid value.
+    #[must_use]
+    pub fn at(mut self, position: TextPosition) -> Self {
+        self.0.position = Some(position);
+        self
     }
 
     /// Prepends `prefix` to `attr`: `prefix__attr`, or `prefix` if the error has no `attr`.

@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::Error;
@@ -10,7 +10,10 @@ use crate::rate_limit::RateLimitStatus;
 
 use super::rate_limit_headers;
 
-/// Writes the status, the error body and, if the error has one, `Retry-After`. See
+/// The header with the place of the fault in the value of `attr`.
+const ERROR_POSITION: HeaderName = HeaderName::from_static("error-position");
+
+/// Writes the status, the error body and, if the error has them, `Retry-After` and `Error-Position`. See
 /// `docs/spec/errors.md`. The error stays in the response's extensions, so that
 /// [`request_layer`](super::request_layer) logs its cause once.
 impl IntoResponse for Error {
@@ -23,6 +26,10 @@ impl IntoResponse for Error {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(seconds) = self.retry_after() {
             headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        let position = self.position().map(|position| position.to_string());
+        if let Some(position) = position.and_then(|text| HeaderValue::try_from(text).ok()) {
+            headers.insert(ERROR_POSITION, position);
         }
         if let (Some(limit), Some(reset)) = (self.rate_limit(), self.retry_after()) {
             let status = RateLimitStatus { limit, remaining: 0, reset: reset.into() };

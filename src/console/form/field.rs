@@ -1,5 +1,6 @@
 //! A field of a form on a page.
 
+use crate::error::TextPosition;
 use crate::resources::sharing::page::text_html;
 
 use super::input::Input;
@@ -18,18 +19,27 @@ pub(super) struct Field {
     pub(super) input: Input,
     pub(super) property: Property,
     pub(super) is_required: bool,
+    /// Whether the form changes a stored value.
+    pub(super) is_change: bool,
     pub(super) text: String,
     /// Whether the request contains the field.
     pub(super) is_changed: bool,
     pub(super) error: Option<String>,
     /// What the Markdown becomes, if the user asked for it.
     pub(super) preview: Option<Preview>,
+    /// The line of the text that the error is about, with a mark below the place.
+    pub(super) excerpt: Option<String>,
     /// Whether the page puts the cursor here.
     pub(super) has_focus: bool,
 }
 
 impl Field {
-    pub(super) fn of(input: Input, mut property: Property, is_required: bool) -> Self {
+    pub(super) fn of(
+        input: Input,
+        mut property: Property,
+        is_required: bool,
+        is_change: bool,
+    ) -> Self {
         if input.is_area && matches!(property.kind, Kind::Text | Kind::Email) {
             property.kind = Kind::Area;
         }
@@ -56,12 +66,25 @@ impl Field {
             input,
             property,
             is_required,
+            is_change,
             text: String::new(),
             is_changed: false,
             error: None,
             preview: None,
+            excerpt: None,
             has_focus: false,
         }
+    }
+
+    /// Shows an error, and its place in the text.
+    pub(super) fn refuse(&mut self, detail: String, position: Option<TextPosition>) {
+        self.error = Some(match position {
+            None => detail,
+            Some(TextPosition { line, column }) => {
+                format!("{detail}: line {line}, column {column}.")
+            }
+        });
+        self.excerpt = position.map(|position| excerpt(&self.text, position));
     }
 
     /// Offers these values.
@@ -106,18 +129,37 @@ impl Field {
     }
 
     /// Returns the text below the field.
-    pub(super) fn hint(&self) -> &str {
+    pub(super) fn hint(&self) -> String {
         let (first, rest) = self.sentences();
-        match self.input.hint {
+        let hint = match self.input.hint {
             Some(hint) => hint,
             None if self.input.label.is_some() => first,
             None => rest,
-        }
+        };
+        let kept = "Leave it empty to keep the stored value.";
+        let parts = [
+            (!hint.is_empty()).then_some(hint),
+            self.is_lines().then_some("One on each line."),
+            self.is_moment().then_some("In UTC."),
+            (self.is_secret() && self.is_change).then_some(kept),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether there is a text below the field.
-    pub(super) fn has_hint(&self) -> bool {
-        !self.hint().is_empty() || self.is_lines() || self.is_moment()
+    /// Returns the value in words.
+    pub(super) fn words(&self) -> String {
+        let choice = self.choices().iter().find(|choice| choice.text() == self.text);
+        if let Kind::Boxes { choices, .. } = &self.property.kind {
+            let chosen = choices.iter().filter(|choice| self.has(choice));
+            return chosen.map(|choice| choice.label.as_str()).collect::<Vec<_>>().join(", ");
+        }
+        match choice {
+            Some(choice) => choice.label.clone(),
+            None if self.is_flag() => if self.text == "true" { "Yes" } else { "No" }.to_owned(),
+            None if self.is_secret() => "Not shown".to_owned(),
+            None if self.text.trim().is_empty() => "–".to_owned(),
+            None => self.text.clone(),
+        }
     }
 
     /// Splits the description after its first sentence.
@@ -146,11 +188,14 @@ impl Field {
     }
 
     pub(super) const fn is_area(&self) -> bool {
-        matches!(self.property.kind, Kind::Area | Kind::Lines { .. } | Kind::Json)
+        matches!(
+            self.property.kind,
+            Kind::Area | Kind::SecretArea | Kind::Lines { .. } | Kind::Json
+        )
     }
 
     pub(super) const fn is_code(&self) -> bool {
-        matches!(self.property.kind, Kind::Json)
+        self.input.is_code || matches!(self.property.kind, Kind::Json | Kind::SecretArea)
     }
 
     /// Renders the Markdown.
@@ -161,7 +206,7 @@ impl Field {
     }
 
     pub(super) const fn is_secret(&self) -> bool {
-        matches!(self.property.kind, Kind::Secret)
+        matches!(self.property.kind, Kind::Secret | Kind::SecretArea)
     }
 
     pub(super) const fn is_lines(&self) -> bool {
@@ -203,7 +248,7 @@ impl Field {
     /// Returns the ids of the hint and the error, for `aria-describedby`.
     pub(super) fn described_by(&self, id: &str) -> String {
         let error = self.error.as_ref().map(|_| format!("{id}-error"));
-        let hint = self.has_hint().then(|| format!("{id}-hint"));
+        let hint = (!self.hint().is_empty()).then(|| format!("{id}-hint"));
         error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
     }
 
@@ -223,4 +268,30 @@ impl Field {
 fn words_of_sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Returns the part of a line around a position, with a mark below the position.
+fn excerpt(text: &str, TextPosition { line, column }: TextPosition) -> String {
+    const CONTEXT: usize = 40;
+    let line = text.lines().nth(line.saturating_sub(1)).unwrap_or_default();
+    let start = column.saturating_sub(1 + CONTEXT);
+    let part = line.chars().skip(start).take(2 * CONTEXT);
+    let part: String = part.map(|one| if one == '\t' { ' ' } else { one }).collect();
+    format!("{part}\n{}^", " ".repeat(column.saturating_sub(1 + start)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn excerpt_shows_the_place_in_its_line() {
+        let at = |text: &str, line, column| excerpt(text, TextPosition { line, column });
+        assert_eq!(at("SELECT\n\tx ; y\nz", 2, 4), " x ; y\n   ^");
+        assert_eq!(at("SELECT", 1, 7), "SELECT\n      ^");
+        assert_eq!(at("", 1, 1), "\n^");
+        let long = format!("{}é{}", "a".repeat(99), "b".repeat(99));
+        let expected = format!("{}é{}\n{}^", "a".repeat(40), "b".repeat(39), " ".repeat(40));
+        assert_eq!(at(&long, 1, 100), expected);
+    }
 }

@@ -13,6 +13,7 @@ pub(in crate::console) struct Input {
     pub(super) is_markdown: bool,
     pub(super) is_several: bool,
     pub(super) is_line: bool,
+    pub(super) is_code: bool,
 }
 
 impl Input {
@@ -28,6 +29,7 @@ impl Input {
             is_markdown: false,
             is_several: false,
             is_line: false,
+            is_code: false,
         }
     }
 
@@ -82,5 +84,11 @@ impl Input {
     pub(in crate::console) const fn area(mut self) -> Self {
         self.is_area = true;
         self
+    }
+
+    /// Shows a text of a formal language, with several lines.
+    pub(in crate::console) const fn code(mut self) -> Self {
+        self.is_code = true;
+        self.area()
     }
 }

@@ -3,7 +3,10 @@
 use serde_json::{Number, Value};
 
 /// Texts with a larger maximum get several lines.
-const MAX_LINE: u64 = 400;
+const MAX_LINE: u64 = 512;
+/// Texts that the API does not return get several lines above this maximum, because a browser removes the ends of lines
+/// from a field for one line.
+const MAX_SECRET_LINE: u64 = 4096;
 
 /// A value of a choice with its label.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +43,8 @@ pub(super) enum Kind {
     Email,
     /// A text that the API does not return.
     Secret,
+    /// A text of several lines that the API does not return, such as a private key.
+    SecretArea,
     Number {
         min: Option<i64>,
         max: Option<i64>,
@@ -112,7 +117,7 @@ impl Property {
     /// Returns the text of a value.
     pub(super) fn show(&self, value: &Value) -> String {
         match (&self.kind, value) {
-            (Kind::Secret, _) => String::new(),
+            (Kind::Secret | Kind::SecretArea, _) => String::new(),
             (Kind::Flag, value) => if *value == Value::Bool(true) { "true" } else { "" }.to_owned(),
             (Kind::Lines { .. } | Kind::Boxes { .. }, Value::Array(items)) => {
                 items.iter().map(plain).collect::<Vec<_>>().join("\n")
@@ -145,7 +150,7 @@ impl Property {
             Kind::Moment => Value::from(universal_time(text.trim())),
             Kind::Json => serde_json::from_str(text)
                 .map_err(|error| format!("This is not valid JSON: {error}."))?,
-            Kind::Area => Value::from(text.replace("\r\n", "\n")),
+            Kind::Area | Kind::SecretArea => Value::from(text.replace("\r\n", "\n")),
             Kind::Text | Kind::Email | Kind::Secret => Value::from(text),
         })
     }
@@ -181,9 +186,13 @@ impl Kind {
             ["integer" | "number"] => {
                 Self::Number { min: number("minimum"), max: number("maximum") }
             }
+            ["string"] if is_secret && max_length.is_some_and(|most| most > MAX_SECRET_LINE) => {
+                Self::SecretArea
+            }
             ["string"] if is_secret || format == Some("password") => Self::Secret,
-            ["string"] if format == Some("email") => Self::Email,
+            ["string"] if matches!(format, Some("email" | "idn-email")) => Self::Email,
             ["string"] if format == Some("date-time") => Self::Moment,
+            ["string"] if schema.get("pattern").is_some() => Self::Text,
             ["string"] if max_length.is_some_and(|most| most > MAX_LINE) => Self::Area,
             ["string"] => Self::Text,
             ["array"] if is_list_of(schema, "string") => Self::Lines { items: ItemKind::Text },
@@ -259,8 +268,12 @@ mod tests {
     #[test]
     fn schemas_become_kinds_of_fields() {
         let kind = |schema: Value| property(&schema).kind;
-        assert_eq!(kind(json!({"type": "string", "maxLength": 400})), Kind::Text);
-        assert_eq!(kind(json!({"type": ["string", "null"], "maxLength": 401})), Kind::Area);
+        assert_eq!(kind(json!({"type": "string", "maxLength": 512})), Kind::Text);
+        assert_eq!(kind(json!({"type": ["string", "null"], "maxLength": 513})), Kind::Area);
+        let url = json!({"type": "string", "pattern": "^https?:", "maxLength": 2048});
+        assert_eq!(kind(url), Kind::Text);
+        let pem = json!({"type": ["string", "null"], "writeOnly": true, "maxLength": 16_384});
+        assert_eq!(kind(pem), Kind::SecretArea);
         assert_eq!(kind(json!({"type": "string", "format": "email"})), Kind::Email);
         assert_eq!(kind(json!({"type": "string", "writeOnly": true})), Kind::Secret);
         assert_eq!(kind(json!({"type": "boolean"})), Kind::Flag);

@@ -48,21 +48,50 @@ pub(super) fn once_key() -> String {
 #[derive(Debug)]
 pub(super) struct FormSpec {
     inputs: &'static [Input],
+    /// The inputs that follow.
+    more: &'static [Input],
     /// The label of the button.
     submit: &'static str,
     /// Whether the request has only the values that were changed.
     is_change: bool,
+    /// The operation whose body describes the fields, if it is another one.
+    described_by: Option<&'static str>,
+    /// A property and its value, which choose the schema of a union.
+    variant: Option<(&'static str, &'static str)>,
 }
 
 impl FormSpec {
     /// A form that sends every value that is not empty.
     pub(super) const fn create(submit: &'static str, inputs: &'static [Input]) -> Self {
-        Self { inputs, submit, is_change: false }
+        let (described_by, variant) = (None, None);
+        Self { inputs, more: &[], submit, is_change: false, described_by, variant }
     }
 
     /// A form that is filled from an object and sends the values that were changed.
     pub(super) const fn change(submit: &'static str, inputs: &'static [Input]) -> Self {
-        Self { inputs, submit, is_change: true }
+        Self { is_change: true, ..Self::create(submit, inputs) }
+    }
+
+    /// Adds inputs at the end.
+    pub(super) const fn and(mut self, inputs: &'static [Input]) -> Self {
+        self.more = inputs;
+        self
+    }
+
+    /// Takes the fields from the body of another operation, for an operation whose schema does not describe them.
+    pub(super) const fn described_by(mut self, operation: &'static str) -> Self {
+        self.described_by = Some(operation);
+        self
+    }
+
+    /// In a union of schemas, chooses the one in which this property has this value.
+    pub(super) const fn variant(mut self, property: &'static str, value: &'static str) -> Self {
+        self.variant = Some((property, value));
+        self
+    }
+
+    fn inputs(&self) -> impl Iterator<Item = &'static Input> {
+        self.inputs.iter().chain(self.more)
     }
 
     /// Returns an empty form for an operation. The browser sends it to `action`, a page of the console.
@@ -91,9 +120,10 @@ impl FormSpec {
     ) -> Result<Form> {
         let properties = self.properties(request, operation)?;
         let mut fields = Vec::new();
-        for (input, (property, is_required)) in self.inputs.iter().zip(properties) {
+        for (input, (property, is_required)) in self.inputs().zip(properties) {
             let value = at(&object.body, input.name).unwrap_or(&Value::Null);
-            let mut field = Field::of(*input, property, is_required && !self.is_change);
+            let is_required = is_required && !self.is_change;
+            let mut field = Field::of(*input, property, is_required, self.is_change);
             field.text = field.property.show(value);
             fields.push(field);
         }
@@ -109,6 +139,7 @@ impl FormSpec {
             version: object.version.clone(),
             before: self.before(&object.body),
             command: None,
+            is_read_only: false,
             differences: Vec::new(),
         })
     }
@@ -131,14 +162,15 @@ impl FormSpec {
         request: &SignedIn,
         operation: &Operation,
     ) -> Result<Vec<(Property, bool)>> {
-        let schema = operation.body_schema(request.api.table())?;
-        Ok(self.inputs.iter().map(|input| property(&schema, input.name)).collect())
+        let described_by = self.described_by.map(|id| Operation::new(id, []));
+        let described_by = described_by.as_ref().unwrap_or(operation);
+        let schema = described_by.body_schema(request.api.table())?;
+        Ok(self.inputs().map(|input| property(&schema, input.name, self.variant)).collect())
     }
 
     /// Returns the values of an object that the form shows.
     fn before(&self, object: &Value) -> Map<String, Value> {
-        let values = self.inputs.iter();
-        let values = values.filter_map(|input| {
+        let values = self.inputs().filter_map(|input| {
             at(object, input.name).map(|value| (input.name.to_owned(), value.clone()))
         });
         values.collect()
@@ -153,8 +185,13 @@ fn at<'v>(object: &'v Value, name: &str) -> Option<&'v Value> {
     })
 }
 
-/// Returns a property of a body's schema, and whether it is required.
-fn property(schema: &Value, name: &str) -> (Property, bool) {
+/// Returns a property of a body's schema, and whether it is required. `variant` chooses the schema of a union.
+fn property(schema: &Value, name: &str, variant: Option<(&str, &str)>) -> (Property, bool) {
+    let is_chosen = |schema: &&Value| {
+        let (property, value) = variant.unwrap_or_default();
+        let values = schema.pointer(&format!("/properties/{property}/enum"));
+        values.and_then(Value::as_array).is_some_and(|values| values.contains(&value.into()))
+    };
     let mut schema = schema;
     let mut is_required = false;
     for part in name.split('.') {
@@ -162,6 +199,8 @@ fn property(schema: &Value, name: &str) -> (Property, bool) {
             schema = schema.get("items").unwrap_or(&Value::Null);
             continue;
         }
+        let union = schema.get("oneOf").and_then(Value::as_array);
+        schema = union.and_then(|union| union.iter().find(is_chosen)).unwrap_or(schema);
         let required = schema.get("required").and_then(Value::as_array);
         is_required = required.is_some_and(|names| names.iter().any(|name| name == part));
         let properties = schema.get("properties");
@@ -188,6 +227,8 @@ pub(super) struct Form {
     version: Option<String>,
     before: Map<String, Value>,
     command: Option<Command>,
+    /// Whether the page shows the values as text.
+    is_read_only: bool,
     /// What others have changed since the form was filled.
     differences: Vec<Difference>,
 }
@@ -221,6 +262,12 @@ impl Form {
         self
     }
 
+    /// Shows the values as text, for a session that may not change them.
+    pub(super) const fn read_only(mut self, is_read_only: bool) -> Self {
+        self.is_read_only = is_read_only;
+        self
+    }
+
     /// Returns the status of a page with this form: that of the request that failed, or 200.
     pub(super) const fn status(&self) -> StatusCode {
         self.status
@@ -231,5 +278,34 @@ impl Form {
             return String::new();
         }
         serde_json::to_string(&self.before).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::kind::Kind;
+    use super::*;
+
+    #[test]
+    fn variant_chooses_the_schema_of_a_union() {
+        let one = |name: &str, config: Value| {
+            json!({ "required": ["type", "config"], "properties": {
+                "type": { "type": "string", "enum": [name] },
+                "config": { "required": ["a"], "properties": { "a": config } },
+            } })
+        };
+        let union =
+            [one("A", json!({ "type": "boolean" })), one("B", json!({ "type": "integer" }))];
+        let schema = json!({ "properties": { "target": { "oneOf": union } } });
+        let found = |variant| {
+            let (property, is_required) = property(&schema, "target.config.a", variant);
+            (property.kind, is_required)
+        };
+        assert_eq!(found(Some(("type", "A"))), (Kind::Flag, true));
+        assert_eq!(found(Some(("type", "B"))), (Kind::Number { min: None, max: None }, true));
+        assert_eq!(found(Some(("type", "C"))), (Kind::Json, false));
+        assert_eq!(found(None), (Kind::Json, false));
     }
 }

@@ -201,7 +201,7 @@ impl Sent {
         let mut fields = self.form.fields.iter_mut();
         let found = fields.find(|field| attr.is_some_and(|attr| field.is_named(attr)));
         if let Some(field) = found {
-            field.error = Some(detail);
+            field.refuse(detail, error.position());
         } else {
             let prefix = attr.map_or(String::new(), |attr| format!("{attr}: "));
             self.form.error = Some(format!("{prefix}{detail}"));

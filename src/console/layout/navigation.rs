@@ -47,12 +47,19 @@ pub(super) struct Group {
 /// A page of the navigation: the section, its icon and text, the end of its path, and the operation that reads it.
 type Entry = (Section, Icon, &'static str, &'static str, &'static str);
 
-const IN_PROJECT: [Entry; 2] = [
+const IN_PROJECT: &[Entry] = &[
     (Section::Dashboards, icon("layout-dashboard"), "Dashboards", "dashboards/", "dashboards_list"),
+    (
+        Section::BatchExports,
+        icon("database-backup"),
+        "Batch exports",
+        "batch_exports/",
+        "projects_batch_exports_list",
+    ),
     (Section::ProjectActivity, icon("history"), "Activity", "activity/", "activity_log_list"),
 ];
 
-const IN_ORGANIZATION: [Entry; 5] = [
+const IN_ORGANIZATION: &[Entry] = &[
     (Section::Members, icon("users"), "Members", "members/", "members_list"),
     (Section::Invites, icon("mail"), "Invites", "invites/", "invites_list"),
     (Section::Roles, icon("id-card"), "Roles", "roles/", "roles_list"),
@@ -66,7 +73,7 @@ const IN_ORGANIZATION: [Entry; 5] = [
     ),
 ];
 
-const OWN: [Entry; 2] = [
+const OWN: &[Entry] = &[
     (Section::Profile, icon("user"), "Profile", "profile/", "users_retrieve"),
     (Section::Sessions, icon("monitor"), "Sessions", "sessions/", "users_sessions_list"),
 ];
@@ -83,15 +90,15 @@ pub(super) async fn groups(
     let mut groups = Vec::new();
     if let Some(place) = &tenant.project {
         let base = format!("/console/projects/{}/", place.id);
-        let links = links(request, section, &IN_PROJECT, &base, Some(&place.id)).await?;
+        let links = links(request, section, IN_PROJECT, &base, Some(&place.id)).await?;
         groups.push(Group { heading: place.name.clone(), links });
     }
     if let Some(place) = &tenant.organization {
         let base = format!("/console/organizations/{}/", place.id);
-        let links = links(request, section, &IN_ORGANIZATION, &base, Some(&place.id)).await?;
+        let links = links(request, section, IN_ORGANIZATION, &base, Some(&place.id)).await?;
         groups.push(Group { heading: place.name.clone(), links });
     }
-    let own = links(request, section, &OWN, "/console/", None).await?;
+    let own = links(request, section, OWN, "/console/", None).await?;
     groups.push(Group { heading: "You".to_owned(), links: own });
     if request.session.is_operator() {
         let is_current = section == Section::Health;

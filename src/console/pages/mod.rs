@@ -1,6 +1,7 @@
 //! The pages behind the sign-in, and the files that all pages load.
 
 mod activity;
+mod batch_exports;
 mod dashboard;
 mod dashboards;
 mod domain;
@@ -29,6 +30,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     home::routes(pages);
     dashboards::routes(pages);
     dashboard::routes(pages);
+    batch_exports::routes(pages);
     activity::routes(pages);
     members::routes(pages);
     member::routes(pages);

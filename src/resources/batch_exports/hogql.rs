@@ -10,7 +10,7 @@ mod tokens;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, TextPosition};
 use crate::input::{FieldType, Schema, Text};
 
 use cursor::Parser;
@@ -29,7 +29,7 @@ const JOIN: &str = "JOINs are not supported";
 const NOT_EVENTS: &str = "Query must only SELECT FROM events";
 
 /// A query that selects from `events` only, stored as sent. Fails with the codes of [`Text`], or with
-/// `invalid_input`.
+/// `invalid_input` and the position of the fault.
 #[derive(Debug, Clone, Copy)]
 pub struct HogQlQuery;
 
@@ -40,7 +40,10 @@ impl FieldType for HogQlQuery {
         let text = Text::<MAX_LENGTH>::read(value)?;
         match check(&text) {
             Ok(()) => Ok(text),
-            Err(refusal) => Err(Error::invalid("invalid_input", refusal)),
+            Err((detail, byte)) => {
+                let position = TextPosition::of(&text, byte);
+                Err(Error::invalid("invalid_input", detail).at(position))
+            }
         }
     }
 
@@ -49,8 +52,14 @@ impl FieldType for HogQlQuery {
     }
 }
 
-fn check(text: &str) -> Result<(), &'static str> {
-    Parser::check(&tokenize(text, MAX_TOKENS).ok_or(UNREADABLE)?)
+/// Fails with what is wrong with a query, and with the byte at which the fault begins.
+fn check(text: &str) -> Result<(), (&'static str, usize)> {
+    let found = tokenize(text, MAX_TOKENS).map_err(|byte| (UNREADABLE, byte))?;
+    Parser::check(&found.tokens).map_err(|refusal| {
+        let index = found.starts.len() - refusal.tokens_left;
+        let end = text.trim_end().len();
+        (refusal.detail, found.starts.get(index).copied().unwrap_or(end))
+    })
 }
 
 #[cfg(test)]

@@ -32,6 +32,9 @@ async fn hogql_query_must_select_only_from_events() {
         let refused = workspace.owner.post(&list_of(&workspace), with(nowhere("b"), sent)).await;
         refused.assert_invalid("hogql_query", "invalid_input", detail);
     }
+    let sent = json!({ "hogql_query": "SELECT *\nFROM persons" });
+    let refused = workspace.owner.patch(&paths[0], sent).await;
+    assert_eq!(refused.headers["error-position"], "line=2, column=6");
     let long = json!({ "hogql_query": "x".repeat(20_000) });
     let detail = "Ensure this field has no more than 16384 characters.";
     workspace.owner.patch(&paths[0], long).await.assert_invalid(

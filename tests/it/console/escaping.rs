@@ -80,6 +80,14 @@ async fn hostile_names_are_escaped_on_every_page() {
         });
         owner.post(&format!("{project}insights/"), insight).await.ok();
 
+        let export = json!({
+            "name": attack, "interval": "day", "filters": { attack: attack },
+            "destination": { "type": "NoOp", "config": { "arg": attack } },
+        });
+        let export = owner.post(&format!("{project}batch_exports/"), export).await.ok();
+        let exports = format!("/console/projects/{}/batch_exports/", workspace.made.project_id);
+        let export = format!("{exports}{}/", export["id"].as_str().expect("an id"));
+
         let mut visitor = Visitor::owner(&workspace).await;
         let link = workspace.app.create_sign_in_link(workspace.made.user_id, false).await;
         let code = link.expect("a link").code;
@@ -93,6 +101,9 @@ async fn hostile_names_are_escaped_on_every_page() {
             list.clone(),
             format!("{list}?search={query}&tags={query}"),
             format!("{list}{}/", board["id"]),
+            exports.clone(),
+            export.clone(),
+            format!("{export}delete/"),
             format!("{log}?scope=Dashboard&item_id={}", board["id"]),
             format!("{log}?item_id={query}"),
             format!("{log}fields/?scope=Dashboard&item_id={}", board["id"]),
@@ -101,6 +112,9 @@ async fn hostile_names_are_escaped_on_every_page() {
         ] {
             pages.push(visitor.get(&path).await);
         }
+        let form = pages.iter().find(|page| page.html.contains("hogql_query")).expect("a form");
+        let form = form.form("form").with("_show", "command").with("destination.config.arg", "x");
+        pages.push(visitor.submit(&form.with("filters", &json!([attack]).to_string())).await);
         for page in &pages {
             assert_eq!(page.status, 200);
             assert_safe(&page.html);

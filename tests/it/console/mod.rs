@@ -2,6 +2,7 @@
 
 mod access;
 mod activity;
+mod batch_exports;
 mod changes;
 mod dashboards;
 mod domains;

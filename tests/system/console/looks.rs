@@ -34,6 +34,15 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     let (item, at, entry) = (text("item_id"), text("created_at"), text("id"));
     let revert = format!("scope=Dashboard&item_id={item}&at={at}&entry={entry}");
     let people = people(&site, &long).await;
+    let exports = format!("projects/{project}/batch_exports/");
+    let export = json!({
+        "name": long, "interval": "day", "hogql_query": "SELECT *\nFROM events",
+        "destination": { "type": "S3", "config": {
+            "bucket_name": "lake", "region": "eu-central-1", "prefix": long,
+        } },
+    });
+    let export = site.workspace.owner.post(&format!("/api/{exports}"), export).await.ok();
+    let export = format!("{exports}{}/", export["id"].as_str().expect("an id"));
     let mut grounds = Vec::new();
     for (width, scheme) in [
         (320, "light"),
@@ -63,6 +72,10 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
             ("role", format!("{}roles/{}/", people.organization, people.role)),
             ("domains", format!("{}domains/", people.organization)),
             ("domain", format!("{}domains/{}/", people.organization, people.domain)),
+            ("exports", exports.clone()),
+            ("new-export", format!("{exports}new/")),
+            ("export", export.clone()),
+            ("delete-export", format!("{export}delete/")),
             ("sessions", "sessions/".to_owned()),
             ("health", "health/".to_owned()),
             ("missing", "no/such/page".to_owned()),

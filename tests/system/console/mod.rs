@@ -3,6 +3,7 @@
 
 mod activity;
 mod attacks;
+mod exports;
 mod flows;
 mod forms;
 mod looks;

@@ -44,18 +44,28 @@ const CONTINUATIONS: [&str; 24] = [
     "SAMPLE", "SEMI", "WINDOW",
 ];
 
-/// The first rule that a part of a query breaks, if any.
-pub(super) type Refusal = Option<&'static str>;
+/// A rule that a part of a query breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) detail: &'static str,
+    /// The number of tokens from the part to the end of the query.
+    pub(super) tokens_left: usize,
+}
 
 /// A reader of a query's tokens. The functions skip the part of the query after which they are named.
 pub(super) struct Parser<'q> {
     pub(super) tokens: &'q [Token<'q>],
     pub(super) depth: usize,
     /// One entry for each query within the text, outer queries before inner ones.
-    pub(super) refusals: Vec<Refusal>,
+    pub(super) refusals: Vec<Option<Refusal>>,
 }
 
 impl<'q> Parser<'q> {
+    /// Returns a refusal of the part that comes next.
+    pub(super) const fn refuse(&self, detail: &'static str) -> Refusal {
+        Refusal { detail, tokens_left: self.tokens.len() }
+    }
+
     pub(super) fn peek_symbol(&self, symbol: &str) -> bool {
         matches!(self.tokens.first(), Some(Token::Symbol(found)) if *found == symbol)
     }

@@ -14,11 +14,10 @@ const JOIN_WORDS: [&str; 14] = [
 
 impl<'q> Parser<'q> {
     /// Returns the refusal of the outermost query that breaks a rule.
-    pub(super) fn check(tokens: &'q [Token<'q>]) -> Result<(), &'static str> {
+    pub(super) fn check(tokens: &'q [Token<'q>]) -> Result<(), Refusal> {
         let mut parser = Self { tokens, depth: 0, refusals: Vec::new() };
-        parser.query()?;
-        if !parser.tokens.is_empty() {
-            return Err(UNREADABLE);
+        if parser.query().is_err() || !parser.tokens.is_empty() {
+            return Err(parser.refuse(UNREADABLE));
         }
         parser.refusals.into_iter().flatten().next().map_or(Ok(()), Err)
     }
@@ -32,21 +31,23 @@ impl<'q> Parser<'q> {
         let number = self.refusals.len();
         self.refusals.push(None);
         // The name of a common table could be `events`.
-        let with = self.eat("WITH");
-        if with {
+        let with = self.peek_any(&["WITH"]).then(|| self.refuse(NOT_EVENTS));
+        if self.eat("WITH") {
             self.eat("RECURSIVE");
             self.list(Self::common_table)?;
         }
-        let mut refusal = self.body()?;
-        while self.eat_any(&SET_OPERATIONS) {
+        let refusal = self.body()?;
+        let mut union = None;
+        while self.peek_any(&SET_OPERATIONS) {
+            union = union.or(Some(self.refuse(UNION)));
+            self.skip(1);
             self.eat_any(&["ALL", "DISTINCT"]);
             self.body()?;
-            refusal = Some(UNION);
         }
         self.order_by()?;
         self.limits()?;
         if let Some(entry) = self.refusals.get_mut(number) {
-            *entry = if with { Some(NOT_EVENTS) } else { refusal };
+            *entry = with.or(union).or(refusal);
         }
         Ok(())
     }
@@ -58,7 +59,8 @@ impl<'q> Parser<'q> {
     }
 
     /// Reads one of the selects that a set operation combines, or the only one.
-    fn body(&mut self) -> Read<Refusal> {
+    fn body(&mut self) -> Read<Option<Refusal>> {
+        let other_statement = self.refuse(NOT_EVENTS);
         if self.peek_symbol("(") {
             self.in_parentheses(Self::query)?;
             Ok(None)
@@ -67,7 +69,7 @@ impl<'q> Parser<'q> {
         } else {
             require(self.eat_any(&OTHER_STATEMENTS))?;
             self.skip_statement()?;
-            Ok(Some(NOT_EVENTS))
+            Ok(Some(other_statement))
         }
     }
 
@@ -86,10 +88,10 @@ impl<'q> Parser<'q> {
         Ok(())
     }
 
-    fn select(&mut self) -> Read<Refusal> {
+    fn select(&mut self) -> Read<Option<Refusal>> {
         self.eat_any(&["DISTINCT", "ALL"]);
         self.list(Self::column)?;
-        let refusal = if self.eat("FROM") { self.from()? } else { Some(NOT_EVENTS) };
+        let refusal = if self.eat("FROM") { self.from()? } else { Some(self.refuse(NOT_EVENTS)) };
         for clause in ["PREWHERE", "WHERE"] {
             if self.eat(clause) {
                 self.expression()?;
@@ -139,18 +141,22 @@ impl<'q> Parser<'q> {
         Ok(())
     }
 
-    fn from(&mut self) -> Read<Refusal> {
-        let mut refusal = self.table()?;
-        while self.eat_symbol(",") || self.join()? {
+    fn from(&mut self) -> Read<Option<Refusal>> {
+        let refusal = self.table()?;
+        let mut join = None;
+        loop {
+            let here = self.refuse(JOIN);
+            if !self.eat_symbol(",") && !self.join()? {
+                return Ok(join.or(refusal));
+            }
             self.table()?;
             if self.eat("ON") {
                 self.expression()?;
             } else if self.eat("USING") {
                 self.in_parentheses(|parser| parser.list(Self::name))?;
             }
-            refusal = Some(JOIN);
+            join = join.or(Some(here));
         }
-        Ok(refusal)
     }
 
     /// Reads the words of a join, if they come next.
@@ -165,12 +171,13 @@ impl<'q> Parser<'q> {
         Ok(found || self.eat("JOIN"))
     }
 
-    fn table(&mut self) -> Read<Refusal> {
+    fn table(&mut self) -> Read<Option<Refusal>> {
+        let not_events = self.refuse(NOT_EVENTS);
         let refusal = if self.peek_symbol("(") {
             self.in_parentheses(|parser| {
                 if parser.peek_query() {
                     parser.query()?;
-                    return Ok(Some(NOT_EVENTS));
+                    return Ok(Some(not_events));
                 }
                 // A table in parentheses needs a join.
                 let refusal = parser.from()?;
@@ -188,7 +195,7 @@ impl<'q> Parser<'q> {
                 self.arguments()?;
                 is_events = false;
             }
-            (!is_events).then_some(NOT_EVENTS)
+            (!is_events).then_some(not_events)
         };
         self.alias()?;
         self.eat("FINAL");

@@ -20,42 +20,59 @@ const SYMBOLS: [&str; 28] = [
     "%", "(", ")", "[", "]", ",", ".", "^", "&", "|", "~",
 ];
 
-/// Returns the tokens of `query`, or `None` if it has an unknown symbol, an unterminated string or comment, or more
-/// than `limit` tokens.
-pub(super) fn tokenize(query: &str, limit: usize) -> Option<Vec<Token<'_>>> {
-    let mut tokens = Vec::new();
+/// The tokens of a query, and for each the byte at which it begins.
+#[derive(Default)]
+pub(super) struct Tokens<'q> {
+    pub(super) tokens: Vec<Token<'q>>,
+    pub(super) starts: Vec<usize>,
+}
+
+/// Returns the tokens of `query`.
+///
+/// # Errors
+/// The byte of an unknown symbol, of an unterminated string or comment, or of the first of more than `limit` tokens.
+pub(super) fn tokenize(query: &str, limit: usize) -> Result<Tokens<'_>, usize> {
+    let mut found = Tokens::default();
     let mut rest = query.trim_start();
-    while let Some(first) = rest.chars().next() {
+    while !rest.is_empty() {
+        let start = query.len() - rest.len();
         if rest.starts_with("--") {
             rest = rest.split_once('\n').map_or("", |(_, after)| after);
         } else if let Some(comment) = rest.strip_prefix("/*") {
-            rest = comment.split_once("*/")?.1;
+            rest = comment.split_once("*/").ok_or(start)?.1;
         } else {
-            let (token, after) = match first {
-                '\'' => (Token::Text, quoted(rest, '\'')?.1),
-                '"' | '`' => {
-                    let (name, after) = quoted(rest, first)?;
-                    (Token::QuotedName(name), after)
-                }
-                '0'..='9' => (Token::Number, after_number(rest)),
-                _ if is_word(first) => {
-                    let (word, after) = split_at_first(rest, |c| !is_word(c));
-                    (Token::Word(word), after)
-                }
-                _ => {
-                    let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol))?;
-                    (Token::Symbol(symbol), rest.strip_prefix(symbol)?)
-                }
-            };
-            if tokens.len() == limit {
-                return None;
+            let (token, after) = first_token(rest).ok_or(start)?;
+            if found.tokens.len() == limit {
+                return Err(start);
             }
-            tokens.push(token);
+            found.tokens.push(token);
+            found.starts.push(start);
             rest = after;
         }
         rest = rest.trim_start();
     }
-    Some(tokens)
+    Ok(found)
+}
+
+/// Returns the token at the start of `rest`, and what follows.
+fn first_token(rest: &str) -> Option<(Token<'_>, &str)> {
+    let first = rest.chars().next()?;
+    Some(match first {
+        '\'' => (Token::Text, quoted(rest, '\'')?.1),
+        '"' | '`' => {
+            let (name, after) = quoted(rest, first)?;
+            (Token::QuotedName(name), after)
+        }
+        '0'..='9' => (Token::Number, after_number(rest)),
+        _ if is_word(first) => {
+            let (word, after) = split_at_first(rest, |c| !is_word(c));
+            (Token::Word(word), after)
+        }
+        _ => {
+            let symbol = SYMBOLS.into_iter().find(|symbol| rest.starts_with(symbol))?;
+            (Token::Symbol(symbol), rest.strip_prefix(symbol)?)
+        }
+    })
 }
 
 /// Whether `c` may be part of a name without quotes, such as `properties.$browser`.

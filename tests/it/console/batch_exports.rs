@@ -1,0 +1,342 @@
+//! Batch exports: the list, the forms of all destinations, and what a session may do.
+
+use serde_json::{Value, json};
+
+use crate::support::Workspace;
+use crate::support::batch_exports::{nowhere, to, with};
+use crate::support::console::Visitor;
+
+const LIST: &str = "/console/projects/1/batch_exports/";
+const API: &str = "/api/projects/1/batch_exports/";
+
+/// For each destination: what is typed, and what is changed later without typing a secret.
+const DESTINATIONS: [(&str, &[(&str, &str)], (&str, &str)); 7] = [
+    (
+        "S3",
+        &[
+            ("bucket_name", "lake"),
+            ("region", "eu-central-1"),
+            ("prefix", "events/"),
+            ("aws_access_key_id", "AKIA"),
+            ("aws_secret_access_key", " s3cret "),
+            ("compression", "gzip"),
+            ("encryption", "aws:kms"),
+            ("kms_key_id", "k"),
+            ("endpoint_url", "https://s3.corp.example"),
+            ("file_format", "JSONLines"),
+            ("exclude_events", "a\r\nb"),
+            ("include_events", "c"),
+        ],
+        ("prefix", "other/"),
+    ),
+    (
+        "Snowflake",
+        &[
+            ("user", "u"),
+            ("account", "acc"),
+            ("database", "db"),
+            ("warehouse", "wh"),
+            ("schema", "sc"),
+            ("authentication_type", "keypair"),
+            ("password", "p"),
+            ("private_key", "-----BEGIN\r\nkey\r\nEND-----\r\n"),
+            ("private_key_passphrase", "pp"),
+            ("table_name", "t"),
+            ("role", "r"),
+        ],
+        ("warehouse", "large"),
+    ),
+    (
+        "Postgres",
+        &[
+            ("user", "u"),
+            ("password", "p"),
+            ("host", "db.corp.example"),
+            ("database", "db"),
+            ("port", "5433"),
+            ("schema", "sc"),
+            ("table_name", "t"),
+            ("has_self_signed_cert", "true"),
+        ],
+        ("port", "5434"),
+    ),
+    (
+        "Redshift",
+        &[
+            ("user", "u"),
+            ("password", "p"),
+            ("host", "db.corp.example"),
+            ("database", "db"),
+            ("port", "5439"),
+            ("schema", "sc"),
+            ("table_name", "t"),
+            ("has_self_signed_cert", "false"),
+            ("properties_data_type", "super"),
+        ],
+        ("properties_data_type", "varchar"),
+    ),
+    (
+        "BigQuery",
+        &[
+            ("project_id", "p"),
+            ("dataset_id", "d"),
+            ("private_key", "-----BEGIN\r\nkey\r\nEND-----"),
+            ("private_key_id", "i"),
+            ("token_uri", "https://t.example"),
+            ("client_email", "a@corp.example"),
+            ("table_id", "t"),
+            ("use_json_type", "true"),
+        ],
+        ("table_id", "events"),
+    ),
+    (
+        "HTTP",
+        &[("url", "https://events.corp.example/in"), ("token", "t0k3n")],
+        ("url", "https://other.corp.example/"),
+    ),
+    ("NoOp", &[("arg", "x")], ("arg", "y")),
+];
+
+/// Returns the schema of a destination's configuration.
+fn schema(document: &Value, name: &str) -> Value {
+    document["components"]["schemas"][format!("{name}Destination")]["properties"]["config"].clone()
+}
+
+/// Returns the value that a text becomes in the API.
+fn value(schema: &Value, text: &str) -> Value {
+    let is = |name: &str| {
+        let types = &schema["type"];
+        types == name || types.as_array().is_some_and(|types| types.contains(&json!(name)))
+    };
+    match text {
+        _ if is("array") => text.lines().map(Value::from).collect(),
+        _ if is("boolean") => json!(text == "true"),
+        _ if is("integer") => json!(text.parse::<u64>().expect("a number")),
+        _ => json!(text.replace("\r\n", "\n")),
+    }
+}
+
+#[tokio::test]
+async fn every_destination_is_created_by_its_form_and_changed_without_its_secrets() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let document = workspace.owner.get("/api/schema/?format=json").await.ok();
+    for (name, typed, (changed, new_text)) in DESTINATIONS {
+        let schema = schema(&document, name);
+        let properties = schema["properties"].as_object().expect("properties");
+        let page = owner.get(&format!("{LIST}new/?destination={name}")).await;
+        assert_eq!(page.status, 200, "{name}");
+        let mut form = page.form("form").with("name", name).with("interval", "day");
+        for key in properties.keys() {
+            let field = format!("destination.config.{key}");
+            assert_eq!(form.value(&field), "", "{name}: {key}");
+            let (_, text) = typed.iter().find(|(known, _)| known == key).expect("a text");
+            form = form.with(&field, text);
+        }
+        let made = owner.submit(&form).await;
+        let path = made.location().strip_suffix("?done=created").expect("a notice").to_owned();
+        let api = path.replace("/console/", "/api/");
+        let mut expected = serde_json::Map::new();
+        for (key, text) in typed.iter().filter(|(key, _)| properties[*key]["writeOnly"] != true) {
+            expected.insert((*key).to_owned(), value(&properties[*key], text));
+        }
+        let stored = workspace.owner.get(&api).await.ok();
+        assert_eq!(stored["destination"], json!({ "type": name, "config": expected }));
+        assert_eq!(
+            [&stored["name"], &stored["interval"], &stored["model"], &stored["paused"]],
+            [&json!(name), &json!("day"), &json!("events"), &json!(false)]
+        );
+        assert_eq!([&stored["hogql_query"], &stored["filters"]], [&Value::Null; 2]);
+
+        let page = owner.get(&path).await;
+        page.assert_shows(200, name);
+        for (key, text) in typed {
+            let field = format!("destination.config.{key}");
+            let is_secret = properties[*key]["writeOnly"] == true;
+            let shown = if is_secret { String::new() } else { text.replace("\r\n", "\n") };
+            assert_eq!(page.form("form").value(&field), shown, "{name}: {key}");
+            assert!(!is_secret || !page.html.contains(&format!("value=\"{text}\"")));
+        }
+        let hints = page.html.matches("Leave it empty to keep the stored value.").count();
+        let secrets = properties.values().filter(|one| one["writeOnly"] == true).count();
+        assert_eq!(hints, secrets, "{name}");
+        let field = format!("destination.config.{changed}");
+        let form = page.form("form").with(&field, new_text).with("name", "Renamed");
+        let shown = owner.submit(&form.clone().with("_show", "command")).await;
+        let command = shown.between("<pre id=\"form-command\"><code dir=\"ltr\">", "</code>");
+        let number = value(&properties[changed], new_text);
+        let body = json!({ "name": "Renamed", "destination": { "config": { changed: number } } });
+        let body = body.to_string().replace('"', "&#34;");
+        assert!(command.contains(&body), "{command}");
+        assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+        expected.insert(changed.to_owned(), number);
+        let stored = workspace.owner.get(&api).await.ok();
+        assert_eq!(stored["destination"], json!({ "type": name, "config": expected }));
+        assert_eq!(stored["name"], "Renamed");
+    }
+}
+
+#[tokio::test]
+async fn emptied_optional_keys_are_removed_and_errors_stand_beside_their_fields() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let config = json!({ "user": "u", "password": "p", "host": "h", "database": "d", "port": 1 });
+    let made = workspace.owner.post(API, to("Postgres", &config)).await.ok();
+    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
+    let form = owner.get(&path).await.form("form");
+    let wrong = form.clone().with("destination.config.host", " ").with("interval", "year");
+    let page = owner.submit(&wrong).await;
+    page.assert_shows(400, "e");
+    let error = page.between("id=\"form-destination-config-host-error\">", "</p>");
+    assert!(error.contains("This field may not be blank."), "{error}");
+    assert_eq!(page.form("form").value("interval"), "year");
+    let page = owner.submit(&form.clone().with("interval", "year")).await;
+    let error = page.between("id=\"form-interval-error\">", "</p>");
+    assert!(error.contains("&#34;year&#34; is not a valid choice."), "{error}");
+    let form = form.with("destination.config.port", "").with("start_at", "2026-01-31T06:00:00");
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    let stored = workspace.owner.get(&path.replace("/console/", "/api/")).await.ok();
+    assert_eq!(stored["destination"]["config"], json!({ "host": "h", "database": "d" }));
+    assert_eq!(stored["start_at"], "2026-01-31T06:00:00Z");
+}
+
+#[tokio::test]
+async fn place_of_an_error_in_a_query_is_marked() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(&format!("{LIST}new/?destination=NoOp")).await.form("form");
+    let query = "SELECT <b>,\r\n  event FORM events";
+    let page = owner.submit(&form.with("name", "e").with("hogql_query", query)).await;
+    page.assert_shows(400, "New batch export to Nowhere");
+    let error = page.between("id=\"form-hogql_query-error\">", "</p>");
+    assert!(error.contains("Failed to parse query: line 1, column 8."), "{error}");
+    let mark = page.between("<pre class=\"excerpt\" dir=\"ltr\" aria-hidden=\"true\">", "</pre>");
+    assert_eq!(mark, "SELECT &#60;b&#62;,\n       ^");
+    let query = "SELECT *\nFROM events\n  JOIN persons ON 1";
+    let page = owner.submit(&page.form("form").with("hogql_query", query)).await;
+    let error = page.between("id=\"form-hogql_query-error\">", "</p>");
+    assert!(error.contains("JOINs are not supported: line 3, column 3."), "{error}");
+    let form = page.form("form").with("hogql_query", "SELECT *\r\nFROM events");
+    let made = owner.submit(&form).await;
+    let path = made.location().replace("/console/", "/api/").replace("?done=created", "");
+    assert_eq!(workspace.owner.get(&path).await.ok()["hogql_query"], "SELECT *\nFROM events");
+}
+
+#[tokio::test]
+async fn exports_are_paused_and_unpaused_one_or_many() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let empty = owner.get(LIST).await;
+    empty.assert_shows(200, "Batch exports");
+    assert!(empty.html.contains("This project has no batch exports."));
+    let mut ids = Vec::new();
+    for name in ["a", "b", "c"] {
+        let made = workspace.owner.post(API, nowhere(name)).await.ok();
+        ids.push(made["id"].as_str().expect("an id").to_owned());
+    }
+    let paused = async || {
+        let list = workspace.owner.get(API).await.ok();
+        let of = |export: &Value| export["paused"] == true;
+        list["results"].as_array().expect("a list").iter().rev().map(of).collect::<Vec<_>>()
+    };
+    let page = owner.get(LIST).await;
+    assert!(page.html.contains("<span>1 to 3 of 3</span>"));
+    let form = page.form("exports");
+    let mut many = form.clone().with("action", "pause");
+    many.fields.extend([&ids[0], &ids[2]].map(|id| ("id".to_owned(), id.clone())));
+    let done = format!("{LIST}?offset=0&done=paused");
+    assert_eq!(owner.submit(&many).await.location(), done);
+    assert_eq!(paused().await, [true, false, true]);
+    assert_eq!(owner.get(LIST).await.html.matches("</svg>Paused</span>").count(), 2);
+    assert_eq!(
+        owner.submit(&form.clone().with("action", "pause")).await.location(),
+        format!("{LIST}?offset=0")
+    );
+
+    let gone = workspace.owner.delete(&format!("{API}{}/", ids[0])).await;
+    gone.assert_empty(204);
+    let page = owner.submit(&many.with("action", "unpause")).await;
+    page.assert_shows(404, "Batch exports");
+    assert!(page.html.contains("1 done, 1 refused: <span dir=\"auto\">Not found.</span>"));
+    assert_eq!(paused().await, [false, false]);
+    let page = owner.post(LIST, &[("action", "delete"), ("id", &ids[1])]).await;
+    assert_eq!(page.status, 404);
+
+    let path = format!("{LIST}{}/", ids[1]);
+    let page = owner.get(&path).await;
+    let done = owner.submit(&page.form("state")).await;
+    assert_eq!(done.location(), format!("{path}?done=paused"));
+    let page = owner.get(done.location()).await;
+    assert!(page.html.contains("Last paused <time"));
+    let done = owner.submit(&page.form("state")).await;
+    assert_eq!(done.location(), format!("{path}?done=resumed"));
+    assert_eq!(paused().await, [false, false]);
+}
+
+#[tokio::test]
+async fn export_is_deleted_after_a_question() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let made = workspace.owner.post(API, nowhere("Nightly")).await.ok();
+    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
+    let page = owner.get(&format!("{path}delete/")).await;
+    page.assert_shows(200, "<bdi>Delete Nightly?</bdi>");
+    let form = page.form("form");
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=deleted"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=deleted"), "sent twice");
+    assert_eq!(workspace.owner.get(API).await.ok()["count"], 0);
+    for path in [
+        path.clone(),
+        format!("{path}delete/"),
+        format!("{LIST}x/"),
+        format!("{LIST}new/?destination=FTP"),
+    ] {
+        owner.get(&path).await.assert_shows(404, "Not found");
+    }
+}
+
+#[tokio::test]
+async fn session_that_may_only_read_sees_values_and_no_controls() {
+    let workspace = Workspace::new().await;
+    let config = json!({ "url": "https://in.example/", "token": "t0k3n" });
+    let made = to("HTTP", &config);
+    let made = with(made, json!({ "hogql_query": "SELECT 1 FROM events", "paused": true }));
+    let made = workspace.owner.post(API, made).await.ok();
+    let reader = workspace.key("owner@corp.example", &["batch_export:read", "project:read"]).await;
+    let reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let list = reader.get(LIST).await;
+    list.assert_shows(200, "Batch exports");
+    assert!(!list.html.contains("checkbox") && !list.html.contains("New batch export"));
+    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
+    let page = reader.get(&path).await;
+    page.assert_shows(200, "e");
+    for gone in ["Unpause", "Delete", "id=\"form\"", "t0k3n"] {
+        assert!(!page.html.contains(gone), "{gone}: {}", page.html);
+    }
+    for shown in [
+        "<dt>URL</dt><dd dir=\"auto\">https://in.example/</dd>",
+        "<dt>Token</dt><dd dir=\"auto\">Not shown</dd>",
+        "<dt>Interval</dt><dd dir=\"auto\">Every hour</dd>",
+        "<dt>Query</dt><dd class=\"code\" dir=\"ltr\">SELECT 1 FROM events</dd>",
+        "<dt>Filters</dt><dd class=\"code\" dir=\"ltr\">–</dd>",
+    ] {
+        assert!(page.html.contains(shown), "{shown}: {}", page.html);
+    }
+    reader.get(&format!("{LIST}new/")).await.assert_shows(403, "You do not have access");
+}
+
+#[tokio::test]
+async fn long_lists_of_batch_exports_have_pages() {
+    let workspace = Workspace::new().await;
+    for number in 0..51 {
+        workspace.owner.post(API, nowhere(&format!("n {number}"))).await.ok();
+    }
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(LIST).await;
+    assert!(page.html.contains("<span>1 to 50 of 51</span>"));
+    assert!(page.html.contains(&format!("rel=\"next\" href=\"{LIST}?offset=50\"")));
+    let page = owner.get(&format!("{LIST}?offset=50")).await;
+    assert!(page.html.contains("<bdi>n 0</bdi>") && page.html.contains("rel=\"prev\""));
+    assert_eq!(page.form("exports").action, format!("{LIST}?offset=50"));
+    owner.get(&format!("{LIST}?offset=100")).await.assert_shows(404, "Not found");
+}
