@@ -64,7 +64,9 @@ fn is_destructive(action: &str) -> bool {
 async fn press_everything(visitor: &mut Visitor, who: &str) -> Found {
     let found = crawl(visitor).await;
     let mut forms: Vec<_> = found.forms.values().collect();
-    forms.sort_by_key(|(_, form)| is_destructive(&form.action));
+    // A member who has left the organization may send no other form.
+    let leaves = |action: &str| action.contains("/members/") && action.ends_with("/remove/");
+    forms.sort_by_key(|(_, form)| (is_destructive(&form.action), leaves(&form.action)));
     for (path, form) in forms {
         if form.action == "/console/sign_out/" {
             continue;
