@@ -135,9 +135,8 @@ for (const bar of all("[data-filter]")) {
   bar.addEventListener("input", ({ target }) => {
     const words = target.value.toLowerCase().split(/\s+/);
     let heading, count = 0;
-    for (const part of document.getElementById(bar.dataset.filter).children) {
-      if (part.matches("h2")) { heading = part; heading.hidden = true; }
-      if (!part.matches(".field")) continue;
+    for (const part of all("h2, .field", document.getElementById(bar.dataset.filter))) {
+      if (part.matches("h2")) { heading = part; heading.hidden = true; continue; }
       const names = all("[name]", part).map((one) => one.name).join(" ");
       const text = `${heading?.textContent ?? ""} ${part.textContent} ${names}`.toLowerCase();
       part.hidden = !words.every((word) => text.includes(word));

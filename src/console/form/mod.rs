@@ -141,6 +141,7 @@ impl FormSpec {
             command: None,
             is_read_only: false,
             differences: Vec::new(),
+            refusal: None,
         })
     }
 
@@ -231,9 +232,17 @@ pub(super) struct Form {
     is_read_only: bool,
     /// What others have changed since the form was filled.
     differences: Vec<Difference>,
+    /// Why the session cannot send the form.
+    refusal: Option<String>,
 }
 
 impl Form {
+    /// Shows the values only, with the reason why the session cannot change them. Without a reason the form stays as it is.
+    pub(super) fn refused_for(mut self, reason: Option<String>) -> Self {
+        self.refusal = reason;
+        self
+    }
+
     /// Sets the prefix of the ids, for a page with several forms.
     pub(super) fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();

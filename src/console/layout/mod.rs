@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 
 use super::assets::{Icon, icon};
 use super::headers::policy_with_style;
+use super::operation::Operation;
 use super::visit::SignedIn;
 
 pub(super) use account::Place;
@@ -43,6 +44,7 @@ pub(super) struct Frame {
     account: Account,
     tenant: Tenant,
     groups: Vec<Group>,
+    may_create_organization: bool,
     /// Places that the palette leads to besides pages, projects and organizations.
     targets: Vec<Target>,
     /// What a form has just done.
@@ -80,14 +82,15 @@ impl Frame {
         let account = Account::load(&request.api).await?;
         let tenant = Tenant::load(&request.api, &account, tenant).await?;
         let groups = navigation::groups(request, &tenant, section).await?;
-        let notice = notice::of(&request.visit);
+        let create = Operation::new("organizations_create", []);
         Ok(Self {
             title: String::new(),
             account,
             tenant,
             groups,
+            may_create_organization: request.api.may(&create).await?,
             targets: Vec::new(),
-            notice,
+            notice: notice::of(&request.visit),
             undo: None,
             refusal: None,
             ends_at: request.session.ends_at().to_string(),

@@ -57,6 +57,7 @@ const IN_PROJECT: &[Entry] = &[
         "projects_batch_exports_list",
     ),
     (Section::ProjectActivity, icon("history"), "Activity", "activity/", "activity_log_list"),
+    (Section::ProjectSettings, icon("settings"), "Settings", "settings/", "projects_retrieve"),
 ];
 
 const IN_ORGANIZATION: &[Entry] = &[
@@ -64,12 +65,20 @@ const IN_ORGANIZATION: &[Entry] = &[
     (Section::Invites, icon("mail"), "Invites", "invites/", "invites_list"),
     (Section::Roles, icon("id-card"), "Roles", "roles/", "roles_list"),
     (Section::Domains, icon("globe"), "Domains", "domains/", "domains_list"),
+    (Section::Projects, icon("folder"), "Projects", "projects/", "organizations_projects_list"),
     (
         Section::OrganizationActivity,
         icon("history"),
         "All activity",
         "activity/",
         "organizations_activity_log_list",
+    ),
+    (
+        Section::OrganizationSettings,
+        icon("settings"),
+        "Settings",
+        "settings/",
+        "organizations_retrieve",
     ),
 ];
 

@@ -109,6 +109,11 @@ async fn hostile_names_are_escaped_on_every_page() {
             format!("{log}fields/?scope=Dashboard&item_id={}", board["id"]),
             log.replace(&format!("projects/{}", workspace.made.project_id), &of_organization),
             "/console/sessions/".to_owned(),
+            format!("/console/projects/{}/settings/", workspace.made.project_id),
+            format!("/console/projects/{}/settings/delete/", workspace.made.project_id),
+            format!("/console/organizations/{}/projects/", workspace.made.organization_id),
+            format!("/console/organizations/{}/settings/", workspace.made.organization_id),
+            format!("/console/organizations/{}/settings/delete/", workspace.made.organization_id),
         ] {
             pages.push(visitor.get(&path).await);
         }

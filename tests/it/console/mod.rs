@@ -15,6 +15,8 @@ mod mail_sign_in;
 mod members;
 mod new_dashboard;
 mod offered;
+mod organization;
+mod project_settings;
 mod reverts;
 mod roles;
 mod service;

@@ -1,0 +1,144 @@
+//! The settings of an organization, its deletion, and a new organization.
+
+mod new;
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::form::{Choice, Confirm, Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::operation::{Operation, Write};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+const SETTINGS: &str = "/console/organizations/{organization_id}/settings/";
+const DELETE: &str = "/console/organizations/{organization_id}/settings/delete/";
+
+const UPDATE: &str = "organizations_partial_update";
+
+const FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[
+        Input::new("name").label("Name").heading("General"),
+        Input::new("logo_media_id").label("Logo").hint("The id of an uploaded logo."),
+        Input::new("members_can_invite").label("Members may invite").heading("Members"),
+        Input::new("members_can_use_personal_api_keys").label("Members may use API keys"),
+        Input::new("default_role_id").label("Default role"),
+        Input::new("is_member_join_email_enabled")
+            .label("Mail admins and owners when a user joins"),
+        Input::new("enforce_2fa")
+            .label("Members need a second factor")
+            .heading("Stored for programs"),
+        Input::new("is_ai_data_processing_approved"),
+    ],
+);
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, SETTINGS, page);
+    pages.signed_in(Method::POST, SETTINGS, save);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
+    new::routes(pages);
+}
+
+fn path(organization: &str) -> String {
+    format!("/console/organizations/{organization}/settings/")
+}
+
+fn update(organization: &str) -> Operation {
+    Operation::new(UPDATE, [organization])
+}
+
+/// What the page shows besides the form.
+#[derive(Deserialize)]
+struct Organization {
+    name: String,
+    slug: String,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/organization/page.html")]
+struct OrganizationPage {
+    id: String,
+    base: String,
+    organization: Organization,
+    form: Form,
+    may_delete: bool,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let organization = super::organization_id(&request.visit)?;
+    show(&request, &organization, None).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let organization = super::organization_id(&request.visit)?;
+    let base = path(&organization);
+    match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "saved"))?),
+        Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
+    }
+}
+
+/// Shows the page. A form that the browser has sent takes the place of the stored values.
+async fn show(request: &SignedIn, id: &str, form: Option<Form>) -> PageResult {
+    let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
+    let base = path(id);
+    let status = form.as_ref().map_or_else(Default::default, Form::status);
+    let form = match form {
+        Some(form) => form,
+        None => FORM.filled(request, &update(id), &base, &found)?,
+    };
+    let nothing = Write::new(UPDATE, [id]).body(json!({}));
+    let refusal = request.api.dry_run(&nothing).await?.map(|error| error.detail().to_owned());
+    let page = OrganizationPage {
+        id: id.to_owned(),
+        organization: Organization::deserialize(&found.body).map_err(Error::internal)?,
+        form: offer_roles(request, id, form).await?.refused_for(refusal),
+        may_delete: request.api.may(&Operation::new("organizations_destroy", [id])).await?,
+        base,
+    };
+    let frame = Frame::load(request, Section::OrganizationSettings, In::Organization(id)).await?;
+    Ok(layout::page_with_status(&frame.titled("Organization settings"), &page, status)?)
+}
+
+/// Offers the roles by name, if the session may read them.
+async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Result<Form> {
+    #[derive(Deserialize)]
+    struct Roles {
+        results: Vec<Role>,
+    }
+    #[derive(Deserialize)]
+    struct Role {
+        id: String,
+        name: String,
+    }
+    let path = format!("/api/organizations/{organization}/roles/?limit=500");
+    let Some(found) = request.api.get_if_allowed::<Roles>(&path).await? else { return Ok(form) };
+    let named = found.results.into_iter().map(|role| Choice::new(role.id, role.name));
+    let choices = std::iter::once(Choice::new(Value::Null, "None")).chain(named);
+    Ok(form.with_choices("default_role_id", choices.collect()))
+}
+
+async fn delete(request: SignedIn) -> PageResult {
+    let id = super::organization_id(&request.visit)?;
+    let found: Organization = request.api.get(&format!("/api/organizations/{id}/")).await?;
+    let frame = Frame::load(&request, Section::OrganizationSettings, In::Organization(&id)).await?;
+    let confirm = Confirm {
+        question: format!("Delete the organization {}?", found.name),
+        text: "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.".to_owned(),
+        name: Some(found.name),
+        submit: "Delete the organization",
+        action: format!("{}delete/", path(&id)),
+        back: path(&id),
+        write: Write::new("organizations_destroy", [&id]),
+        state: Default::default(),
+    };
+    confirm.respond(&request, frame, &with_notice("/console/", "deleted")).await
+}

@@ -1,0 +1,59 @@
+//! What cannot be undone: a new token, and the deletion of the project.
+
+use axum::http::Method;
+
+use crate::console::form::Confirm;
+use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+use super::Project;
+
+const TOKEN: &str = "/console/projects/{project_id}/settings/token/";
+const DELETE: &str = "/console/projects/{project_id}/settings/delete/";
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, TOKEN, reset_token);
+    pages.signed_in(Method::POST, TOKEN, reset_token);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
+}
+
+async fn reset_token(request: SignedIn) -> PageResult {
+    let project = crate::console::pages::project_id(&request.visit)?;
+    let back = super::path(&project);
+    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&project)).await?;
+    let confirm = Confirm {
+        question: "Replace the project token?".to_owned(),
+        text: "The project gets a new token at once. Clients that send the old one have to be configured again.".to_owned(),
+        name: None,
+        submit: "Replace the token",
+        action: format!("{back}token/"),
+        back: back.clone(),
+        write: Write::new("projects_reset_token_partial_update", [&project]),
+        state: Default::default(),
+    };
+    confirm.respond(&request, frame, &with_notice(&back, "rotated")).await
+}
+
+async fn delete(request: SignedIn) -> PageResult {
+    let id = crate::console::pages::project_id(&request.visit)?;
+    let found = request.api.get(&format!("/api/projects/{id}/")).await?;
+    let project = Project::of(&found)?;
+    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&id)).await?;
+    let base = super::path(&id);
+    let confirm = Confirm {
+        question: format!("Delete the project {}?", project.name),
+        text: "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.".to_owned(),
+        name: Some(project.name),
+        submit: "Delete the project",
+        action: format!("{base}delete/"),
+        back: base,
+        write: Write::new("projects_destroy", [&id]),
+        state: Default::default(),
+    };
+    let done = format!("/console/organizations/{}/projects/", project.organization);
+    confirm.respond(&request, frame, &with_notice(&done, "deleted")).await
+}

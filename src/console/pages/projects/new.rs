@@ -1,0 +1,120 @@
+//! A new project.
+
+use askama::Template;
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::operation::{Operation, Write};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+const NEW: &str = "/console/organizations/{organization_id}/projects/new/";
+
+const CREATE: &str = "organizations_projects_create";
+
+const FORM: FormSpec = FormSpec::create(
+    "Create the project",
+    &[
+        Input::new("name").label("Name").hint(""),
+        Input::new("timezone").label("Time zone"),
+        Input::new("is_demo").label("Demo project").hint("The project holds demo data."),
+    ],
+);
+
+/// For members who may create demo projects only.
+const DEMO_FORM: FormSpec = FormSpec::create(
+    "Create the demo project",
+    &[
+        Input::new("name").label("Name").hint("Members create demo projects only."),
+        Input::new("timezone").label("Time zone"),
+    ],
+);
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, NEW, page);
+    pages.signed_in(Method::POST, NEW, create);
+}
+
+/// What the session may create.
+enum Kind {
+    Any,
+    Demo,
+    /// Nothing, for this reason.
+    None(String),
+}
+
+impl Kind {
+    /// Asks the API.
+    async fn of(request: &SignedIn, organization: &str) -> Result<Self> {
+        let try_with = async |body: Value| {
+            let write = Write::new(CREATE, [organization]).body(body);
+            request.api.dry_run(&write).await
+        };
+        let Some(refusal) = try_with(json!({})).await? else { return Ok(Self::Any) };
+        match try_with(json!({ "is_demo": true })).await? {
+            None => Ok(Self::Demo),
+            Some(_) => Ok(Self::None(refusal.detail().to_owned())),
+        }
+    }
+
+    const fn form(&self) -> &'static FormSpec {
+        match self {
+            Self::Any | Self::None(_) => &FORM,
+            Self::Demo => &DEMO_FORM,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/projects/new.html")]
+struct NewProjectPage {
+    list: String,
+    form: Form,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let organization = crate::console::pages::organization_id(&request.visit)?;
+    let kind = Kind::of(&request, &organization).await?;
+    let operation = Operation::new(CREATE, [&organization]);
+    let form = kind.form().empty(&request, &operation, &path(&organization))?;
+    let form = form.with_value("timezone", &json!("UTC"));
+    let refusal = match kind {
+        Kind::None(reason) => Some(reason),
+        Kind::Any | Kind::Demo => None,
+    };
+    show(&request, &organization, form.refused_for(refusal)).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let organization = crate::console::pages::organization_id(&request.visit)?;
+    let kind = Kind::of(&request, &organization).await?;
+    let operation = Operation::new(CREATE, [&organization]);
+    let mut sent = kind.form().sent(&request, operation, &path(&organization))?;
+    if let Kind::Demo = kind {
+        sent.body.insert("is_demo".to_owned(), json!(true));
+    }
+    match sent.send(&request).await? {
+        Outcome::Done(project) => {
+            let path = format!("/console/projects/{}/settings/", project["id"]);
+            Ok(see_other(&with_notice(&path, "created"))?)
+        }
+        Outcome::Again(form) => show(&request, &organization, *form).await,
+    }
+}
+
+fn path(organization: &str) -> String {
+    format!("/console/organizations/{organization}/projects/new/")
+}
+
+async fn show(request: &SignedIn, organization: &str, form: Form) -> PageResult {
+    let frame = Frame::load(request, Section::Projects, In::Organization(organization)).await?;
+    let status = form.status();
+    let list = format!("/console/organizations/{organization}/projects/");
+    let page = NewProjectPage { list, form };
+    Ok(layout::page_with_status(&frame.titled("New project"), &page, status)?)
+}

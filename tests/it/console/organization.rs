@@ -1,0 +1,120 @@
+//! The pages of an organization: its projects, its settings, and a new one.
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+
+fn page(workspace: &Workspace, rest: &str) -> String {
+    format!("/console/organizations/{}/{rest}", workspace.made.organization_id)
+}
+
+#[tokio::test]
+async fn projects_are_listed_and_created() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = owner.get(&page(&workspace, "projects/")).await;
+    list.assert_shows(200, "Projects");
+    assert!(list.html.contains("<bdi>Web</bdi></a><span class=\"sub\">Project 1</span>"));
+    assert!(list.html.contains("1 to 1 of 1") && list.html.contains("New project"));
+    let new = owner.get(&page(&workspace, "projects/new/")).await;
+    new.assert_shows(200, "New project");
+    let form = new.form("form").with("name", "Shop").with("timezone", "Europe/Berlin");
+    let created = owner.submit(&form).await;
+    assert_eq!(created.location(), "/console/projects/2/settings/?done=created");
+    assert_eq!(owner.submit(&form).await.location(), created.location(), "the form is sent twice");
+    let found = workspace.owner.get(&workspace.organization("projects/")).await.ok();
+    assert_eq!(found["count"], 2);
+    let found = &found["results"][1];
+    let of = (&found["name"], &found["timezone"], &found["is_demo"]);
+    assert_eq!(of, (&json!("Shop"), &json!("Europe/Berlin"), &json!(false)));
+    let new = owner.get(&page(&workspace, "projects/new/")).await;
+    let wrong = owner.submit(&new.form("form").with("name", "X").with("timezone", "Mars")).await;
+    wrong.assert_shows(400, "New project");
+    assert_eq!(wrong.form("form").value("name"), "X");
+    owner.get(&page(&workspace, "projects/?offset=50")).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn members_create_only_demo_projects() {
+    let workspace = Workspace::new().await;
+    workspace.member("mia", Level::Member).await;
+    let key = workspace.key("mia@corp.example", &["*"]).await;
+    let mut member = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    let new = member.get(&page(&workspace, "projects/new/")).await;
+    new.assert_shows(200, "New project");
+    assert!(new.html.contains("Create the demo project") && !new.html.contains("name=\"is_demo\""));
+    member.submit(&new.form("form").with("name", "Demo")).await.location();
+    let found = workspace.owner.get("/api/projects/2/").await.ok();
+    assert_eq!((&found["name"], &found["is_demo"]), (&json!("Demo"), &json!(true)));
+}
+
+#[tokio::test]
+async fn projects_beyond_the_cap_are_not_offered() {
+    let mut config = steward::Config::default();
+    config.caps.projects = 1;
+    let workspace = Workspace::with(config).await;
+    let new = Visitor::owner(&workspace).await.get(&page(&workspace, "projects/new/")).await;
+    new.assert_shows(200, "New project");
+    assert!(new.html.contains("An organization can have at most 1 projects."), "{}", new.html);
+    assert!(!new.html.contains("class=\"b go\""));
+}
+
+#[tokio::test]
+async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name() {
+    let workspace = Workspace::new().await;
+    let role =
+        workspace.owner.post(&workspace.organization("roles/"), json!({"name": "Eng"})).await;
+    let role = role.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let path = page(&workspace, "settings/");
+    let shown = owner.get(&path).await;
+    shown.assert_shows(200, "Organization settings");
+    let form = shown.form("form");
+    assert_eq!((form.value("name"), form.value("members_can_invite")), ("Corp", "true"));
+    let sent = form
+        .with("name", "Acme")
+        .without("members_can_invite")
+        .with("enforce_2fa", "true")
+        .with("default_role_id", role["id"].as_str().expect("an id"));
+    assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=saved"));
+    let found = workspace.owner.get(&workspace.organization("")).await.ok();
+    let names = ["name", "members_can_invite", "enforce_2fa", "default_role_id"];
+    let expected = [json!("Acme"), json!(false), json!(true), role["id"].clone()];
+    assert_eq!(names.map(|name| found[name].clone()), expected);
+
+    workspace.member("mia", Level::Member).await;
+    let key = workspace.key("mia@corp.example", &["*"]).await;
+    let member = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    let page = member.get(&path).await;
+    page.assert_shows(200, "Organization settings");
+    assert!(page.html.contains("Your organization access level is insufficient."));
+    assert!(!page.html.contains("settings/delete/"));
+
+    let question = owner.get(&format!("{path}delete/")).await;
+    let done = owner.submit(&question.form("form").with("name", " Acme ")).await;
+    assert_eq!(done.location(), "/console/?done=deleted");
+    workspace
+        .owner
+        .get(&workspace.organization(""))
+        .await
+        .assert_not_found("Organization not found.");
+}
+
+#[tokio::test]
+async fn organization_is_created_from_the_switcher() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let link = "<a href=\"/console/organizations/new/\">";
+    assert!(owner.get("/console/sessions/").await.html.contains(link));
+    let form = owner.get("/console/organizations/new/").await.form("form").with("name", "Second");
+    let location = owner.submit(&form).await.location().to_owned();
+    let page = owner.get(&location).await;
+    page.assert_shows(200, "Organization settings");
+    assert_eq!(page.form("form").value("name"), "Second");
+    let limits = json!({ "projects": [workspace.made.project_id] });
+    let key = workspace.limited_key(crate::support::OWNER, &["*"], limits).await;
+    let limited = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    assert!(!limited.get("/console/sessions/").await.html.contains(link));
+}

@@ -1,0 +1,180 @@
+//! The page of a project's settings, its token, and its deletion.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::console::{Page, Visitor};
+use crate::support::{OWNER, Workspace};
+
+fn settings(workspace: &Workspace) -> String {
+    format!("/console/projects/{}/settings/", workspace.made.project_id)
+}
+
+fn project(workspace: &Workspace) -> String {
+    format!("/api/projects/{}/", workspace.made.project_id)
+}
+
+/// Returns the names of the inputs on a page, except hidden ones.
+fn inputs(page: &Page) -> Vec<String> {
+    let tags = page.html.split('<').filter(|tag| {
+        ["input ", "select ", "textarea "].iter().any(|name| tag.starts_with(name))
+            && !tag.contains("type=\"hidden\"")
+    });
+    let names = tags.filter_map(|tag| tag.split(" name=\"").nth(1)?.split('"').next());
+    names.filter(|name| *name != "search").map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn page_has_exactly_the_settings_of_the_schema() {
+    let workspace = Workspace::new().await;
+    let page = Visitor::owner(&workspace).await.get(&settings(&workspace)).await;
+    page.assert_shows(200, "Project settings");
+    let document = workspace.owner.get("/api/schema/?format=json").await.ok();
+    let update = &document["paths"]["/api/projects/{project_id}/"]["patch"];
+    let body = &update["requestBody"]["content"]["application/json"]["schema"];
+    let name = body["$ref"].as_str().expect("a schema").rsplit('/').next().expect("its name");
+    let schema = &document["components"]["schemas"][name]["properties"];
+    let known: BTreeSet<_> = schema.as_object().expect("properties").keys().cloned().collect();
+    let shown = inputs(&page);
+    assert_eq!(shown.iter().cloned().collect::<BTreeSet<_>>(), known);
+    assert_eq!(shown.len(), known.len(), "each once");
+    assert!(known.len() >= 40);
+}
+
+#[tokio::test]
+async fn settings_of_every_kind_are_saved_and_shown_again() {
+    let workspace = Workspace::new().await;
+    let board =
+        workspace.owner.post(&workspace.dashboards(""), json!({"name": "Growth"})).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&settings(&workspace)).await;
+    let token = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
+    assert!(page.html.contains(token.as_str().expect("a token")));
+    let form = page.form("form");
+    assert_eq!((form.value("name"), form.value("timezone")), ("Web", "UTC"));
+    let typed = [
+        ("name", "Shop"),
+        ("app_urls", "https://a.example\r\nhttps://b.example"),
+        ("anonymize_ips", "true"),
+        ("week_start_day", "1"),
+        ("primary_dashboard", &board["id"].to_string()),
+        ("session_recording_sample_rate", "0.25"),
+        ("session_recording_minimum_duration_milliseconds", "500"),
+        ("session_replay_config", "{\"record_canvas\": true}"),
+        ("autocapture_opt_out", "false"),
+        ("autocapture_exceptions_errors_to_ignore", "ResizeObserver"),
+    ];
+    let sent = typed.iter().fold(form, |form, (name, text)| form.with(name, text));
+    let location = owner.submit(&sent).await.location().to_owned();
+    assert_eq!(location, format!("{}?done=saved", settings(&workspace)));
+    let saved = workspace.owner.get(&project(&workspace)).await.ok();
+    for (name, value) in [
+        ("name", json!("Shop")),
+        ("app_urls", json!(["https://a.example", "https://b.example"])),
+        ("anonymize_ips", json!(true)),
+        ("week_start_day", json!(1)),
+        ("primary_dashboard", board["id"].clone()),
+        ("session_recording_sample_rate", json!("0.25")),
+        ("session_recording_minimum_duration_milliseconds", json!(500)),
+        ("session_replay_config", json!({"record_canvas": true})),
+        ("autocapture_opt_out", json!(false)),
+        ("autocapture_exceptions_errors_to_ignore", json!(["ResizeObserver"])),
+        ("timezone", json!("UTC")),
+    ] {
+        assert_eq!(saved[name], value, "{name}");
+    }
+    let page = owner.get(&location).await;
+    let again = page.form("form");
+    for name in ["name", "anonymize_ips", "week_start_day", "primary_dashboard"] {
+        assert_eq!(again.value(name), sent.value(name));
+    }
+    assert!(page.html.contains("Growth ("), "dashboards have names");
+    // A change is marked, and errors stand beside their field.
+    let wrong = again.with("timezone", "Mars/Base").with("name", "");
+    let page = owner.submit(&wrong).await;
+    page.assert_shows(400, "Project settings");
+    assert_eq!(page.html.matches(" data-changed>").count(), 2, "{}", page.html);
+    assert!(page.between("id=\"form-name-error\">", "</p>").contains("may not be blank"));
+}
+
+#[tokio::test]
+async fn only_admins_decide_who_sees_the_project() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(&settings(&workspace)).await.form("access");
+    let location = owner.submit(&form.with("access_control", "true")).await.location().to_owned();
+    assert_eq!(location, format!("{}?done=saved", settings(&workspace)));
+    assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], true);
+    let form = owner.get(&settings(&workspace)).await.form("access");
+    assert_eq!(form.value("access_control"), "true");
+    owner.submit(&form.without("access_control")).await.location();
+    assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], false);
+
+    workspace.member("mia", Level::Member).await;
+    let key = workspace.key("mia@corp.example", &["*"]).await;
+    let mut member = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    let page = member.get(&settings(&workspace)).await;
+    page.assert_shows(200, "Project settings");
+    assert!(page.html.contains(
+        "Your organization access level is insufficient to configure project access restrictions."
+    ));
+    assert!(!page.html.contains("Save access") && !page.html.contains("Replace the token"));
+    assert!(!page.html.contains("settings/delete/"));
+    let changed = page.form("form").with("name", "Renamed");
+    member.submit(&changed).await.location();
+    assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["name"], "Renamed");
+    let refused = member.submit(&page.form("access").with("access_control", "true")).await;
+    assert_eq!(refused.status, 403);
+}
+
+#[tokio::test]
+async fn session_that_only_reads_is_offered_nothing_that_fails() {
+    let workspace = Workspace::new().await;
+    let key = workspace.key(OWNER, &["project:read", "organization:read"]).await;
+    let visitor = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    let organization = workspace.made.organization_id;
+    for (path, title) in [
+        (settings(&workspace), "Project settings"),
+        (format!("/console/organizations/{organization}/settings/"), "Organization settings"),
+    ] {
+        let page = visitor.get(&path).await;
+        page.assert_shows(200, title);
+        assert!(page.html.contains("<fieldset class=\"plain\" disabled>"));
+        assert!(page.html.contains("API key missing required scope &#39;"), "{}", page.html);
+        let main = page.between("<main", "</main>");
+        assert!(!main.contains("class=\"b go\"") && !main.contains("class=\"b bad\""), "{main}");
+    }
+}
+
+#[tokio::test]
+async fn token_is_replaced_after_a_question() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let before = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
+    let page = owner.get(&format!("{}token/", settings(&workspace))).await;
+    page.assert_shows(200, "<bdi>Replace the project token?</bdi>");
+    let location = owner.submit(&page.form("form")).await.location().to_owned();
+    assert_eq!(location, format!("{}?done=rotated", settings(&workspace)));
+    assert_ne!(workspace.owner.get(&project(&workspace)).await.ok()["api_token"], before);
+}
+
+#[tokio::test]
+async fn project_is_deleted_only_with_its_name() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&format!("{}delete/", settings(&workspace))).await;
+    page.assert_shows(200, "<bdi>Delete the project Web?</bdi>");
+    let form = page.form("form");
+    let wrong = owner.submit(&form.clone().with("name", "web")).await;
+    wrong.assert_shows(400, "<bdi>Delete the project Web?</bdi>");
+    assert!(wrong.html.contains("This is not the name."));
+    let done = owner.submit(&form.with("name", "Web")).await;
+    let list = format!("/console/organizations/{}/projects/", workspace.made.organization_id);
+    assert_eq!(done.location(), format!("{list}?done=deleted"));
+    workspace.owner.get(&project(&workspace)).await.assert_not_found("Not found.");
+    let page = owner.get(done.location()).await;
+    page.assert_shows(200, "Projects");
+    assert!(page.html.contains("This organization has no projects that you may see."));
+}
