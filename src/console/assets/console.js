@@ -115,6 +115,28 @@ document.addEventListener("change", ({ target }) => {
   if (target.form) all("details[data-shown][open]", target.form).forEach(showPart);
 });
 
+// A button that only shows something: its answer replaces a part of the page. A live one follows what is typed.
+const turns = new WeakMap();
+const showPart = async (button) => {
+  const turn = (turns.get(button) ?? 0) + 1;
+  turns.set(button, turn);
+  try {
+    const fields = new URLSearchParams(new FormData(button.form, button));
+    const answer = await fetch(button.form.action, { method: "POST", body: fields });
+    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+    if (turns.get(button) !== turn) return;
+    const part = document.getElementById(button.dataset.part), found = page.getElementById(part.id);
+    if (found) Idiomorph.morph(part, found, { morphStyle: "outerHTML" });
+    else button.form.requestSubmit(button);
+  } catch {
+    say("The service cannot be reached. Try again.");
+  }
+};
+on("click", "[data-part]", (button, event) => { event.preventDefault(); showPart(button); });
+document.addEventListener("change", ({ target }) => {
+  all("[data-part][data-live]").filter((button) => button.form === target.form).forEach(showPart);
+});
+
 // Fields that differ from what is stored are marked. The server marks those that were sent.
 const initial = (input) => input.options
   ? (all("option", input).find((option) => option.defaultSelected) ?? input.options[0])?.value

@@ -83,6 +83,7 @@ const IN_ORGANIZATION: &[Entry] = &[
 ];
 
 const OWN: &[Entry] = &[
+    (Section::Keys, icon("key-round"), "API keys", "keys/", "personal_api_keys_list"),
     (Section::Profile, icon("user"), "Profile", "profile/", "users_retrieve"),
     (Section::Sessions, icon("monitor"), "Sessions", "sessions/", "users_sessions_list"),
 ];

@@ -10,6 +10,7 @@ mod files;
 mod health;
 mod home;
 mod invites;
+mod keys;
 mod member;
 mod members;
 mod organization;
@@ -45,6 +46,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     project_settings::routes(pages);
     projects::routes(pages);
     organization::routes(pages);
+    keys::routes(pages);
     profile::routes(pages);
     sessions::routes(pages);
     health::routes(pages);

@@ -1,0 +1,210 @@
+//! What a key may be given: scopes and limits, with their names.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::console::form::{Choice, Form};
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::Key;
+
+/// The scope of everything.
+const ALL: &str = "*";
+
+/// The maximum number of organizations or projects that are offered by name.
+const MAX_TENANTS: usize = 100;
+
+/// The objects of scopes, in the words of the console. Other objects have their own name.
+const OBJECTS: [(&str, &str); 11] = [
+    ("access_control", "Access rules"),
+    ("activity_log", "Activity"),
+    ("batch_export", "Batch exports"),
+    ("dashboard", "Dashboards"),
+    ("insight", "Insights"),
+    ("organization", "Organizations"),
+    ("organization_member", "Members and invites"),
+    ("personal_api_key", "API keys"),
+    ("project", "Projects"),
+    ("sharing_configuration", "Public links"),
+    ("user", "Your account"),
+];
+
+/// Scopes to begin with.
+struct Preset {
+    name: &'static str,
+    label: &'static str,
+    choose: fn(&Access) -> Vec<String>,
+}
+
+const PRESETS: [Preset; 4] = [
+    Preset {
+        name: "read",
+        label: "Read everything",
+        choose: |access| access.only(|scope| scope.ends_with(":read")),
+    },
+    Preset {
+        name: "dashboards",
+        label: "Dashboards",
+        choose: |access| {
+            let set = ["dashboard:write", "insight:write", "project:read"];
+            access.only(|scope| set.contains(&scope))
+        },
+    },
+    Preset {
+        name: "members",
+        label: "Members",
+        choose: |access| {
+            let set = ["organization:read", "organization_member:write"];
+            access.only(|scope| set.contains(&scope))
+        },
+    },
+    Preset { name: "everything", label: "Everything I may", choose: |access| access.held.clone() },
+];
+
+/// Returns a scope in words.
+pub(super) fn in_words(scope: &str) -> String {
+    match scope.split_once(':') {
+        Some((object, "read")) => format!("Read {}", object_in_words(object).to_lowercase()),
+        Some((object, _)) => format!("Change {}", object_in_words(object).to_lowercase()),
+        None => "Everything".to_owned(),
+    }
+}
+
+fn object_in_words(object: &str) -> String {
+    let known = OBJECTS.iter().find(|(name, _)| *name == object);
+    known.map_or_else(|| object.replace('_', " "), |(_, words)| (*words).to_owned())
+}
+
+/// Whether a key with the scopes `held` may give a scope: writing includes reading.
+fn holds(held: &[String], scope: &str) -> bool {
+    let write = scope.strip_suffix(":read").map(|object| format!("{object}:write"));
+    held.iter().any(|one| one == ALL || one == scope || Some(one) == write.as_ref())
+}
+
+/// What the session may give to a key.
+pub(super) struct Access {
+    /// The scopes that operations of the API require and that the session holds.
+    scopes: Vec<String>,
+    /// The scopes of the session's key.
+    held: Vec<String>,
+    organizations: Choices,
+    projects: Choices,
+}
+
+impl Access {
+    /// Loads what the session may give. `own` is the key of the session.
+    pub(super) async fn load(request: &SignedIn, own: Option<&Key>) -> Result<Self> {
+        let held = own.map_or_else(|| vec![ALL.to_owned()], |key| key.scopes.clone());
+        let specs = request.api.table().specs().iter();
+        let required: BTreeSet<_> = specs.filter_map(|spec| spec.requirements.scope).collect();
+        let all = std::iter::once(ALL).chain(required).filter(|scope| holds(&held, scope));
+        let scopes = all.map(str::to_owned).collect();
+        let (organizations, projects) = tenants(request).await?;
+        Ok(Self { scopes, held, organizations, projects })
+    }
+
+    fn only(&self, is_chosen: impl Fn(&str) -> bool) -> Vec<String> {
+        self.scopes.iter().filter(|scope| is_chosen(scope)).cloned().collect()
+    }
+
+    /// Returns the scopes of a preset. An unknown one has none.
+    pub(super) fn preset(&self, name: &str) -> Vec<String> {
+        let found = PRESETS.iter().find(|preset| preset.name == name);
+        found.map_or(Vec::new(), |preset| (preset.choose)(self))
+    }
+
+    /// Returns the names and labels of the presets that the session may give.
+    pub(super) fn presets(&self) -> Vec<(&'static str, &'static str)> {
+        let presets = PRESETS.iter().filter(|preset| !(preset.choose)(self).is_empty());
+        presets.map(|preset| (preset.name, preset.label)).collect()
+    }
+
+    /// Offers scopes, organizations and projects in a form.
+    pub(super) fn offer(&self, form: Form) -> Form {
+        let scopes = self.scopes.iter().map(|scope| match scope.split_once(':') {
+            Some((object, action)) => {
+                let label = if action == "read" { "Read" } else { "Write" };
+                Choice::new(scope.as_str(), label).in_group(object_in_words(object))
+            }
+            None => Choice::new(scope.as_str(), "Everything, also what later versions add"),
+        });
+        let mut form = form.with_choices("scopes", scopes.collect());
+        if let Some(choices) = &self.organizations {
+            form = form.with_choices("scoped_organizations", choices.clone());
+        }
+        if let Some(choices) = &self.projects {
+            form = form.with_choices("scoped_teams", choices.clone());
+        }
+        form
+    }
+
+    /// Returns the organizations and projects that a key is limited to, by name if that is known.
+    pub(super) fn limits(&self, key: &Key) -> Vec<String> {
+        let name = |choices: &Choices, id: String| {
+            let known = choices.iter().flatten().find(|choice| choice.text() == id);
+            known.map_or(id, |choice| choice.label.clone())
+        };
+        let organizations = key.scoped_organizations.iter();
+        let organizations = organizations.map(|id| name(&self.organizations, id.clone()));
+        let projects = key.scoped_teams.iter().map(|id| name(&self.projects, id.to_string()));
+        organizations.chain(projects).collect()
+    }
+}
+
+/// Organizations or projects by name, if the session may list them and there are few.
+type Choices = Option<Vec<Choice>>;
+
+#[derive(Deserialize)]
+struct Me {
+    organizations: Vec<Organization>,
+}
+
+#[derive(Deserialize)]
+struct Organization {
+    id: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Projects {
+    count: usize,
+    results: Vec<Project>,
+}
+
+#[derive(Deserialize)]
+struct Project {
+    id: u64,
+    name: String,
+    organization: String,
+}
+
+/// Returns the organizations and projects of the user.
+async fn tenants(request: &SignedIn) -> Result<(Choices, Choices)> {
+    let me = request.api.get_if_allowed::<Me>("/api/users/@me/").await?;
+    let mut organizations = me.map(|me| me.organizations);
+    if let Some(all) = &mut organizations {
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+    }
+    let path = format!("/api/projects/?limit={MAX_TENANTS}");
+    let projects = request.api.get_if_allowed::<Projects>(&path).await?;
+    let projects = projects.filter(|found| found.count <= MAX_TENANTS);
+    let organization_of = |project: &Project| {
+        let mut known = organizations.iter().flatten();
+        known.find(|one| one.id == project.organization).map(|one| one.name.as_str())
+    };
+    let named = |project: Project| {
+        let label = match organization_of(&project) {
+            Some(organization) => format!("{} ({organization})", project.name),
+            None => project.name,
+        };
+        Choice::new(project.id, label)
+    };
+    let projects = projects.map(|found| found.results.into_iter().map(named).collect());
+    // The list ends after so many, and there may be more.
+    let organizations = organizations.filter(|all| all.len() < MAX_TENANTS);
+    let organizations =
+        organizations.map(|all| all.into_iter().map(|one| Choice::new(one.id, one.name)).collect());
+    Ok((organizations, projects))
+}

@@ -1,0 +1,169 @@
+//! One key: what it can do, its change, its rotation, and its revocation.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::form::{Confirm, Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::operation::{Operation, Write};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::{Error, Result};
+use crate::ids::ApiKeyId;
+
+use super::access::Access;
+use super::operations::Abilities;
+use super::{API, Key, LIST, value};
+
+const ONE: &str = "/console/keys/{id}/";
+const ROTATE: &str = "/console/keys/{id}/rotate/";
+const REVOKE: &str = "/console/keys/{id}/revoke/";
+
+const UPDATE: &str = "personal_api_keys_partial_update";
+
+const FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[
+        Input::new("label").label("Label").hint(""),
+        Input::new("scopes").label("Scopes").hint(""),
+        Input::new("scoped_organizations")
+            .label("Only in these organizations")
+            .hint("None: no limit."),
+        Input::new("scoped_teams").label("Only in these projects").hint("None: no limit."),
+        Input::new("expires_at").label("Expires").hint("Empty: never."),
+    ],
+);
+
+const ROTATION: FormSpec = FormSpec::create(
+    "Rotate the key",
+    &[Input::new("grace_seconds").label("The old value").hint("").choices(&[
+        ("0", "Stops working at once"),
+        ("3600", "Works for one more hour"),
+        ("86400", "Works for one more day"),
+    ])],
+);
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, ONE, page);
+    pages.signed_in(Method::POST, ONE, save);
+    pages.signed_in(Method::POST, ROTATE, rotate);
+    pages.signed_in(Method::GET, REVOKE, revoke);
+    pages.signed_in(Method::POST, REVOKE, revoke);
+}
+
+/// Returns the id of the key in the path.
+fn id(visit: &Visit) -> Result<String> {
+    let id = visit.parameter("id").parse::<ApiKeyId>().map_err(|_| Error::not_found())?;
+    Ok(id.to_string())
+}
+
+fn path(id: &str) -> String {
+    format!("{LIST}{id}/")
+}
+
+fn update(id: &str) -> Operation {
+    Operation::new(UPDATE, [id])
+}
+
+fn roll(id: &str) -> Operation {
+    Operation::new("personal_api_keys_roll_create", [id])
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/keys/key.html")]
+struct KeyPage {
+    key: Key,
+    is_current: bool,
+    is_expired: bool,
+    form: Form,
+    /// Absent if the session may not change the key.
+    rotation: Option<Form>,
+    abilities: Abilities,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let id = id(&request.visit)?;
+    show(&request, &id, None, None).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let id = id(&request.visit)?;
+    match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&path(&id), "saved"))?),
+        Outcome::Again(form) => show(&request, &id, Some(*form), None).await,
+    }
+}
+
+async fn rotate(request: SignedIn) -> PageResult {
+    let id = id(&request.visit)?;
+    // The frame comes first: the rotation ends the sessions of the key, perhaps this one.
+    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
+    match sent.send(&request).await? {
+        Outcome::Done(key) => value::show(frame, "API key rotated", &key),
+        Outcome::Again(form) => show(&request, &id, None, Some(*form)).await,
+    }
+}
+
+/// Shows the page. A form that the browser has sent takes the place of a new one.
+async fn show(
+    request: &SignedIn,
+    id: &str,
+    form: Option<Form>,
+    rotation: Option<Form>,
+) -> PageResult {
+    let stored = request.api.get_versioned(&format!("{API}{id}/")).await?;
+    let key = Key::deserialize(&stored.body).map_err(Error::internal)?;
+    let status = form.as_ref().or(rotation.as_ref()).map_or_else(Default::default, Form::status);
+    let form = match form {
+        Some(form) => form,
+        None => FORM.filled(request, &update(id), &path(id), &stored)?,
+    };
+    let rotation = match rotation {
+        Some(rotation) => rotation,
+        None => ROTATION
+            .empty(request, &roll(id), &format!("{}rotate/", path(id)))?
+            .with_value("grace_seconds", &json!(0)),
+    };
+    let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
+    let own = Key::of_session(request).await?;
+    let access = Access::load(request, own.as_ref()).await?;
+    let frame = Frame::load(request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
+    let page = KeyPage {
+        is_current: own.is_some_and(|own| own.id == key.id),
+        is_expired: key.is_expired(request.visit.app.now()),
+        rotation: refusal.is_none().then_some(rotation.with_id("rotate")),
+        form: access.offer(form).refused_for(refusal.map(|error| error.detail().to_owned())),
+        abilities: Abilities::of_key(request, &key).await?,
+        key,
+    };
+    Ok(layout::page_with_status(&frame, &page, status)?)
+}
+
+async fn revoke(request: SignedIn) -> PageResult {
+    let id = id(&request.visit)?;
+    let key: Key = request.api.get(&format!("{API}{id}/")).await?;
+    let own = Key::of_session(&request).await?;
+    let text = if own.is_some_and(|own| own.id == key.id) {
+        "This session uses the key and ends with it. Programs that send the key stop working at once."
+    } else {
+        "Programs that send the key stop working at once. This cannot be undone."
+    };
+    let confirm = Confirm {
+        question: format!("Revoke the key {}?", key.label),
+        text: text.to_owned(),
+        name: None,
+        submit: "Revoke the key",
+        action: format!("{}revoke/", path(&id)),
+        back: path(&id),
+        write: Write::new("personal_api_keys_destroy", [&id]),
+        state: Default::default(),
+    };
+    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    confirm.respond(&request, frame, &with_notice(LIST, "revoked")).await
+}
