@@ -117,7 +117,7 @@ document.addEventListener("change", ({ target }) => {
 
 // A button that only shows something: its answer replaces a part of the page. A live one follows what is typed.
 const turns = new WeakMap();
-const showPart = async (button) => {
+const replacePart = async (button) => {
   const turn = (turns.get(button) ?? 0) + 1;
   turns.set(button, turn);
   try {
@@ -132,9 +132,9 @@ const showPart = async (button) => {
     say("The service cannot be reached. Try again.");
   }
 };
-on("click", "[data-part]", (button, event) => { event.preventDefault(); showPart(button); });
+on("click", "[data-part]", (button, event) => { event.preventDefault(); replacePart(button); });
 document.addEventListener("change", ({ target }) => {
-  all("[data-part][data-live]").filter((button) => button.form === target.form).forEach(showPart);
+  all("[data-part][data-live]").filter((button) => button.form === target.form).forEach(replacePart);
 });
 
 // Fields that differ from what is stored are marked. The server marks those that were sent.

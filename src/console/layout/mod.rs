@@ -115,6 +115,11 @@ impl Frame {
         self
     }
 
+    /// Returns the id of the project.
+    pub(super) fn project(&self) -> Option<&str> {
+        self.tenant.project.as_ref().map(|project| project.id.as_str())
+    }
+
     /// Returns the id of the organization.
     pub(super) fn organization(&self) -> Option<&str> {
         self.tenant.organization.as_ref().map(|organization| organization.id.as_str())

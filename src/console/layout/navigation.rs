@@ -10,6 +10,7 @@ use super::account::Tenant;
 /// The part of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::console) enum Section {
+    Home,
     Dashboards,
     Insights,
     BatchExports,
@@ -83,6 +84,7 @@ const IN_ORGANIZATION: &[Entry] = &[
 ];
 
 const OWN: &[Entry] = &[
+    (Section::Home, icon("house"), "Home", "", "personal_api_keys_current"),
     (Section::Keys, icon("key-round"), "API keys", "keys/", "personal_api_keys_list"),
     (Section::Profile, icon("user"), "Profile", "profile/", "users_retrieve"),
     (Section::Sessions, icon("monitor"), "Sessions", "sessions/", "users_sessions_list"),

@@ -87,6 +87,10 @@ async fn hostile_names_are_escaped_on_every_page() {
         let export = owner.post(&format!("{project}batch_exports/"), export).await.ok();
         let exports = format!("/console/projects/{}/batch_exports/", workspace.made.project_id);
         let export = format!("{exports}{}/", export["id"].as_str().expect("an id"));
+        let label: String = attack.chars().take(40).collect();
+        let sent = json!({ "label": label, "scopes": ["dashboard:read"] });
+        let key = owner.post("/api/personal_api_keys/", sent).await.ok();
+        let key = key["id"].as_str().expect("an id");
 
         let mut visitor = Visitor::owner(&workspace).await;
         let link = workspace.app.create_sign_in_link(workspace.made.user_id, false).await;
@@ -112,6 +116,11 @@ async fn hostile_names_are_escaped_on_every_page() {
             format!("/console/projects/{}/settings/", workspace.made.project_id),
             format!("/console/projects/{}/settings/delete/", workspace.made.project_id),
             format!("/console/organizations/{}/projects/", workspace.made.organization_id),
+            "/console/".to_owned(),
+            "/console/keys/".to_owned(),
+            "/console/keys/new/".to_owned(),
+            format!("/console/keys/{key}/"),
+            format!("/console/keys/{key}/revoke/"),
             format!("/console/organizations/{}/settings/", workspace.made.organization_id),
             format!("/console/organizations/{}/settings/delete/", workspace.made.organization_id),
         ] {

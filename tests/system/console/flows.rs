@@ -64,7 +64,7 @@ async fn link_moves_its_code_out_of_the_address_and_asks_first() {
     assert!(!browser.url().await.as_str().contains(&link.code));
     assert_sound(&browser, "the question").await;
     browser.click("button.go").await;
-    shown(&browser, "Dashboards").await;
+    shown(&browser, "Home").await;
     browser.click("nav.side a[href='/console/health/']").await;
     shown(&browser, "Health of the service").await;
     assert_sound(&browser, "health").await;

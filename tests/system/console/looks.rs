@@ -15,6 +15,9 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     let text =
         json!({ "description": "Who stays, and for how long", "filters": { "date_from": "-7d" } });
     site.workspace.owner.patch(&path, text).await.ok();
+    let key = json!({ "label": "Nightly report", "scopes": ["dashboard:write", "project:read"] });
+    let key = site.workspace.owner.post("/api/personal_api_keys/", key).await.ok();
+    let organization = site.workspace.made.organization_id;
     let user = site.workspace.made.user_id;
     let browser = browser().await;
     browser.look(390, "light").await;
@@ -26,7 +29,7 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     site.visit(&browser, &format!("enter#{}", link.code)).await;
     browser.text("form[action='/console/enter/confirm/']").await;
     browser.click("button.go").await;
-    shown(&browser, "Dashboards").await;
+    shown(&browser, "Home").await;
     let project = site.workspace.made.project_id;
     let newest = format!("/api/projects/{project}/activity_log/?scope=Dashboard&limit=1");
     let newest = site.workspace.owner.get(&newest).await.ok()["results"][0].clone();
@@ -76,6 +79,13 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
             ("new-export", format!("{exports}new/")),
             ("export", export.clone()),
             ("delete-export", format!("{export}delete/")),
+            ("home", String::new()),
+            ("project-settings", format!("projects/{project}/settings/")),
+            ("projects", format!("organizations/{organization}/projects/")),
+            ("organization", format!("organizations/{organization}/settings/")),
+            ("keys", "keys/".to_owned()),
+            ("new-key", "keys/new/".to_owned()),
+            ("key", format!("keys/{}/", key["id"].as_str().expect("an id"))),
             ("sessions", "sessions/".to_owned()),
             ("health", "health/".to_owned()),
             ("missing", "no/such/page".to_owned()),

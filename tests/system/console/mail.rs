@@ -48,7 +48,7 @@ async fn link_of_a_mail_signs_in_the_browser_that_asked_and_no_other() {
     assert_sound(&other, "another browser").await;
 
     browser.visit(&link).await;
-    shown(&browser, "Dashboards").await;
+    shown(&browser, "Home").await;
     assert!(!browser.url().await.as_str().contains(&code));
     assert_eq!(browser.run("return [document.cookie, localStorage.length]").await, json!(["", 0]));
     site.visit(&browser, "sessions/").await;

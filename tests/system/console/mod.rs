@@ -6,6 +6,7 @@ mod attacks;
 mod exports;
 mod flows;
 mod forms;
+mod keys;
 mod looks;
 mod mail;
 mod people;
@@ -61,7 +62,7 @@ impl Site {
         self.visit(browser, "sign_in/").await;
         browser.fill("#key", &self.workspace.made.api_key).await;
         browser.click("button.go").await;
-        shown(browser, "Dashboards").await;
+        shown(browser, "Home").await;
     }
 
     /// Creates a dashboard with a text and an insight.

@@ -5,6 +5,7 @@ mod diff;
 mod entry;
 mod fields;
 mod filters;
+mod latest;
 mod log;
 mod news;
 mod offers;
@@ -32,6 +33,8 @@ use filters::Filters;
 use log::Log;
 use people::People;
 use row::{Row, Sentence};
+
+pub(super) use latest::Latest;
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/";

@@ -1,5 +1,8 @@
 //! The start page, the start page of an organization, and the page for unknown paths.
 
+mod start;
+mod steps;
+
 use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
@@ -9,7 +12,8 @@ use crate::console::layout::{self, Frame, In, Section};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
-use crate::ids::OrganizationId;
+
+use start::StartPage;
 
 const HOME: &str = "/console/";
 const ORGANIZATION: &str = "/console/organizations/{organization_id}/";
@@ -20,27 +24,29 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, HOME, home);
     pages.signed_in(Method::GET, ORGANIZATION, organization);
     pages.signed_in(Method::GET, ANY, unknown);
+    steps::routes(pages);
 }
 
 /// A page without a project to open.
 #[derive(Template)]
-#[template(path = "console/pages/home/page.html")]
-struct HomePage;
+#[template(path = "console/pages/home/no_project.html")]
+struct NoProjectPage;
 
-/// Opens the dashboards of the current project.
+/// Shows what matters in the current project and organization.
 async fn home(request: SignedIn) -> PageResult {
     // The form of a session that may not list projects.
     if let Ok(id) = request.visit.query("project").trim().parse::<u64>() {
         return Ok(see_other(&format!("/console/projects/{id}/dashboards/"))?);
     }
-    let frame = Frame::load(&request, Section::Other, In::Nothing).await?;
-    match frame.dashboards() {
-        Some(href) => Ok(see_other(&href)?),
-        None => Ok(layout::page(&frame.titled("Projects"), &HomePage)?),
-    }
+    let frame = Frame::load(&request, Section::Home, In::Nothing).await?;
+    let Some(project) = frame.project() else {
+        return Ok(layout::page(&frame.titled("Projects"), &NoProjectPage)?);
+    };
+    let page = StartPage::load(&request, project, frame.organization()).await?;
+    Ok(layout::page(&frame.titled("Home"), &page)?)
 }
 
-/// Opens the dashboards of the first project of an organization.
+/// Opens the dashboards of the first project of an organization, or the list of projects if it has none.
 async fn organization(request: SignedIn) -> PageResult {
     #[derive(Deserialize)]
     struct Projects {
@@ -50,14 +56,14 @@ async fn organization(request: SignedIn) -> PageResult {
     struct Project {
         id: u64,
     }
-    let id = request.visit.parameter("organization_id");
-    let id = id.parse::<OrganizationId>().map_err(|_| Error::not_found())?;
+    let id = super::organization_id(&request.visit)?;
     let path = format!("/api/organizations/{id}/projects/?limit=1");
-    if let Some(project) = request.api.get::<Projects>(&path).await?.results.first() {
-        return Ok(see_other(&format!("/console/projects/{}/dashboards/", project.id))?);
-    }
-    let frame = Frame::load(&request, Section::Other, In::Nothing).await?;
-    Ok(layout::page(&frame.titled("Projects"), &HomePage)?)
+    let found: Projects = request.api.get(&path).await?;
+    let path = match found.results.first() {
+        Some(project) => format!("/console/projects/{}/dashboards/", project.id),
+        None => format!("/console/organizations/{id}/projects/"),
+    };
+    Ok(see_other(&path)?)
 }
 
 async fn unknown(_: SignedIn) -> PageResult {

@@ -1,0 +1,242 @@
+//! The pages of API keys: the list, a new key, and one key.
+
+use serde_json::{Value, json};
+
+use crate::support::console::{Page, Visitor};
+use crate::support::{OWNER, TestClient, Workspace};
+
+const KEYS: &str = "/console/keys/";
+const NEW: &str = "/console/keys/new/";
+
+fn text(key: &TestClient) -> &str {
+    key.key.as_deref().expect("a key")
+}
+
+/// Returns the value that a page shows.
+#[track_caller]
+fn value(page: &Page) -> String {
+    page.between("<output id=\"value\" aria-label=\"Value of the key\" dir=\"ltr\">", "</output>")
+        .to_owned()
+}
+
+/// Creates a key and returns its body.
+async fn create(workspace: &Workspace, sent: Value) -> Value {
+    workspace.owner.post("/api/personal_api_keys/", sent).await.ok()
+}
+
+fn page_of(key: &Value) -> String {
+    format!("{KEYS}{}/", key["id"].as_str().expect("an id"))
+}
+
+#[tokio::test]
+async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(NEW).await;
+    page.assert_shows(200, "New API key");
+    assert!(page.html.contains("Choose scopes to see it."));
+    let form = page.form("form").with("label", "Nightly <report>");
+    assert!(form.values("scopes").is_empty());
+    assert!(form.value("expires_at").ends_with("T00:00"), "{form:?}");
+
+    let preset = owner.submit(&form.with("_preset", "dashboards")).await;
+    preset.assert_shows(200, "New API key");
+    let form = preset.form("form");
+    assert_eq!(form.values("scopes"), ["dashboard:write", "insight:write", "project:read"]);
+    assert_eq!(form.value("label"), "Nightly <report>");
+    assert!(preset.html.contains("operations</span>"), "what the key could do is shown");
+
+    let form = form.with("scopes", "dashboard:read").and("scopes", "project:read");
+    let checked = owner.submit(&form.clone().with("_check", "operations")).await;
+    let expected = json!({"scopes": ["dashboard:read", "project:read"]});
+    let expected = workspace.owner.post("/api/personal_api_keys/operations/", expected).await.ok();
+    let expected = expected.as_array().expect("operations");
+    let allowed = expected.iter().filter(|one| one["allowed"] == true).count();
+    let count = format!("{allowed} of {} operations", expected.len());
+    assert!(checked.html.contains(&count), "{count}: {}", checked.html);
+    let nothing = workspace.owner.get("/api/personal_api_keys/").await.ok();
+    assert_eq!(nothing.as_array().map(Vec::len), Some(1), "nothing was created");
+
+    let form = checked.form("form").with("scoped_teams", &workspace.made.project_id.to_string());
+    let created = owner.submit(&form).await;
+    created.assert_shows(200, "API key created");
+    assert_eq!(created.headers["cache-control"], "no-store");
+    assert!(created.html.contains("<bdi>Nightly &#60;report&#62;</bdi>"));
+    let key = workspace.with_key(&value(&created));
+    let found = key.get("/api/personal_api_keys/@current/").await.ok();
+    let of = [&found["label"], &found["scopes"], &found["scoped_teams"]];
+    let scopes = json!(["dashboard:read", "project:read"]);
+    let teams = json!([workspace.made.project_id]);
+    assert_eq!(of, [&json!("Nightly <report>"), &scopes, &teams]);
+    assert!(found["expires_at"].as_str().expect("a time").ends_with("T00:00:00Z"));
+
+    let again = owner.submit(&form).await;
+    again.assert_shows(200, "API key created");
+    assert!(again.html.contains("The form was sent twice and done once."));
+    assert!(!again.html.contains("phx_"), "the value is not shown again");
+    let keys = workspace.owner.get("/api/personal_api_keys/").await.ok();
+    assert_eq!(keys.as_array().map(Vec::len), Some(2));
+
+    let list = owner.get(KEYS).await;
+    list.assert_shows(200, "API keys");
+    assert!(list.html.contains("<span class=\"tag\">Read dashboards</span>"), "{}", list.html);
+    assert!(list.html.contains("<bdi>Web (Corp)</bdi>") && list.html.contains("1 to 2 of 2"));
+    assert_eq!(list.html.matches("This session").count(), 1);
+    assert!(!list.html.contains(&value(&created)));
+}
+
+#[tokio::test]
+async fn error_of_a_new_key_stands_beside_its_field() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(NEW).await.form("form");
+    let sent = form.clone().with("label", &"x".repeat(41)).with("scopes", "dashboard:read");
+    let page = owner.submit(&sent).await;
+    page.assert_shows(400, "New API key");
+    let error = page.between("id=\"form-label-error\">", "</p>");
+    assert!(error.contains("Ensure this field has no more than 40 characters."), "{error}");
+    assert_eq!(page.form("form").values("scopes"), ["dashboard:read"]);
+    let sent = form.with("label", "x").with("scopes", "dashboard:read");
+    let page = owner.submit(&sent.with("expires_at", "2001-01-01T00:00")).await;
+    let error = page.between("id=\"form-expires_at-error\">", "</p>");
+    assert!(error.contains("The time must be in the future."), "{error}");
+    assert_eq!(page.form("form").value("expires_at"), "2001-01-01T00:00");
+}
+
+#[tokio::test]
+async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
+    let workspace = Workspace::new().await;
+    let limits = json!({ "projects": [workspace.made.project_id], "expires_in": 3600 });
+    let scopes = ["dashboard:write", "personal_api_key:write", "project:read"];
+    let key = workspace.limited_key(OWNER, &scopes, limits).await;
+    let mut narrow = Visitor::with_key(&workspace, text(&key)).await;
+    let page = narrow.get(NEW).await;
+    page.assert_shows(200, "New API key");
+    let offered = page.html.split("name=\"scopes\" value=\"").skip(1);
+    let offered: Vec<_> = offered.filter_map(|rest| rest.split('"').next()).collect();
+    let expected = [
+        "dashboard:read",
+        "dashboard:write",
+        "personal_api_key:read",
+        "personal_api_key:write",
+        "project:read",
+    ];
+    assert_eq!(offered, expected);
+    assert_eq!(page.form("form").value("expires_at"), "", "the key of the session expires first");
+    let all = narrow.submit(&page.form("form").with("_preset", "everything")).await;
+    let form = all.form("form");
+    assert_eq!(form.values("scopes"), scopes);
+    let created = narrow.submit(&form.with("label", "child")).await;
+    let child = workspace.with_key(&value(&created));
+    let child = child.get("/api/personal_api_keys/@current/").await.ok();
+    assert_eq!(child["scoped_teams"], json!([workspace.made.project_id]));
+
+    let page = narrow.get(KEYS).await;
+    page.assert_shows(200, "API keys");
+    let first = workspace.owner.get("/api/personal_api_keys/@current/").await.ok();
+    let page = narrow.get(&page_of(&first)).await;
+    page.assert_shows(200, "<bdi>First key</bdi>");
+    assert!(page.html.contains("This API key cannot change a key with more access: scopes."));
+    assert!(!page.html.contains("id=\"rotate\"") && !page.html.contains("/revoke/"));
+
+    let reader = workspace.key(OWNER, &["personal_api_key:read"]).await;
+    let reader = Visitor::with_key(&workspace, text(&reader)).await;
+    let list = reader.get(KEYS).await;
+    assert!(!list.html.contains("New key"));
+    let page = reader.get(NEW).await;
+    assert!(page.html.contains("This session may not create keys."));
+    assert!(!page.html.contains("Create the key"));
+}
+
+#[tokio::test]
+async fn key_is_narrowed() {
+    let workspace = Workspace::new().await;
+    let sent = json!({"label": "CI", "scopes": ["dashboard:write", "feature_flag:read", "project:write"],
+        "expires_at": "2100-01-02T03:04:00Z"});
+    let key = create(&workspace, sent).await;
+    let path = page_of(&key);
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "<bdi>CI</bdi>");
+    let form = page.form("form");
+    let held = ["dashboard:write", "project:write", "feature_flag:read"];
+    assert_eq!(form.values("scopes"), held, "scopes that the API does not serve stay");
+    assert_eq!(form.value("expires_at"), "2100-01-02T03:04");
+    let operations =
+        format!("/api{}operations/", path.replace("/console/keys/", "/personal_api_keys/"));
+    let operations = workspace.owner.get(&operations).await.ok();
+    let operations = operations.as_array().expect("operations");
+    let allowed = operations.iter().filter(|one| one["allowed"] == true).count();
+    assert!(page.html.contains(&format!("{allowed} of {} operations", operations.len())));
+    let sent =
+        form.with("scopes", "dashboard:read").with("scoped_teams", "1").with("label", "CI 2");
+    assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=saved"));
+    let api = format!("/api/personal_api_keys/{}/", key["id"].as_str().expect("an id"));
+    let found = workspace.owner.get(&api).await.ok();
+    let of = ["label", "scopes", "scoped_teams", "expires_at"].map(|name| found[name].clone());
+    let time = json!("2100-01-02T03:04:00Z");
+    assert_eq!(of, [json!("CI 2"), json!(["dashboard:read"]), json!([1]), time]);
+    owner.get("/console/keys/no-uuid/").await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn key_is_rotated_with_grace_and_revoked() {
+    let workspace = Workspace::new().await;
+    let key = create(&workspace, json!({"label": "CI", "scopes": ["dashboard:read"]})).await;
+    let old = workspace.with_key(key["value"].as_str().expect("a value"));
+    let path = page_of(&key);
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(&path).await.form("rotate");
+    assert_eq!(form.value("grace_seconds"), "0");
+    let rotated = owner.submit(&form.clone().with("grace_seconds", "3600")).await;
+    rotated.assert_shows(200, "API key rotated");
+    let new = workspace.with_key(&value(&rotated));
+    for key in [&old, &new] {
+        key.get("/api/personal_api_keys/@current/").await.ok();
+    }
+    let form = owner.get(&path).await.form("rotate");
+    let rotated = owner.submit(&form).await;
+    old.get("/api/personal_api_keys/@current/").await.is_bad_key();
+    new.get("/api/personal_api_keys/@current/").await.is_bad_key();
+    let newest = workspace.with_key(&value(&rotated));
+    newest.get("/api/personal_api_keys/@current/").await.ok();
+
+    let question = owner.get(&format!("{path}revoke/")).await;
+    question.assert_shows(200, "<bdi>Revoke the key CI?</bdi>");
+    assert!(!question.html.contains("This session uses the key"));
+    let done = owner.submit(&question.form("form")).await;
+    assert_eq!(done.location(), "/console/keys/?done=revoked");
+    newest.get("/api/personal_api_keys/@current/").await.is_bad_key();
+    owner.get(&path).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn new_value_of_the_own_key_is_shown_although_the_session_ends() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let own = workspace.owner.get("/api/personal_api_keys/@current/").await.ok();
+    let path = page_of(&own);
+    let question = owner.get(&format!("{path}revoke/")).await;
+    assert!(question.html.contains("This session uses the key and ends with it."));
+    let page = owner.get(&path).await;
+    assert!(page.html.contains("This session ends, because the key signed it in."));
+    let rotated = owner.submit(&page.form("rotate")).await;
+    rotated.assert_shows(200, "API key rotated");
+    assert!(owner.get(KEYS).await.location().starts_with("/console/sign_in/"));
+    let mut again = Visitor::with_key(&workspace, &value(&rotated)).await;
+    let question = again.get(&format!("{path}revoke/")).await;
+    again.submit(&question.form("form")).await.location();
+    assert!(again.get(KEYS).await.location().starts_with("/console/sign_in/"));
+}
+
+#[tokio::test]
+async fn session_by_link_offers_every_scope() {
+    let workspace = Workspace::new().await;
+    let visitor = Visitor::with_link(&workspace, false).await;
+    let page = visitor.get(NEW).await;
+    page.assert_shows(200, "New API key");
+    assert!(page.html.contains("Everything, also what later versions add"));
+    let list = visitor.get(KEYS).await;
+    list.assert_shows(200, "API keys");
+    assert!(!list.html.contains("This session</span>"));
+}
