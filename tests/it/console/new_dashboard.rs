@@ -154,13 +154,13 @@ async fn only_what_would_succeed_is_offered() {
     for control in ["/edit/", "/delete/", "tiles/new/", "arrange/", "id=\"tiles\""] {
         assert!(!one.contains(control), "{control}: {one}");
     }
-    assert!(one.contains("new/?from=dashboard") && list.contains("new/\">"));
+    assert!(one.contains("new/?from=dashboard") && list.contains("dashboards/new/\">"));
     assert!(!list.contains("id=\"change\"") && list.contains("You view"));
     let kinds = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
     let rule = json!({ "resource": "dashboard", "access_level": "viewer" });
     workspace.owner.put(&kinds, rule).await.ok();
     let (list, one) = page_of(ben.key.expect("a key")).await;
-    assert!(!one.contains("new/?from=dashboard") && !list.contains("new/\">"));
+    assert!(!one.contains("new/?from=dashboard") && !list.contains("dashboards/new/\">"));
     assert!(one.contains("Access rules do not let you edit it."));
     let reader = workspace.key("owner@corp.example", &["dashboard:read"]).await;
     let (list, one) = page_of(reader.key.expect("a key")).await;

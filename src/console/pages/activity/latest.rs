@@ -6,9 +6,10 @@ use crate::console::visit::SignedIn;
 use crate::error::Result;
 
 use super::diff::DiffBudget;
-use super::entry::{Entries, Row};
+use super::entry::Entries;
 use super::log::Log;
 use super::people::People;
+use super::row::Row;
 
 /// The number of entries.
 const COUNT: usize = 8;
@@ -35,7 +36,7 @@ impl Latest {
         };
         let people = People::load(&request.api, organization).await?;
         let mut budget = DiffBudget::of_page();
-        let rows = found.results.iter().map(|entry| entry.row(&log, &people, &mut budget));
+        let rows = found.results.iter().map(|entry| entry.row(&log, &people, None, &mut budget));
         Ok(Some(Self { base: log.page(), rows: rows.collect() }))
     }
 }

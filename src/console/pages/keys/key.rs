@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::form::{Confirm, Form, FormSpec, Input, Outcome};
+use crate::console::form::{Confirm, ConfirmState, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
@@ -130,7 +130,7 @@ async fn show(
             .empty(request, &roll(id), &format!("{}rotate/", path(id)))?
             .with_value("grace_seconds", &json!(0)),
     };
-    let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
+    let refusal = request.api.dry_run(&Write::new(UPDATE, [id]).body(json!({}))).await?;
     let own = Key::of_session(request).await?;
     let access = Access::load(request, own.as_ref()).await?;
     let frame = Frame::load(request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
@@ -162,7 +162,7 @@ async fn revoke(request: SignedIn) -> PageResult {
         action: format!("{}revoke/", path(&id)),
         back: path(&id),
         write: Write::new("personal_api_keys_destroy", [&id]),
-        state: Default::default(),
+        state: ConfirmState::default(),
     };
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
     confirm.respond(&request, frame, &with_notice(LIST, "revoked")).await

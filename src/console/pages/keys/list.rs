@@ -4,11 +4,10 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section};
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
 
 use super::access::{self, Access};
 use super::{API, Key, LIST};
@@ -39,26 +38,19 @@ struct Row {
 struct KeysPage {
     rows: Vec<Row>,
     may_create: bool,
-    count: usize,
-    first: usize,
-    last: usize,
-    /// The offsets of the pages before and after.
-    previous: Option<usize>,
-    next: Option<usize>,
+    paging: Paging,
     command: Command,
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let offset = request.visit.query("offset").parse::<u16>().map_or(0, usize::from);
+    let offset = Paging::offset(&request.visit);
     let keys: Vec<Key> = request.api.get(API).await?;
-    let count = keys.len();
-    if offset > 0 && offset >= count {
-        return Err(Error::not_found_as("The list of keys has no such page.").into());
-    }
+    let count = keys.len() as u64;
     let own = Key::of_session(&request).await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let now = request.visit.app.now();
-    let rows = keys.into_iter().skip(offset).take(PAGE_SIZE).map(|key| Row {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX);
+    let rows = keys.into_iter().skip(start).take(PAGE_SIZE).map(|key| Row {
         scopes: key.scopes.iter().take(MAX_SCOPES).map(|scope| access::in_words(scope)).collect(),
         more: key.scopes.len().saturating_sub(MAX_SCOPES),
         limits: access.limits(&key),
@@ -67,16 +59,14 @@ async fn list(request: SignedIn) -> PageResult {
         key,
     });
     let rows: Vec<_> = rows.collect();
-    let last = offset + rows.len();
+    let paging = Paging::new(offset, rows.len(), count, PAGE_SIZE as u64, |offset| {
+        format!("{LIST}?offset={offset}")
+    })?;
     let create = Operation::new("personal_api_keys_create", []);
     let page = KeysPage {
         rows,
         may_create: request.api.may(&create).await?,
-        count,
-        first: offset + 1,
-        last,
-        previous: (offset > 0).then(|| offset.saturating_sub(PAGE_SIZE)),
-        next: (last < count).then_some(last),
+        paging,
         command: Command::get(&request.visit, API),
     };
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;

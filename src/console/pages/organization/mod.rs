@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::form::{Choice, Confirm, Form, FormSpec, Input, Outcome};
+use crate::console::form::{Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
@@ -138,7 +138,7 @@ async fn delete(request: SignedIn) -> PageResult {
         action: format!("{}delete/", path(&id)),
         back: path(&id),
         write: Write::new("organizations_destroy", [&id]),
-        state: Default::default(),
+        state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &with_notice("/console/", "deleted")).await
 }

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 
-use crate::console::form::Confirm;
+use crate::console::form::{Confirm, ConfirmState};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
@@ -33,7 +33,7 @@ async fn reset_token(request: SignedIn) -> PageResult {
         action: format!("{back}token/"),
         back: back.clone(),
         write: Write::new("projects_reset_token_partial_update", [&project]),
-        state: Default::default(),
+        state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &with_notice(&back, "rotated")).await
 }
@@ -52,7 +52,7 @@ async fn delete(request: SignedIn) -> PageResult {
         action: format!("{base}delete/"),
         back: base,
         write: Write::new("projects_destroy", [&id]),
-        state: Default::default(),
+        state: ConfirmState::default(),
     };
     let done = format!("/console/organizations/{}/projects/", project.organization);
     confirm.respond(&request, frame, &with_notice(&done, "deleted")).await

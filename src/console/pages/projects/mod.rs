@@ -7,11 +7,10 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section, Target};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target};
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
 
 const LIST: &str = "/console/organizations/{organization_id}/projects/";
 
@@ -46,24 +45,20 @@ struct ProjectsPage {
     base: String,
     projects: Vec<Project>,
     may_create: bool,
-    count: u64,
-    first: u64,
-    last: u64,
-    /// The offsets of the pages before and after.
-    previous: Option<u64>,
-    next: Option<u64>,
+    paging: Paging,
     command: Command,
 }
 
 async fn list(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
-    let offset = request.visit.query("offset").parse::<u32>().map_or(0, u64::from);
+    let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/projects/?limit={PAGE_SIZE}&offset={offset}");
     let found: Projects = request.api.get(&path).await?;
-    if found.results.is_empty() && offset > 0 {
-        return Err(Error::not_found_as("The list of projects has no such page.").into());
-    }
+    let base = format!("/console/organizations/{organization}/projects/");
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, |offset| {
+        format!("{base}?offset={offset}")
+    })?;
     let create = Operation::new("organizations_projects_create", [&organization]);
     let targets = found.results.iter().map(|project| Target {
         icon: icon("folder"),
@@ -73,15 +68,10 @@ async fn list(request: SignedIn) -> PageResult {
     });
     let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
     let frame = frame.titled("Projects").with_targets(targets);
-    let last = offset + found.results.len() as u64;
     let page = ProjectsPage {
-        base: format!("/console/organizations/{organization}/projects/"),
+        base,
         may_create: request.api.may(&create).await?,
-        count: found.count,
-        first: offset + 1,
-        last,
-        previous: (offset > 0).then(|| offset.saturating_sub(PAGE_SIZE)),
-        next: (last < found.count).then_some(last),
+        paging,
         command: Command::get(&request.visit, &path),
         projects: found.results,
     };
