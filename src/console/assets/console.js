@@ -152,7 +152,7 @@ document.addEventListener("input", ({ target }) => {
 });
 
 // A search shows only the matching fields of a form, with their headings.
-for (const bar of all("[data-filter]")) {
+for (const bar of all("[data-filter]").filter((bar) => document.getElementById(bar.dataset.filter))) {
   bar.hidden = false;
   bar.addEventListener("input", ({ target }) => {
     const words = target.value.toLowerCase().split(/\s+/);

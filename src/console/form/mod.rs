@@ -239,6 +239,7 @@ pub(super) struct Form {
 impl Form {
     /// Shows the values only, with the reason why the session cannot change them. Without a reason the form stays as it is.
     pub(super) fn refused_for(mut self, reason: Option<String>) -> Self {
+        self.is_read_only |= reason.is_some();
         self.refusal = reason;
         self
     }

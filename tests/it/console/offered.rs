@@ -61,6 +61,12 @@ fn is_destructive(action: &str) -> bool {
         .any(|word| action.contains(word))
 }
 
+/// Whether a form may end the session that sends it.
+fn ends_the_session(action: &str) -> bool {
+    let is_key = action.starts_with("/console/keys/");
+    action == "/console/sign_out/" || is_key && is_destructive(action)
+}
+
 async fn press_everything(visitor: &mut Visitor, who: &str) -> Found {
     let found = crawl(visitor).await;
     let mut forms: Vec<_> = found.forms.values().collect();
@@ -68,7 +74,7 @@ async fn press_everything(visitor: &mut Visitor, who: &str) -> Found {
     let leaves = |action: &str| action.contains("/members/") && action.ends_with("/remove/");
     forms.sort_by_key(|(_, form)| (is_destructive(&form.action), leaves(&form.action)));
     for (path, form) in forms {
-        if form.action == "/console/sign_out/" {
+        if ends_the_session(&form.action) {
             continue;
         }
         let answer = visitor.submit(form).await;
