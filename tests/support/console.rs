@@ -128,7 +128,8 @@ impl Page {
     pub fn links(&self) -> Vec<String> {
         let links = self.html.split(" href=\"").skip(1);
         let links = links.filter_map(|rest| rest.split('"').next());
-        links.map(|link| unescape(link.split('#').next().unwrap_or_default())).collect()
+        let links = links.map(unescape);
+        links.map(|link| link.split('#').next().unwrap_or_default().to_owned()).collect()
     }
 }
 
