@@ -20,6 +20,9 @@ pub mod http {
     pub mod client {
         pub use crate::http::client::Peer;
     }
+    pub mod form {
+        pub use crate::http::form::Form;
+    }
     pub mod logging {
         pub use crate::http::logging::{LogFormat, init};
     }

@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
+use steward::testing::http::form::Form;
 use steward::testing::http::routes::RouteSpec;
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
@@ -88,7 +89,7 @@ impl<'b> Bytes<'b> {
 pub type Entry = (&'static str, fn(&Bench, &[u8]));
 
 /// All entries.
-pub const ENTRIES: [Entry; 9] = [
+pub const ENTRIES: [Entry; 10] = [
     ("bodies", Bench::bodies),
     ("fields", Bench::fields),
     ("keys", Bench::keys),
@@ -96,6 +97,7 @@ pub const ENTRIES: [Entry; 9] = [
     ("queries", Bench::queries),
     ("headers", Bench::headers),
     ("hogql", Bench::hogql),
+    ("forms", Bench::forms),
     ("certificates", Bench::certificates),
     ("imports", Bench::imports),
 ];
@@ -109,7 +111,26 @@ pub struct Bench {
     key: String,
     /// The values of path parameters.
     objects: Vec<(&'static str, String)>,
+    /// The cookie of a session of the console.
+    cookie: String,
+    /// Pages of the console, each with the names of the fields of its forms.
+    pages: Vec<(String, Vec<String>)>,
     _folder: TempDir,
+}
+
+/// The headers that a browser sends with a form of the console.
+const FORM_HEADERS: [(&str, &[u8]); 3] = [
+    ("host", b"localhost"),
+    ("sec-fetch-site", b"same-origin"),
+    ("content-type", b"application/x-www-form-urlencoded"),
+];
+
+/// Encodes every byte of a text for a form.
+fn encode(text: &[u8]) -> String {
+    text.iter().fold(String::new(), |mut encoded, byte| {
+        let _ = write!(encoded, "%{byte:02X}");
+        encoded
+    })
 }
 
 fn text(value: &Value) -> String {
@@ -132,8 +153,17 @@ impl Bench {
         let rows = routes().specs().to_vec();
         let router = router(app.clone());
         let key = made.api_key.clone();
-        let mut bench =
-            Self { runtime, app, router, rows, key, objects: Vec::new(), _folder: folder };
+        let mut bench = Self {
+            runtime,
+            app,
+            router,
+            rows,
+            key,
+            objects: Vec::new(),
+            cookie: String::new(),
+            pages: Vec::new(),
+            _folder: folder,
+        };
         let organization = made.organization_id;
         let user = Operation::UserCreate {
             email: "member@corp.example".to_owned(),
@@ -180,6 +210,20 @@ impl Bench {
             ("{token}", text(&shared["access_token"])),
             ("{asset}", "swagger-ui.css".to_owned()),
         ];
+        bench.sign_in();
+        let here = format!("/console/projects/{}/", made.project_id);
+        for path in [
+            "/console/profile/".to_owned(),
+            format!("{here}batch_exports/new/?destination=S3"),
+            format!("{here}batch_exports/new/?destination=BigQuery"),
+            bench.fill(&format!("{here}batch_exports/{{id}}/")),
+            format!("{here}insights/new/"),
+        ] {
+            let (html, _) = bench.page(Method::GET, &path, String::new());
+            let names = html.split(" name=\"").skip(1).filter_map(|rest| rest.split('"').next());
+            let names = names.map(str::to_owned).collect();
+            bench.pages.push((path, names));
+        }
         bench
     }
 
@@ -188,6 +232,33 @@ impl Bench {
         let (status, body) = self.ask(&method, path, Some(&self.key), &headers, sent.to_string());
         assert!((200..300).contains(&status), "{method} {path}: {status} {body}");
         body
+    }
+
+    /// Signs in to the console.
+    fn sign_in(&mut self) {
+        let form = format!("key={}", self.key);
+        let (_, cookie) = self.page(Method::POST, "/console/sign_in/", form);
+        self.cookie = cookie.split(';').next().expect("a cookie").to_owned();
+    }
+
+    /// Opens a page, or sends its form. Returns its HTML and the cookie that it sets.
+    fn page(&self, method: Method, path: &str, form: String) -> (String, String) {
+        let mut request = Request::new(Body::from(form));
+        *request.method_mut() = method;
+        *request.uri_mut() = path.parse().expect("a path");
+        let cookie = ("cookie", self.cookie.as_bytes());
+        for (name, value) in FORM_HEADERS.into_iter().chain([cookie]) {
+            let value = HeaderValue::from_bytes(value).expect("a value");
+            request.headers_mut().insert(name, value);
+        }
+        self.runtime.block_on(async {
+            let response = self.router.clone().oneshot(request).await.expect("an answer");
+            assert!(response.status().as_u16() < 400, "{path}: {}", response.status());
+            let cookie = response.headers().get("set-cookie");
+            let cookie = cookie.map_or("", |value| value.to_str().expect("text")).to_owned();
+            let body = response.into_body().collect().await.expect("a whole body").to_bytes();
+            (String::from_utf8(body.to_vec()).expect("UTF-8"), cookie)
+        })
     }
 
     /// Replaces the parameters of a path.
@@ -450,6 +521,36 @@ impl Bench {
         let path = self.fill("/api/projects/{project_id}/batch_exports/");
         let headers = [("content-type", b"application/json".as_slice())];
         self.ask(&Method::POST, &path, Some(&self.key), &headers, sent.to_string());
+    }
+
+    /// Any bytes as a form, or nearly valid fields. What a form contains is read back from its text. A page refuses the
+    /// form, or sends it to the API as JSON.
+    fn forms(&self, data: &[u8]) {
+        if let Ok(form) = Form::parse(data, 100) {
+            let pair = |(name, value): (&str, &str)| {
+                format!("{}={}", encode(name.as_bytes()), encode(value.as_bytes()))
+            };
+            let text = form.fields().map(pair).collect::<Vec<_>>().join("&");
+            let again = Form::parse(text.as_bytes(), 100).ok().expect("the same form");
+            assert!(form.fields().eq(again.fields()), "{text}");
+        }
+        let mut bytes = Bytes(data);
+        let (path, names) = bytes.one_of(&self.pages);
+        let values = ["", "true", "0", "-1", "1e400", "{}", "[", "null", "S3", "command", "\r\n"];
+        let mut form = String::new();
+        for _ in 0..bytes.below(12) {
+            let name = bytes.one_of(names);
+            let value = match bytes.below(2) {
+                0 => bytes.one_of(&values).as_bytes(),
+                _ => bytes.take(24),
+            };
+            let _ = write!(form, "{}={}&", encode(name.as_bytes()), encode(value));
+        }
+        let form = [form.as_bytes(), bytes.rest()].concat();
+        let cookie = ("cookie", self.cookie.as_bytes());
+        let headers: Vec<_> = FORM_HEADERS.into_iter().chain([cookie]).collect();
+        let (status, _) = self.ask(&Method::POST, path, None, &headers, form);
+        assert!([200, 303, 400, 412, 413, 422].contains(&status), "{path}: {status}");
     }
 
     /// An export with changed bytes and a matching hash. The import fails, or creates a consistent file.

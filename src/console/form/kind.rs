@@ -123,7 +123,7 @@ impl Property {
                 items.iter().map(plain).collect::<Vec<_>>().join("\n")
             }
             (Kind::Moment, Value::String(time)) => local_time(time),
-            (Kind::Json, Value::Null) if self.is_nullable => String::new(),
+            (Kind::Json, Value::Null) => String::new(),
             (Kind::Json, value) => serde_json::to_string_pretty(value).unwrap_or_default(),
             _ => plain(value),
         }

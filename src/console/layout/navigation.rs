@@ -50,6 +50,7 @@ type Entry = (Section, Icon, &'static str, &'static str, &'static str);
 
 const IN_PROJECT: &[Entry] = &[
     (Section::Dashboards, icon("layout-dashboard"), "Dashboards", "dashboards/", "dashboards_list"),
+    (Section::Insights, icon("chart-line"), "Insights", "insights/", "insights_list"),
     (
         Section::BatchExports,
         icon("database-backup"),

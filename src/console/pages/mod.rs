@@ -9,6 +9,7 @@ mod domains;
 mod files;
 mod health;
 mod home;
+mod insights;
 mod invites;
 mod keys;
 mod member;
@@ -34,6 +35,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     home::routes(pages);
     dashboards::routes(pages);
     dashboard::routes(pages);
+    insights::routes(pages);
     batch_exports::routes(pages);
     activity::routes(pages);
     members::routes(pages);

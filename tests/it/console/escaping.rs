@@ -78,7 +78,9 @@ async fn hostile_names_are_escaped_on_every_page() {
             "query": { "kind": attack, "series": [{ "event": attack }], attack: attack,
                 "dateRange": { "date_from": attack, "date_to": attack } },
         });
-        owner.post(&format!("{project}insights/"), insight).await.ok();
+        let insight = owner.post(&format!("{project}insights/"), insight).await.ok();
+        let insights = format!("/console/projects/{}/insights/", workspace.made.project_id);
+        let insight = format!("{insights}{}/", insight["id"]);
 
         let export = json!({
             "name": attack, "interval": "day", "filters": { attack: attack },
@@ -105,6 +107,10 @@ async fn hostile_names_are_escaped_on_every_page() {
             list.clone(),
             format!("{list}?search={query}&tags={query}"),
             format!("{list}{}/", board["id"]),
+            format!("{insights}?search={query}&tags={query}&date_from={query}"),
+            insight.clone(),
+            format!("{insight}edit/"),
+            format!("{insight}sharing/"),
             exports.clone(),
             export.clone(),
             format!("{export}delete/"),

@@ -37,6 +37,10 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     let (item, at, entry) = (text("item_id"), text("created_at"), text("id"));
     let revert = format!("scope=Dashboard&item_id={item}&at={at}&entry={entry}");
     let people = people(&site, &long).await;
+    let insights = format!("projects/{project}/insights/");
+    let insight = json!({ "name": long, "tags": ["third"], "query": { "kind": "TrendsQuery" } });
+    let insight = site.workspace.owner.post(&format!("/api/{insights}"), insight).await.ok();
+    let insight = format!("{insights}{}/", insight["id"]);
     let exports = format!("projects/{project}/batch_exports/");
     let export = json!({
         "name": long, "interval": "day", "hogql_query": "SELECT *\nFROM events",
@@ -75,6 +79,10 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
             ("role", format!("{}roles/{}/", people.organization, people.role)),
             ("domains", format!("{}domains/", people.organization)),
             ("domain", format!("{}domains/{}/", people.organization, people.domain)),
+            ("insights", insights.clone()),
+            ("new-insight", format!("{insights}new/")),
+            ("insight", insight.clone()),
+            ("insight-sharing", format!("{insight}sharing/")),
             ("exports", exports.clone()),
             ("new-export", format!("{exports}new/")),
             ("export", export.clone()),

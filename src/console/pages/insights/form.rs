@@ -1,0 +1,167 @@
+//! The forms that create and edit an insight.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::entrance::see_other;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, Sent};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::operation::Operation;
+use crate::console::pages::dashboard::Rights;
+use crate::console::pages::{name_or, project_id};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::address::Address;
+
+const NEW: &str = "/console/projects/{project_id}/insights/new/";
+const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
+
+const CREATE: &str = "insights_create";
+const UPDATE: &str = "insights_partial_update";
+
+const INPUTS: &[Input] = &[
+    Input::new("name").label("Name").hint(""),
+    Input::new("description").label("Description").hint("").area(),
+    Input::new("tags").label("Tags").hint(""),
+    Input::new("favorited").label("Favorite").hint("One flag for all users."),
+    Input::new("saved").label("Saved").hint("Lists may leave out insights that are not saved."),
+    Input::new("query")
+        .label("Query")
+        .hint("A JSON object. Steward stores it and does not run it."),
+    Input::new("dashboards").label("Dashboards").hint("Those that show the insight.").several(),
+    Input::new("derived_name")
+        .heading("Other")
+        .label("Derived name")
+        .hint("Shown if the name is empty."),
+    Input::new("filters")
+        .label("Legacy filters")
+        .hint("A JSON object. Ignored if there is a query."),
+    Input::new("order").label("Order").hint("A number to sort by."),
+];
+
+const NEW_FORM: FormSpec = FormSpec::create("Create insight", INPUTS);
+const EDIT_FORM: FormSpec = FormSpec::change("Save", INPUTS);
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, NEW, new);
+    pages.signed_in(Method::POST, NEW, create);
+    pages.signed_in(Method::GET, EDIT, edit);
+    pages.signed_in(Method::POST, EDIT, save);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/insights/form.html")]
+struct FormPage {
+    base: String,
+    title: &'static str,
+    form: Form,
+}
+
+async fn new(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    if !super::may_create(&request, &project).await? {
+        return Err(Error::denied("You may not create insights in this project.").into());
+    }
+    let operation = Operation::new(CREATE, [&project]);
+    let form = NEW_FORM.empty(&request, &operation, &action(&project))?;
+    show(&request, &project, "New insight", form.with_value("saved", &json!(true)), &[]).await
+}
+
+fn action(project: &str) -> String {
+    format!("{}new/", super::base(project))
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let operation = Operation::new(CREATE, [&project]);
+    match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
+        Outcome::Done(insight) => {
+            let id = insight.get("id").and_then(Value::as_u64).unwrap_or_default();
+            let path = format!("{}{id}/", super::base(&project));
+            Ok(see_other(&with_notice(&path, "created"))?)
+        }
+        Outcome::Again(form) => show(&request, &project, "New insight", *form, &[]).await,
+    }
+}
+
+async fn edit(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let insight = request.api.get_versioned(&address.api("")).await?;
+    let on = dashboards_of(&insight.body);
+    let action = address.page("edit/");
+    let form = EDIT_FORM.filled(&request, &address.operation(UPDATE), &action, &insight)?;
+    show(&request, &address.project, "Edit the insight", form, &on).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let mut sent = EDIT_FORM.sent(&request, address.operation(UPDATE), &address.page("edit/"))?;
+    keep_saved(&mut sent);
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "saved"))?),
+        Outcome::Again(form) => {
+            let insight: Value = request.api.get(&address.api("")).await?;
+            let on = dashboards_of(&insight);
+            show(&request, &address.project, "Edit the insight", *form, &on).await
+        }
+    }
+}
+
+/// Sends `saved` with each change, because the API sets it to true if it is absent.
+fn keep_saved(sent: &mut Sent) {
+    let saved = sent.text("saved") == "true";
+    if !sent.body.is_empty() {
+        sent.body.insert("saved".to_owned(), saved.into());
+    }
+}
+
+fn dashboards_of(insight: &Value) -> Vec<u64> {
+    let ids = insight.get("dashboards").and_then(Value::as_array);
+    ids.into_iter().flatten().filter_map(Value::as_u64).collect()
+}
+
+#[derive(Deserialize)]
+struct Dashboards {
+    results: Vec<Dashboard>,
+}
+
+#[derive(Deserialize)]
+struct Dashboard {
+    id: u64,
+    name: Option<String>,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+/// Returns the dashboards that may show the insight: those that the session may edit, and those that show it already.
+async fn choices(request: &SignedIn, project: &str, on: &[u64]) -> Result<Vec<Choice>> {
+    let path = format!("/api/projects/{project}/dashboards/?limit=100");
+    let found = request.api.get_if_allowed::<Dashboards>(&path).await?;
+    let dashboards = found.map(|found| found.results).unwrap_or_default();
+    let offered = dashboards.iter().filter(|one| one.rights.may_edit() || on.contains(&one.id));
+    let offered = offered.map(|one| {
+        let name = name_or(one.name.as_deref(), "Untitled dashboard");
+        let note = if one.rights.may_edit() { "" } else { " (you may not edit it)" };
+        Choice::new(one.id, format!("{name}{note}"))
+    });
+    Ok(offered.collect())
+}
+
+async fn show(
+    request: &SignedIn,
+    project: &str,
+    title: &'static str,
+    form: Form,
+    on: &[u64],
+) -> PageResult {
+    let form = form.with_choices("dashboards", choices(request, project, on).await?);
+    let frame = Frame::load(request, Section::Insights, In::Project(project)).await?;
+    let status = form.status();
+    let page = FormPage { base: super::base(project), title, form };
+    Ok(layout::page_with_status(&frame.titled(title), &page, status)?)
+}

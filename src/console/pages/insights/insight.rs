@@ -1,0 +1,97 @@
+//! One insight: what it asks, where it is shown, and what the session may do with it.
+
+use askama::Template;
+use axum::http::Method;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::console::assets::icon;
+use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::pages::dashboard::Rights;
+use crate::console::pages::day;
+use crate::console::person::Person;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+use crate::resources::sharing::page::Definition;
+
+use super::address::Address;
+use super::name_of;
+
+const INSIGHT: &str = "/console/projects/{project_id}/insights/{id}/";
+
+/// Adds the page to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, INSIGHT, page);
+}
+
+/// An insight, as the API describes it.
+#[derive(Deserialize)]
+pub(super) struct Insight {
+    short_id: String,
+    name: Option<String>,
+    derived_name: Option<String>,
+    description: Option<String>,
+    tags: Vec<String>,
+    pub(super) favorited: bool,
+    pub(super) saved: bool,
+    query: Option<Map<String, Value>>,
+    filters: Map<String, Value>,
+    dashboards: Vec<u64>,
+    created_at: String,
+    created_by: Option<Person>,
+    last_modified_at: String,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+impl Insight {
+    pub(super) fn name(&self) -> &str {
+        name_of(self.name.as_deref(), self.derived_name.as_deref())
+    }
+
+    fn description(&self) -> &str {
+        self.description.as_deref().unwrap_or_default().trim()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/insights/insight.html")]
+struct InsightPage {
+    address: Address,
+    dashboards: String,
+    insight: Insight,
+    definition: Definition,
+    may_edit: bool,
+    may_see_sharing: bool,
+    command: Command,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    Ok(show(&request, address, None).await?)
+}
+
+/// Shows the insight, and why an action was refused.
+pub(super) async fn show(
+    request: &SignedIn,
+    address: Address,
+    refusal: Option<Error>,
+) -> Result<Response> {
+    let path = address.api("");
+    let insight: Insight = request.api.get(&path).await?;
+    let frame = Frame::load(request, Section::Insights, In::Project(&address.project)).await?;
+    let frame = frame.titled(insight.name().to_owned()).with_refusal(refusal);
+    let update = address.operation("insights_partial_update");
+    let page = InsightPage {
+        dashboards: format!("/console/projects/{}/dashboards/", address.project),
+        definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
+        may_edit: insight.rights.may_edit() && request.api.may(&update).await?,
+        may_see_sharing: request.api.may(&address.operation("insights_sharing_retrieve")).await?,
+        command: Command::get(&request.visit, &path),
+        address,
+        insight,
+    };
+    layout::page(&frame, &page)
+}

@@ -1,0 +1,94 @@
+//! The public page of an insight: enable, rotate and disable its link.
+
+use askama::Template;
+use axum::http::Method;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::form::{ONCE, once_key};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::address::Address;
+use super::insight::Insight;
+
+const SHARING: &str = "/console/projects/{project_id}/insights/{id}/sharing/";
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, SHARING, page);
+    pages.signed_in(Method::POST, SHARING, act);
+}
+
+#[derive(Deserialize)]
+struct Sharing {
+    enabled: bool,
+    access_token: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/insights/sharing.html")]
+struct SharingPage {
+    address: Address,
+    name: String,
+    enabled: bool,
+    /// The link, if the session may know it.
+    url: Option<String>,
+    /// Why the session may not change it.
+    reason: Option<Error>,
+    once: String,
+    command: Command,
+}
+
+fn set(address: &Address, enabled: bool) -> Write {
+    address.write("insights_sharing_partial_update").body(json!({ "enabled": enabled }))
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    Ok(show(&request, address, None).await?)
+}
+
+async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> Result<Response> {
+    let path = address.api("sharing/");
+    let insight: Insight = request.api.get(&address.api("")).await?;
+    let sharing: Sharing = request.api.get(&path).await?;
+    let frame = Frame::load(request, Section::Insights, In::Project(&address.project)).await?;
+    let frame = frame.titled("Sharing").with_refusal(refusal);
+    let token = sharing.access_token.filter(|_| sharing.enabled);
+    let page = SharingPage {
+        name: insight.name().to_owned(),
+        url: token.map(|token| format!("{}/shared/{token}/", request.visit.base_url())),
+        enabled: sharing.enabled,
+        reason: request.api.dry_run(&set(&address, !sharing.enabled)).await?,
+        once: once_key(),
+        command: Command::get(&request.visit, &path),
+        address,
+    };
+    layout::page(&frame, &page)
+}
+
+async fn act(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let form = &request.visit.form;
+    let (write, notice) = match form.value("action") {
+        "enable" => (set(&address, true), "enabled"),
+        "disable" => (set(&address, false), "disabled"),
+        "rotate" => {
+            let rotate = address.write("insights_sharing_refresh_create");
+            (rotate.once(form.value(ONCE)), "rotated")
+        }
+        _ => return Err(Error::not_found().into()),
+    };
+    match request.api.attempt(&write).await? {
+        Ok(_) => Ok(see_other(&with_notice(&address.page("sharing/"), notice))?),
+        Err(error) if error.status() == 404 => Err(error.into()),
+        Err(error) => Ok(show(&request, address, Some(error)).await?),
+    }
+}

@@ -1,0 +1,60 @@
+//! Actions on one insight that need no form: mark it as a favorite, delete and restore it.
+
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::console::entrance::see_other;
+use crate::console::layout::with_notice;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+use super::address::Address;
+use super::insight::{self, Insight};
+
+const FAVORITE: &str = "/console/projects/{project_id}/insights/{id}/favorite/";
+const DELETE: &str = "/console/projects/{project_id}/insights/{id}/delete/";
+const RESTORE: &str = "/console/projects/{project_id}/insights/{id}/restore/";
+
+/// Adds the actions to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::POST, FAVORITE, favorite);
+    pages.signed_in(Method::POST, DELETE, delete);
+    pages.signed_in(Method::POST, RESTORE, restore);
+}
+
+async fn favorite(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let found: Insight = request.api.get(&address.api("")).await?;
+    let favorited = request.visit.form.value("favorited") == "true";
+    // The API sets `saved` to true if it is absent.
+    let body = json!({ "favorited": favorited, "saved": found.saved });
+    let done = with_notice(&address.page(""), "saved");
+    change(request, address, body, &done).await
+}
+
+async fn delete(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let list = with_notice(&address.list(), "deleted");
+    let done = format!("{list}&undo={}", address.id());
+    let found: Insight = request.api.get(&address.api("")).await?;
+    let body = json!({ "deleted": true, "saved": found.saved });
+    change(request, address, body, &done).await
+}
+
+async fn restore(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let done = with_notice(&address.page(""), "restored");
+    let write = address.write("insights_partial_update").body(json!({ "deleted": false }));
+    request.api.write(&write).await?;
+    Ok(see_other(&done)?)
+}
+
+/// Sends a change. A refused one shows the insight with the reason.
+async fn change(request: SignedIn, address: Address, body: Value, done: &str) -> PageResult {
+    let write = address.write("insights_partial_update").body(body);
+    match request.api.attempt(&write).await? {
+        Ok(_) => Ok(see_other(done)?),
+        Err(error) if error.status() == 404 => Err(error.into()),
+        Err(error) => Ok(insight::show(&request, address, Some(error)).await?),
+    }
+}

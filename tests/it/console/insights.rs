@@ -1,0 +1,219 @@
+//! Insights: the list with its filters, the forms, delete and restore, and the public page.
+
+use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
+
+use crate::support::console::Visitor;
+use crate::support::{OWNER, Workspace};
+
+const LIST: &str = "/console/projects/1/insights/";
+const API: &str = "/api/projects/1/insights/";
+
+/// Returns the names in the list, in order.
+fn names(html: &str) -> Vec<&str> {
+    let rows = html.split("<tr>\n<td><a href=").skip(1);
+    rows.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()
+}
+
+/// Creates an insight and returns its page.
+async fn insight(workspace: &Workspace, sent: Value) -> String {
+    let made = workspace.owner.post(API, sent).await.ok();
+    format!("{LIST}{}/", made["id"])
+}
+
+#[tokio::test]
+async fn insights_are_found_by_every_filter() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", Level::Member).await;
+    let board = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "B" })).await.ok();
+    let trends = json!({ "kind": "InsightVizNode", "source": { "kind": "TrendsQuery" } });
+    for sent in [
+        json!({ "name": "Visitors", "description": "Who came", "tags": ["weekly"], "query": trends }),
+        json!({ "derived_name": "Signups", "favorited": true, "dashboards": [board["id"]] }),
+        json!({ "name": "Draft", "saved": false, "query": { "kind": "HogQLQuery" } }),
+    ] {
+        workspace.owner.post(API, sent).await.ok();
+    }
+    let hers = anna.post(API, json!({ "name": "Anna's" })).await.ok();
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(LIST).await;
+    page.assert_shows(200, "Insights");
+    assert_eq!(names(&page.html), ["Visitors", "Signups", "Draft", "Anna&#39;s"]);
+    assert!(page.html.contains("<span class=\"tag\">Not saved</span>"));
+    let creator = format!("created_by={}", hers["created_by"]["id"]);
+    let on_board = format!("dashboards={}", board["id"]);
+    let short_id = format!("short_id={}", hers["short_id"].as_str().expect("a text"));
+    for (query, expected) in [
+        ("search=CAME", vec!["Visitors"]),
+        ("tags=weekly", vec!["Visitors"]),
+        ("favorited=true", vec!["Signups"]),
+        ("saved=false", vec!["Draft"]),
+        ("insight=TRENDS", vec!["Visitors"]),
+        (&creator, vec!["Anna&#39;s"]),
+        ("created_by=@me&saved=true", vec!["Visitors", "Signups"]),
+        (&on_board, vec!["Signups"]),
+        (&short_id, vec!["Anna&#39;s"]),
+        ("order=-created_at", vec!["Anna&#39;s", "Draft", "Signups", "Visitors"]),
+        ("date_to=2001-01-01", vec![]),
+        ("created_date_from=-1d&search=anna", vec!["Anna&#39;s"]),
+    ] {
+        let page = owner.get(&format!("{LIST}?{query}")).await;
+        page.assert_shows(200, "Insights");
+        assert_eq!(names(&page.html), expected, "{query}");
+        assert_eq!(page.html.contains("No insight matches"), expected.is_empty(), "{query}");
+        assert!(page.html.contains(&format!("href=\"{LIST}\">Clear</a>")), "{query}");
+    }
+    let page = owner.get(&format!("{LIST}?created_by=evil&order=x&dashboards=[1]")).await;
+    assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
+    assert_eq!(names(&page.html).len(), 4);
+    for number in 0..50 {
+        workspace.owner.post(API, json!({ "name": format!("n {number}") })).await.ok();
+    }
+    let page = owner.get(&format!("{LIST}?order=name")).await;
+    assert!(page.html.contains("<span>1 to 50 of 54</span>"), "{}", page.html);
+    let next = format!("rel=\"next\" href=\"{LIST}?order=name&#38;offset=50\"");
+    assert!(page.html.contains(&next), "{}", page.html);
+    owner.get(&format!("{LIST}?offset=100")).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn insight_is_created_on_dashboards_and_edited() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let mut boards = Vec::new();
+    for name in ["One", "Two"] {
+        let made = workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await;
+        boards.push(made.ok()["id"].as_u64().expect("an id"));
+    }
+    let page = owner.get(&format!("{LIST}new/")).await;
+    page.assert_shows(200, "New insight");
+    let form = page.form("form");
+    assert_eq!(form.value("saved"), "true");
+    let query = json!({ "kind": "TrendsQuery", "series": [{ "event": "$pageview" }] });
+    let form = form
+        .with("name", "Visitors")
+        .with("description", "Who\r\ncame")
+        .with("tags", "weekly\r\nweb")
+        .with("dashboards", &boards[0].to_string());
+    let wrong = owner.submit(&form.clone().with("query", "{")).await;
+    wrong.assert_shows(400, "New insight");
+    assert!(wrong.between("id=\"form-query-error\">", "</p>").contains("This is not valid JSON"));
+    assert_eq!(wrong.form("form").value("dashboards"), boards[0].to_string());
+    let wrong = owner.submit(&form.clone().with("query", "[]")).await;
+    let error = wrong.between("id=\"form-query-error\">", "</p>");
+    assert!(error.contains("Query must be a valid JSON object"), "{error}");
+    let made = owner.submit(&form.with("query", &query.to_string())).await;
+    let path = made.location().strip_suffix("?done=created").expect("a notice").to_owned();
+    let api = path.replace("/console/", "/api/");
+    let stored = workspace.owner.get(&api).await.ok();
+    assert_eq!([&stored["name"], &stored["description"]], ["Visitors", "Who\ncame"]);
+    assert_eq!(stored["tags"], json!(["web", "weekly"]));
+    assert_eq!(stored["dashboards"], json!([boards[0]]));
+    assert_eq!([&stored["saved"], &stored["favorited"]], [&json!(true), &json!(false)]);
+    assert_eq!(stored["query"], query);
+
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "Visitors");
+    let series = "<dt>Series</dt><dd dir=\"auto\">$pageview</dd>";
+    assert!(page.html.contains(series), "{}", page.html);
+    assert!(page.html.contains(&format!("/console/projects/1/dashboards/{}/", boards[0])));
+    let form = owner.get(&format!("{path}edit/")).await.form("form");
+    assert_eq!(form.value("tags"), "web\nweekly");
+    let form = form.without("saved").with("name", "").with("derived_name", "By day");
+    let form = form.with("dashboards", &boards[1].to_string());
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    let stored = workspace.owner.get(&api).await.ok();
+    assert_eq!([&stored["dashboards"], &stored["saved"]], [&json!([boards[1]]), &json!(false)]);
+    assert_eq!([&stored["query"], &stored["derived_name"]], [&query, &json!("By day")]);
+    owner.get(&path).await.assert_shows(200, "By day");
+
+    let form = owner.get(&format!("{path}edit/")).await.form("form");
+    let form = form.without("dashboards").with("order", "7");
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    let stored = workspace.owner.get(&api).await.ok();
+    assert_eq!([&stored["dashboards"], &stored["saved"]], [&json!([]), &json!(false)]);
+    assert_eq!(stored["order"], 7);
+}
+
+#[tokio::test]
+async fn insight_becomes_a_favorite_is_deleted_and_restored() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let path = insight(&workspace, json!({ "name": "Visitors", "saved": false })).await;
+    let api = path.replace("/console/", "/api/");
+    let page = owner.get(&path).await;
+    let done = owner.submit(&page.form("favorite")).await;
+    assert_eq!(done.location(), format!("{path}?done=saved"));
+    let stored = workspace.owner.get(&api).await.ok();
+    assert_eq!([&stored["favorited"], &stored["saved"]], [&json!(true), &json!(false)]);
+    let page = owner.get(&path).await;
+    assert!(page.html.contains("Remove from favorites"));
+    let done = owner.submit(&page.form("delete")).await;
+    let id = path.trim_end_matches('/').rsplit('/').next().expect("an id");
+    assert_eq!(done.location(), format!("{LIST}?done=deleted&undo={id}"));
+    owner.get(&path).await.assert_shows(404, "Not found");
+    owner.submit(&page.form("delete")).await.assert_shows(404, "Not found");
+    let list = owner.get(done.location()).await;
+    assert!(list.html.contains(&format!("action=\"{path}restore/\"")), "{}", list.html);
+    let restored = owner.post(&format!("{path}restore/"), &[]).await;
+    assert_eq!(restored.location(), format!("{path}?done=restored"));
+    let stored = workspace.owner.get(&api).await.ok();
+    assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(true)]);
+    owner.post(&format!("{LIST}999/restore/"), &[]).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn public_page_of_an_insight_is_enabled_rotated_and_disabled() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let path = format!("{}sharing/", insight(&workspace, json!({ "name": "Visitors" })).await);
+    let api = path.replace("/console/", "/api/");
+    let token = async || workspace.owner.get(&api).await.ok()["access_token"].clone();
+    let page = owner.get(&path).await;
+    page.assert_shows(200, "Sharing");
+    let form = page.form("sharing");
+    let done = owner.submit(&form.clone().with("action", "enable")).await;
+    assert_eq!(done.location(), format!("{path}?done=enabled"));
+    let first = token().await;
+    let page = owner.get(&path).await;
+    let link = page.between("<output id=\"public-link\">", "</output>");
+    assert_eq!(link, format!("http://localhost/shared/{}/", first.as_str().expect("a token")));
+    let rotate = page.form("sharing").with("action", "rotate");
+    assert_eq!(owner.submit(&rotate).await.location(), format!("{path}?done=rotated"));
+    assert_ne!(token().await, first);
+    let disable = page.form("sharing").with("action", "disable");
+    assert_eq!(owner.submit(&disable).await.location(), format!("{path}?done=disabled"));
+    assert!(!owner.get(&path).await.html.contains("public-link"));
+    assert_eq!(owner.submit(&form.with("action", "x")).await.status, 404);
+}
+
+#[tokio::test]
+async fn session_that_may_only_view_insights_sees_no_controls() {
+    let workspace = Workspace::new().await;
+    let path = insight(&workspace, json!({ "name": "Visitors" })).await;
+    let reader = workspace.key(OWNER, &["insight:read", "project:read"]).await;
+    let mut reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let rules = json!({ "resource": "insight", "access_level": "viewer" });
+    let anna = workspace.member("anna", Level::Member).await;
+    let on_all = "/api/projects/1/resource_access_controls/";
+    workspace.owner.put(on_all, rules).await.ok();
+    let anna = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
+    for visitor in [&reader, &anna] {
+        let list = visitor.get(LIST).await;
+        list.assert_shows(200, "Insights");
+        assert!(!list.html.contains("New insight"), "{}", list.html);
+        let page = visitor.get(&path).await;
+        page.assert_shows(200, "Visitors");
+        for gone in ["Edit</a>", "Delete</button>", "favorites"] {
+            assert!(!page.html.contains(gone), "{gone}: {}", page.html);
+        }
+        visitor.get(&format!("{LIST}new/")).await.assert_shows(403, "You do not have access");
+    }
+    assert!(!reader.get(&path).await.html.contains("Sharing"));
+    let sharing = anna.get(&format!("{path}sharing/")).await;
+    assert!(sharing.html.contains("You don&#39;t have edit permissions for this insight."));
+    assert!(!sharing.html.contains("id=\"sharing\""));
+    let refused = reader.post(&format!("{path}delete/"), &[]).await;
+    refused.assert_shows(403, "Visitors");
+    assert!(refused.html.contains("API key missing required scope"), "{}", refused.html);
+}

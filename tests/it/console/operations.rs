@@ -1,0 +1,124 @@
+//! Which operations of the API the pages reach. The others are listed in `docs/spec/console.md`, each with its reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use axum::http::Method;
+use regex::Regex;
+use steward::testing::http::routes::RouteSpec;
+use steward::testing::router::routes;
+
+/// The links of the frame ask for operations that pages send.
+const NAVIGATION: &str = "layout/navigation.rs";
+
+/// Returns the sources of the console, each with its path below `src/console/`.
+fn sources() -> Vec<(PathBuf, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/console");
+    let mut folders = vec![root.clone()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                found.push((path.strip_prefix(&root).expect("within").to_owned(), text));
+            }
+        }
+    }
+    found.retain(|(path, _)| path != Path::new(NAVIGATION));
+    found
+}
+
+/// Returns the paths of the API in a source, without their queries. `{rest}` stands for what `api("...")` adds.
+fn paths(text: &str) -> BTreeSet<String> {
+    let literal = Regex::new(r#""(/api/[^"?]*)[^"]*""#).expect("a pattern");
+    literal.captures_iter(text).map(|found| found[1].to_owned()).collect()
+}
+
+/// Returns the paths that the console reads.
+fn read_paths(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
+    let rest = Regex::new(r#"\bapi\(\s*"([^"?]*)[^"]*"\s*\)"#).expect("a pattern");
+    let mut found = BTreeSet::new();
+    for (path, text) in sources {
+        for start in paths(text) {
+            let Some(start) = start.strip_suffix("{rest}") else {
+                found.insert(start);
+                continue;
+            };
+            let folder = path.parent().expect("a folder");
+            for (_, text) in sources.iter().filter(|(path, _)| path.starts_with(folder)) {
+                found.extend(rest.captures_iter(text).map(|rest| format!("{start}{}", &rest[1])));
+            }
+        }
+    }
+    found
+}
+
+/// Whether a path in a source is one of an operation: the values of its parameters are written at run time.
+fn is_path_of(path: &str, operation: &str) -> bool {
+    let (sent, declared): (Vec<_>, Vec<_>) =
+        (path.split('/').collect(), operation.split('/').collect());
+    let is_parameter = |segment: &str| segment.starts_with('{');
+    sent.len() == declared.len()
+        && sent.iter().zip(&declared).all(|(sent, declared)| {
+            sent == declared
+                || is_parameter(declared) && (is_parameter(sent) || sent.starts_with('@'))
+        })
+}
+
+/// Returns the operations that no page reaches.
+fn unreached(specs: &[RouteSpec]) -> BTreeSet<&str> {
+    let sources = sources();
+    let read = read_paths(&sources);
+    let is_named = |id: &str| {
+        let quoted = format!("\"{id}\"");
+        sources.iter().any(|(_, text)| text.contains(&quoted))
+    };
+    let is_read = |spec: &RouteSpec| {
+        spec.method == Method::GET && read.iter().any(|path| is_path_of(path, spec.path))
+    };
+    let rest = specs.iter().filter(|spec| !is_named(spec.operation) && !is_read(spec));
+    rest.map(|spec| spec.operation).collect()
+}
+
+/// Returns the operations that the specification lists, each with its reason.
+fn listed() -> BTreeMap<String, String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/spec/console.md");
+    let page = fs::read_to_string(page).expect("a page");
+    let (_, section) =
+        page.split_once("\n## Operations that no page reaches\n").expect("a section");
+    let section = section.split("\n## ").next().expect("the section");
+    let row = Regex::new(r"(?m)^\| `([a-z0-9_]+)` \| (.+) \|$").expect("a pattern");
+    row.captures_iter(section).map(|row| (row[1].to_owned(), row[2].to_owned())).collect()
+}
+
+#[test]
+fn every_operation_is_reached_by_a_page_or_listed_with_the_reason() {
+    let table = routes();
+    let unreached = unreached(table.specs());
+    let listed = listed();
+    let listed_ids: BTreeSet<&str> = listed.keys().map(String::as_str).collect();
+    let missing: Vec<_> = unreached.difference(&listed_ids).collect();
+    assert_eq!(missing, Vec::<&&str>::new(), "no page reaches these, and no reason is listed");
+    let needless: Vec<_> = listed_ids.difference(&unreached).collect();
+    assert_eq!(needless, Vec::<&&str>::new(), "a page reaches these, or they do not exist");
+    for (id, reason) in &listed {
+        assert!(reason.split_whitespace().count() > 2 && reason.ends_with('.'), "{id}: {reason}");
+    }
+}
+
+#[test]
+fn paths_in_sources_are_compared_with_those_of_operations() {
+    let text =
+        r#"format!("/api/a/{id}/b/?limit={SIZE}"); const A: &str = "/api/c/@me/"; "/api/d/{rest}""#;
+    let expected = ["/api/a/{id}/b/", "/api/c/@me/", "/api/d/{rest}"];
+    assert_eq!(paths(text), expected.map(str::to_owned).into());
+    assert!(is_path_of("/api/a/{}/b/", "/api/a/{a_id}/b/"));
+    assert!(is_path_of("/api/c/@me/", "/api/c/{id}/"));
+    assert!(!is_path_of("/api/a/{}/b/", "/api/a/{id}/"));
+    assert!(!is_path_of("/api/a/b/", "/api/a/{id}/"));
+    assert!(!is_path_of("/api/a/{id}/", "/api/a/b/"));
+}
