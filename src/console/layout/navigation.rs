@@ -58,6 +58,13 @@ const IN_PROJECT: &[Entry] = &[
         "batch_exports/",
         "projects_batch_exports_list",
     ),
+    (
+        Section::ProjectAccess,
+        icon("shield"),
+        "Access",
+        "access/",
+        "projects_access_controls_retrieve",
+    ),
     (Section::ProjectActivity, icon("history"), "Activity", "activity/", "activity_log_list"),
     (Section::ProjectSettings, icon("settings"), "Settings", "settings/", "projects_retrieve"),
 ];

@@ -16,10 +16,12 @@ mod member;
 mod members;
 mod organization;
 mod profile;
+mod project_access;
 mod project_settings;
 mod projects;
 mod role;
 mod roles;
+mod rules;
 mod sessions;
 
 use uuid::Uuid;
@@ -49,6 +51,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     projects::routes(pages);
     organization::routes(pages);
     keys::routes(pages);
+    project_access::routes(pages);
     profile::routes(pages);
     sessions::routes(pages);
     health::routes(pages);

@@ -1,6 +1,8 @@
 //! The console's pages, without a browser.
 
 mod access;
+mod access_of_dashboards;
+mod access_of_projects;
 mod activity;
 mod batch_exports;
 mod changes;
@@ -24,5 +26,6 @@ mod project_settings;
 mod reverts;
 mod roles;
 mod service;
+mod sharing;
 mod sign_in;
 mod tiles;

@@ -1,11 +1,13 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the pages that change it.
 
+mod access;
 mod address;
 mod arrange;
 mod delete;
 mod edit;
 mod grid;
 pub(super) mod rights;
+mod sharing;
 mod tile;
 mod tiles;
 
@@ -37,6 +39,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     delete::routes(pages);
     tiles::routes(pages);
     arrange::routes(pages);
+    sharing::routes(pages);
+    access::routes(pages);
 }
 
 #[derive(Deserialize)]

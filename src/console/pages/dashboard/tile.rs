@@ -109,6 +109,11 @@ impl Tile {
         if start.len() < text.len() { start + "…" } else { start }
     }
 
+    /// Whether the tile shows an insight that the session may not view.
+    pub(super) fn is_hidden(&self) -> bool {
+        self.insight.as_ref().is_some_and(Insight::is_hidden)
+    }
+
     fn into_card(self, markdown_left: &mut usize) -> Card {
         let name = self.name();
         let color = COLORS.into_iter().find(|known| self.color.as_deref() == Some(*known));

@@ -1,0 +1,161 @@
+//! The forms of the page: a rule, the restriction, a collaborator.
+
+use serde_json::{Value, json};
+
+use crate::console::api::Versioned;
+use crate::console::form::{Form, FormSpec, Input, Sent};
+use crate::console::operation::{Operation, Write};
+use crate::console::pages::dashboard::address::Address;
+use crate::console::pages::rules::{Subjects, subject_members};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::{Error, Result};
+use crate::http;
+
+use super::members::MemberAccess;
+
+/// The operation that sets a rule.
+pub(super) const RULE: &str = "dashboards_access_controls_update";
+const UPDATE: &str = "dashboards_partial_update";
+const ADD: &str = "dashboards_collaborators_create";
+
+const RULE_FORM: FormSpec = FormSpec::create(
+    "Set the rule",
+    &[
+        Input::new("organization_member")
+            .label("For the member")
+            .hint("Without a member and a role, the rule is for everyone."),
+        Input::new("role").label("For the role").hint(""),
+        Input::new("access_level").label("Level").hint("").choices(&[
+            ("none", "None: does not see it"),
+            ("viewer", "Viewer: sees it"),
+            ("editor", "Editor: also changes it"),
+            ("manager", "Manager: also sets its rules"),
+        ]),
+    ],
+);
+
+const RESTRICTION_FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[Input::new("restriction_level").label("Who may edit").hint("").choices(&[
+        ("21", "Everyone whom access rules let edit"),
+        ("37", "Only collaborators, the creator and admins"),
+    ])],
+);
+
+const COLLABORATOR_FORM: FormSpec = FormSpec::create(
+    "Add",
+    &[Input::new("user_uuid").label("Member").hint("Members who may view but not edit.")],
+);
+
+/// What a form of the page does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Rule,
+    Restriction,
+    Collaborator,
+}
+
+impl Purpose {
+    /// Reads the form that the query names.
+    pub(super) fn of(visit: &Visit) -> Option<Self> {
+        match visit.query("form") {
+            "rule" => Some(Self::Rule),
+            "restriction" => Some(Self::Restriction),
+            "collaborator" => Some(Self::Collaborator),
+            _ => None,
+        }
+    }
+
+    fn operation(self, address: &Address) -> Operation {
+        address.operation(match self {
+            Self::Rule => RULE,
+            Self::Restriction => UPDATE,
+            Self::Collaborator => ADD,
+        })
+    }
+
+    fn action(self, address: &Address) -> String {
+        let name = match self {
+            Self::Rule => "rule",
+            Self::Restriction => "restriction",
+            Self::Collaborator => "collaborator",
+        };
+        address.page(&format!("access/?form={name}"))
+    }
+
+    const fn spec(self) -> &'static FormSpec {
+        match self {
+            Self::Rule => &RULE_FORM,
+            Self::Restriction => &RESTRICTION_FORM,
+            Self::Collaborator => &COLLABORATOR_FORM,
+        }
+    }
+
+    fn empty(self, request: &SignedIn, address: &Address) -> Result<Form> {
+        self.spec().empty(request, &self.operation(address), &self.action(address))
+    }
+
+    /// Reads the form that the browser has sent.
+    pub(super) fn sent(self, request: &SignedIn, address: &Address) -> Result<Sent> {
+        let action = self.action(address);
+        let mut sent = self.spec().sent(request, self.operation(address), &action)?;
+        if self == Self::Collaborator {
+            sent.body.insert("level".to_owned(), 37.into());
+        }
+        Ok(sent)
+    }
+}
+
+/// Returns the form that sets a rule, for the chosen member if there is one.
+pub(super) fn rule(
+    request: &SignedIn,
+    address: &Address,
+    chosen: Option<&MemberAccess>,
+) -> Result<Form> {
+    let form = Purpose::Rule.empty(request, address)?;
+    let member = chosen.map_or(Value::Null, |member| member.organization_member.clone().into());
+    Ok(form.with_value("organization_member", &member))
+}
+
+/// Offers the members and the roles in the form of a rule.
+pub(super) fn with_subjects(form: Form, subjects: &Subjects) -> Form {
+    let form = form.with_id("rule").with_choices("organization_member", subjects.members());
+    form.with_choices("role", subjects.roles())
+}
+
+pub(super) fn restriction(
+    request: &SignedIn,
+    address: &Address,
+    dashboard: &Versioned,
+) -> Result<Form> {
+    let purpose = Purpose::Restriction;
+    purpose.spec().filled(request, &purpose.operation(address), &purpose.action(address), dashboard)
+}
+
+/// Returns a request that changes nothing, which the API accepts from users who may change the restriction.
+pub(super) fn restriction_probe(address: &Address, is_restricted: bool) -> Write {
+    let level = if is_restricted { 37 } else { 21 };
+    address.write(UPDATE).body(json!({ "restriction_level": level }))
+}
+
+pub(super) fn collaborator(request: &SignedIn, address: &Address) -> Result<Form> {
+    Purpose::Collaborator.empty(request, address)
+}
+
+/// Returns the request of a button that removes a rule or a collaborator.
+///
+/// # Errors
+/// 404 if the form names neither.
+pub(super) fn removal(form: &http::form::Form, address: &Address) -> Result<Write> {
+    if form.has("rule") {
+        let mut body = subject_members(form.value("rule"));
+        body["access_level"] = Value::Null;
+        return Ok(address.write(RULE).body(body));
+    }
+    let user = form.value("collaborator");
+    if user.is_empty() {
+        return Err(Error::not_found());
+    }
+    let ids = [address.project.as_str(), address.id.as_str(), user];
+    Ok(Write::new("dashboards_collaborators_destroy", ids))
+}

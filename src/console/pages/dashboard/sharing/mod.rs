@@ -1,0 +1,149 @@
+//! The public page of a dashboard: its link, and buttons to enable, rotate and disable it.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::console::assets::icon;
+use crate::console::entrance::see_other;
+use crate::console::form::{ONCE, once_key};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::pages::name_or;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::address::Address;
+use super::rights::Rights;
+use super::tile::Tile;
+
+const SHARING: &str = "/console/projects/{project_id}/dashboards/{id}/sharing/";
+
+const UPDATE: &str = "dashboards_sharing_partial_update";
+
+/// Adds the page and its form to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, SHARING, page);
+    pages.signed_in(Method::POST, SHARING, apply);
+}
+
+#[derive(Deserialize)]
+struct Dashboard {
+    name: Option<String>,
+    tiles: Vec<Tile>,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+#[derive(Deserialize)]
+struct Sharing {
+    created_at: Option<String>,
+    enabled: bool,
+    access_token: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboard/sharing/page.html")]
+struct SharingPage {
+    address: Address,
+    name: String,
+    is_enabled: bool,
+    /// When the page was first enabled.
+    since: Option<String>,
+    /// The public link.
+    link: Option<String>,
+    tiles: usize,
+    may_share: bool,
+    /// Why the session may not share, although its key may.
+    reason: Option<&'static str>,
+    /// The `Idempotency-Key` of the buttons.
+    once: String,
+    error: Option<String>,
+    command: Command,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    show(&request, Address::of(&request.visit)?, StatusCode::OK, None).await
+}
+
+fn enable(address: &Address, is_enabled: bool) -> Write {
+    address.write(UPDATE).body(json!({ "enabled": is_enabled }))
+}
+
+async fn apply(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let form = &request.visit.form;
+    let (write, notice) = match form.value("action") {
+        "enable" => (enable(&address, true), "enabled"),
+        "disable" => (enable(&address, false), "disabled"),
+        "rotate" => (address.write("dashboards_sharing_refresh_create"), "rotated"),
+        _ => return Err(Error::not_found().into()),
+    };
+    match request.api.write(&write.once(form.value(ONCE))).await {
+        Ok(_) => Ok(see_other(&with_notice(&address.page("sharing/"), notice))?),
+        Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
+        Err(error) => {
+            let status = StatusCode::from_u16(error.status()).unwrap_or_default();
+            show(&request, address, status, Some(error.detail().to_owned())).await
+        }
+    }
+}
+
+async fn show(
+    request: &SignedIn,
+    address: Address,
+    status: StatusCode,
+    error: Option<String>,
+) -> PageResult {
+    let found: Dashboard = request.api.get(&address.api("")).await?;
+    let sharing: Sharing = request.api.get(&address.api("sharing/")).await?;
+    let reason = reason(&found, sharing.enabled);
+    let may_share = reason.is_none() && request.api.may(&address.operation(UPDATE)).await?;
+    let token = sharing.access_token.filter(|_| sharing.enabled);
+    let link = token.map(|token| format!("{}/shared/{token}/", request.visit.base_url()));
+    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let name = name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
+    let frame = frame.titled(format!("Sharing of {name}"));
+    let page = SharingPage {
+        command: command(request, &address, may_share, sharing.enabled)?,
+        address,
+        name,
+        is_enabled: sharing.enabled,
+        since: sharing.created_at,
+        link,
+        tiles: found.tiles.len(),
+        may_share,
+        reason,
+        once: once_key(),
+        error,
+    };
+    Ok(layout::page_with_status(&frame, &page, status)?)
+}
+
+fn reason(dashboard: &Dashboard, is_enabled: bool) -> Option<&'static str> {
+    if !dashboard.rights.may_edit() {
+        Some("Only users who may edit the dashboard can share it.")
+    } else if !is_enabled && dashboard.tiles.iter().any(Tile::is_hidden) {
+        Some(
+            "The dashboard shows an insight that you may not view. Only users who may view all its insights can share it.",
+        )
+    } else {
+        None
+    }
+}
+
+/// Returns the command of the button that enables or disables the page, or else of the page itself.
+fn command(
+    request: &SignedIn,
+    address: &Address,
+    may_share: bool,
+    is_enabled: bool,
+) -> Result<Command> {
+    if may_share {
+        Command::write(request, &enable(address, !is_enabled))
+    } else {
+        Ok(Command::get(&request.visit, &address.api("sharing/")))
+    }
+}

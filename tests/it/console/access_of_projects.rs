@@ -1,0 +1,84 @@
+//! Who sees a project, and the rules on all objects of a kind.
+
+use serde_json::json;
+use steward::testing::resources::members::Level;
+
+use crate::support::Workspace;
+use crate::support::console::Visitor;
+use crate::support::roles::add_role;
+
+const PATH: &str = "/console/projects/1/access/";
+
+#[tokio::test]
+async fn project_is_made_private_and_opened_to_members_and_roles() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let page = owner.get(PATH).await;
+    page.assert_shows(200, "Access");
+    assert!(
+        page.html.contains("aria-current=\"page\"") && page.html.contains("The project is open")
+    );
+    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    let seen = ben.get(PATH).await;
+    assert!(!seen.html.contains("name=\"everyone\"") && !seen.html.contains("id=\"project\""));
+    let refused = ben.post(PATH, &[("everyone", "private")]).await;
+    refused.assert_shows(403, "Access");
+    assert!(refused.html.contains("Must be admin to modify project permissions."));
+    let done = owner.post(PATH, &[("everyone", "private")]).await;
+    assert_eq!(done.location(), format!("{PATH}?done=saved"));
+    let page = owner.get(PATH).await;
+    assert!(page.html.contains("The project is private"), "{}", page.html);
+    assert!(page.html.contains("<bdi>Everyone</bdi>"));
+    ben.get(PATH).await.assert_shows(403, "You do not have access");
+    let id = workspace.membership("ben@corp.example").await.as_str().expect("an id").to_owned();
+    let form = page.form("project").with("organization_member", &id).with("access_level", "admin");
+    assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=saved"));
+    let seen = ben.get(PATH).await;
+    assert!(seen.html.contains("id=\"project\"") && !seen.html.contains("id=\"kind\""));
+    assert!(
+        seen.html.contains("<bdi>ben</bdi></td><td data-label=\"Level\"><span class=\"tag\">admin")
+    );
+    let done = owner.post(PATH, &[("rule", &format!("member {id}"))]).await;
+    assert_eq!(done.location(), format!("{PATH}?done=saved"));
+    ben.get(PATH).await.assert_shows(403, "You do not have access");
+    owner.post(PATH, &[("everyone", "open")]).await.location();
+    assert!(ben.get(PATH).await.html.contains("The project is open"));
+    owner.post(PATH, &[("x", "y")]).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn rules_on_kinds_are_a_matrix() {
+    let workspace = Workspace::new().await;
+    let (role, _) = add_role(&workspace, "Sales").await;
+    let role = role["id"].as_str().expect("an id").to_owned();
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(PATH).await.form("kind");
+    for fields in [
+        vec![("resource", "dashboard"), ("access_level", "viewer")],
+        vec![("resource", "insight"), ("access_level", "editor"), ("role", &role)],
+    ] {
+        let form = fields.iter().fold(form.clone(), |form, (name, text)| form.with(name, text));
+        assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=saved"));
+    }
+    let page = owner.get(PATH).await;
+    let table = page.between("aria-label=\"Rules on kinds\">", "</table>");
+    let head =
+        "<th scope=\"col\">For</th><th scope=\"col\">Dashboard</th><th scope=\"col\">Insight</th>";
+    assert!(table.contains(head), "{table}");
+    assert!(table.contains("<bdi>Everyone</bdi>") && table.contains("<bdi>Role Sales</bdi>"));
+    let remove = format!("name=\"kind_rule\" value=\"insight role {role}\"");
+    assert!(table.contains(&remove), "{table}");
+    let page = owner
+        .submit(&form.clone().with("resource", "activity_log").with("access_level", "manager"))
+        .await;
+    page.assert_shows(400, "Access");
+    let error = page.between("id=\"kind-access_level-error\">", "</p>");
+    assert!(error.contains("cannot be set above the maximum"), "{error}");
+    for rule in ["dashboard ".to_owned(), format!("insight role {role}")] {
+        let done = owner.post(PATH, &[("kind_rule", &rule)]).await;
+        assert_eq!(done.location(), format!("{PATH}?done=saved"));
+    }
+    let rules = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
+    assert_eq!(workspace.owner.get(&rules).await.ok()["access_controls"], json!([]));
+}
