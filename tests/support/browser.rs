@@ -138,6 +138,36 @@ impl Browser {
         focused.send_keys(&keys).await.expect("it takes keys");
     }
 
+    /// Presses Shift and a key in the focused element.
+    pub async fn press_with_shift(&self, key: fantoccini::key::Key) {
+        let focused = self.client.active_element().await.expect("an element");
+        let keys = format!("{}{key}{}", fantoccini::key::Key::Shift, fantoccini::key::Key::Null);
+        focused.send_keys(&keys).await.expect("it takes keys");
+    }
+
+    /// Drags the middle of an element by this many pixels with the mouse.
+    pub async fn drag(&self, selector: &str, dx: f64, dy: f64) {
+        let script = format!(
+            "const one = document.querySelector('{selector}'); one.scrollIntoView({{ block: 'center' }}); \
+             const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]"
+        );
+        let from = self.run(&script).await;
+        let (x, y) = (from[0].as_f64().expect("x"), from[1].as_f64().expect("y"));
+        for (kind, share, buttons) in [
+            ("mouseMoved", 0.0, 0),
+            ("mousePressed", 0.0, 1),
+            ("mouseMoved", 0.5, 1),
+            ("mouseMoved", 1.0, 1),
+            ("mouseReleased", 1.0, 0),
+        ] {
+            let event = json!({
+                "type": kind, "x": x + dx * share, "y": y + dy * share, "button": "left",
+                "buttons": buttons, "clickCount": 1,
+            });
+            self.devtools("Input.dispatchMouseEvent", event).await;
+        }
+    }
+
     /// Types into the focused element.
     pub async fn type_text(&self, text: &str) {
         let focused = self.client.active_element().await.expect("an element");

@@ -206,7 +206,9 @@ pub(super) fn page_with_status(
     status: StatusCode,
 ) -> Result<Response> {
     let mut page = framed(frame, content, "")?;
-    *page.status_mut() = status;
+    if frame.refusal.is_none() {
+        *page.status_mut() = status;
+    }
     Ok(page)
 }
 

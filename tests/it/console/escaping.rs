@@ -119,6 +119,9 @@ async fn hostile_names_are_escaped_on_every_page() {
             format!("{log}fields/?scope=Dashboard&item_id={}", board["id"]),
             log.replace(&format!("projects/{}", workspace.made.project_id), &of_organization),
             "/console/sessions/".to_owned(),
+            format!("{list}new/?from=dashboard&dashboard={}", board["id"]),
+            format!("{list}new/?from={query}"),
+            log.replace("activity/", "access/"),
             format!("/console/projects/{}/settings/", workspace.made.project_id),
             format!("/console/projects/{}/settings/delete/", workspace.made.project_id),
             format!("/console/organizations/{}/projects/", workspace.made.organization_id),
@@ -135,11 +138,38 @@ async fn hostile_names_are_escaped_on_every_page() {
         let form = pages.iter().find(|page| page.html.contains("hogql_query")).expect("a form");
         let form = form.form("form").with("_show", "command").with("destination.config.arg", "x");
         pages.push(visitor.submit(&form.with("filters", &json!([attack]).to_string())).await);
+        let shown = owner.get(&path).await.ok();
+        for rest in ["edit/", "delete/", "sharing/", "access/", "arrange/", "tiles/new/"] {
+            pages.push(visitor.get(&format!("{list}{}/{rest}", board["id"])).await);
+        }
+        for tile in shown["tiles"].as_array().expect("tiles") {
+            let tile = format!("{list}{}/tiles/{}/", board["id"], tile["id"]);
+            pages.push(visitor.get(&tile).await);
+            pages.push(visitor.get(&format!("{tile}move/")).await);
+        }
         for page in &pages {
             assert_eq!(page.status, 200);
             assert_safe(&page.html);
         }
+        let member = format!("{list}{}/access/", board["id"]);
+        let tile = format!("{list}{}/tiles/new/", board["id"]);
+        let id = board["id"].to_string();
+        let deleted = visitor.post(&list, &[("action", "delete"), ("id", &id)]).await;
+        let trash = visitor.get(&format!("{list}trash/")).await;
+        let restored = visitor.post(&list, &[("action", "restore"), ("id", &id)]).await;
+        assert_eq!([deleted.status, trash.status, restored.status], [303, 200, 303]);
         pages = vec![
+            trash,
+            visitor
+                .post(&list, &[("action", "add_tag"), ("tag", attack), ("id", "99"), ("id", &id)])
+                .await,
+            visitor.post(&list, &[("only", attack), ("from", attack)]).await,
+            visitor.post(&tile, &[("tiles.0.text.body", attack), ("_show", "preview")]).await,
+            visitor.post(&tile, &[("tiles.0.text.body", attack), ("_show", "command")]).await,
+            visitor.get(&format!("{member}?search={query}&member={query}")).await,
+            visitor.post(&format!("{member}?form=rule"), &[("role", attack)]).await,
+            visitor.post(&member, &[("rule", attack), ("collaborator", attack)]).await,
+            visitor.post(&log.replace("activity/", "access/"), &[("kind_rule", attack)]).await,
             Visitor::new(&workspace).get(&format!("/console/sign_in/?next=/console/{query}")).await,
             visitor.get(&format!("/console/{query}")).await,
             visitor.get(&format!("{log}?item_id={query}&user={query}&after={query}")).await,

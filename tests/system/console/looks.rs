@@ -50,6 +50,13 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     });
     let export = site.workspace.owner.post(&format!("/api/{exports}"), export).await.ok();
     let export = format!("{exports}{}/", export["id"].as_str().expect("an id"));
+    let me = site.workspace.uuid(crate::support::OWNER).await;
+    let rule = json!({ "access_level": "editor" });
+    let rules = site.workspace.dashboards(&format!("{}/access_controls/", board["id"]));
+    site.workspace.owner.put(&rules, rule).await.ok();
+    let kinds = format!("/api/projects/{project}/resource_access_controls/");
+    let rule = json!({ "access_level": "viewer", "resource": "insight" });
+    site.workspace.owner.put(&kinds, rule).await.ok();
     let mut grounds = Vec::new();
     for (width, scheme) in [
         (320, "light"),
@@ -63,6 +70,14 @@ async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
         for (name, page) in [
             ("dashboards", format!("projects/{project}/dashboards/")),
             ("dashboard", format!("projects/{project}/dashboards/{}/", board["id"])),
+            ("new-dashboard", format!("projects/{project}/dashboards/new/?from=template")),
+            ("arrange", format!("projects/{project}/dashboards/{}/arrange/", board["id"])),
+            ("sharing", format!("projects/{project}/dashboards/{}/sharing/", board["id"])),
+            (
+                "access",
+                format!("projects/{project}/dashboards/{}/access/?member={me}", board["id"]),
+            ),
+            ("project-access", format!("projects/{project}/access/")),
             ("activity", format!("projects/{project}/activity/")),
             (
                 "last-changes",

@@ -4,6 +4,7 @@
 mod activity;
 mod attacks;
 mod exports;
+mod boards;
 mod flows;
 mod forms;
 mod keys;

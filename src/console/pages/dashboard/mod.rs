@@ -16,11 +16,12 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
+use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
 use address::Address;
@@ -28,6 +29,7 @@ pub(super) use rights::Rights;
 use tile::{Card, Tile};
 
 const DASHBOARD: &str = "/console/projects/{project_id}/dashboards/{id}/";
+const TILES: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/";
 
 /// With more tiles than this, the page is rendered on a thread of its own.
 const MAX_INLINE_TILES: usize = 16;
@@ -35,6 +37,7 @@ const MAX_INLINE_TILES: usize = 16;
 /// Adds the page and those below it to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, DASHBOARD, page);
+    pages.signed_in(Method::POST, TILES, change_tile);
     edit::routes(pages);
     delete::routes(pages);
     tiles::routes(pages);
@@ -107,14 +110,26 @@ fn undo(request: &SignedIn, address: &Address) -> Option<Undo> {
 
 async fn page(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
+    show(&request, address, None).await
+}
+
+async fn change_tile(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    match tiles::apply(&request, &address).await? {
+        Ok(done) => Ok(see_other(&done)?),
+        Err(refusal) => show(&request, address, Some(refusal)).await,
+    }
+}
+
+async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> PageResult {
     let path = address.api("");
     let found: Dashboard = request.api.get(&path).await?;
-    let offers = Offers::of(&request, &address, &found.rights).await?;
-    let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
+    let offers = Offers::of(request, &address, &found.rights).await?;
+    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let command = Command::get(&request.visit, &path);
     let name = super::name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
-    let frame = frame.titled(name).with_undo(undo(&request, &address));
+    let frame = frame.titled(name).with_undo(undo(request, &address)).with_refusal(refusal);
     let render = move || {
         let style = grid::style(&found.tiles);
         let page = DashboardPage {

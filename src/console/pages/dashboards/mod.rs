@@ -11,7 +11,9 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, In, Section, Target, Undo, with_notice};
+use crate::console::layout::{
+    self, Command, Frame, In, Paging, Section, Target, Undo, with_notice,
+};
 use crate::console::operation::Operation;
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
@@ -92,15 +94,9 @@ struct DashboardsPage {
     filters: Filters,
     dashboards: Vec<Dashboard>,
     offers: Offers,
-    count: u64,
-    first: u64,
-    last: u64,
-    /// The query of this page, and those of the pages before and after.
+    paging: Paging,
+    /// The query of this page.
     query: String,
-    previous: Option<String>,
-    next: Option<String>,
-    /// Why a form was refused.
-    error: Option<String>,
     done: usize,
     /// The names of dashboards that were not changed, and why.
     refused: Vec<(String, String)>,
@@ -118,7 +114,8 @@ impl DashboardsPage {
 #[derive(Default)]
 struct Outcome {
     status: StatusCode,
-    error: Option<String>,
+    /// Why the whole form was refused.
+    refusal: Option<Error>,
     done: usize,
     refused: Vec<Refusal>,
 }
@@ -134,13 +131,11 @@ async fn apply(request: SignedIn) -> PageResult {
             Ok(see_other(&after(&request, &project, &changes))?)
         }
         Ok(Changes { done, refused, .. }) => {
-            show(&request, Outcome { status: status(done, &refused), error: None, done, refused })
+            show(&request, Outcome { status: status(done, &refused), refusal: None, done, refused })
                 .await
         }
         Err(error) if error.status() == 400 => {
-            let error = Some(error.detail().to_owned());
-            show(&request, Outcome { status: StatusCode::BAD_REQUEST, error, ..Outcome::default() })
-                .await
+            show(&request, Outcome { refusal: Some(error), ..Outcome::default() }).await
         }
         Err(error) => Err(error.into()),
     }
@@ -159,7 +154,10 @@ fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
     let from = request.visit.form.value("from").parse::<u64>();
     let page = match from {
         Ok(id) if changes.deleted.is_empty() => format!("{base}{id}/"),
-        _ => format!("{base}?{}", Filters::of(&request.visit).to_query(offset(request))),
+        _ => format!(
+            "{base}?{}",
+            Filters::of(&request.visit).to_query(Paging::offset(&request.visit))
+        ),
     };
     let page = with_notice(page.trim_end_matches('?'), changes.notice);
     if changes.deleted.is_empty() {
@@ -171,10 +169,6 @@ fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
 
 fn base(project: &str) -> String {
     format!("/console/projects/{project}/dashboards/")
-}
-
-fn offset(request: &SignedIn) -> u64 {
-    request.visit.query("offset").parse::<u32>().map_or(0, u64::from)
 }
 
 /// Returns the form that restores the dashboards that were just deleted.
@@ -191,14 +185,13 @@ fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
 async fn show(request: &SignedIn, outcome: Outcome) -> PageResult {
     let project = super::project_id(&request.visit)?;
     let filters = Filters::of(&request.visit);
-    let offset = offset(request);
+    let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/projects/{project}/dashboards/?{}", filters.to_api_query(PAGE_SIZE, offset));
     let found: Dashboards = request.api.get(&path).await?;
-    if found.results.is_empty() && offset > 0 {
-        return Err(Error::not_found_as("The list of dashboards has no such page.").into());
-    }
     let base = base(&project);
+    let url = |offset| format!("{base}?{}", filters.to_query(offset));
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let targets = found.results.iter().map(|dashboard| Target {
         icon: icon("layout-dashboard"),
         text: dashboard.name().to_owned(),
@@ -207,27 +200,22 @@ async fn show(request: &SignedIn, outcome: Outcome) -> PageResult {
     });
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
     let frame = frame.titled("Dashboards").with_targets(targets).with_undo(undo(request, &base));
+    let frame = frame.with_refusal(outcome.refusal);
     let refused = outcome.refused.into_iter().map(|refusal| {
         let of = found.results.iter().find(|one| one.id.to_string() == refusal.id);
         let name =
             of.map_or_else(|| format!("Dashboard {}", refusal.id), |of| of.name().to_owned());
         (name, refusal.detail)
     });
-    let last = offset + found.results.len() as u64;
     let page = DashboardsPage {
         query: filters.to_query(offset),
-        previous: (offset > 0).then(|| filters.to_query(offset.saturating_sub(PAGE_SIZE))),
-        next: (last < found.count).then(|| filters.to_query(last)),
         command: Command::get(&request.visit, &path),
         offers: offers(request, &project).await?,
-        error: outcome.error,
         done: outcome.done,
         refused: refused.collect(),
         base,
         filters,
-        count: found.count,
-        first: offset + 1,
-        last,
+        paging,
         dashboards: found.results,
     };
     Ok(layout::page_with_status(&frame, &page, outcome.status)?)

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 use crate::console::pages::rules::{Rule, Subjects};
 
 /// The maximum number of rows on a page.
-const PAGE_SIZE: usize = 50;
+pub(super) const PAGE_SIZE: u64 = 50;
 
 /// The table.
 pub(super) struct Matrix {
     pub(super) kinds: Vec<String>,
     pub(super) rows: Vec<Row>,
-    pub(super) count: usize,
-    pub(super) first: usize,
-    offset: usize,
+    pub(super) count: u64,
 }
 
 /// The rules of a subject.
@@ -26,7 +24,7 @@ pub(super) struct Row {
 
 impl Matrix {
     /// Arranges the rules. The rules for everyone come first. The page begins at `offset`.
-    pub(super) fn of(rules: &[Rule], subjects: &Subjects, offset: usize) -> Self {
+    pub(super) fn of(rules: &[Rule], subjects: &Subjects, offset: u64) -> Self {
         // Everyone has the lowest key, roles come after members.
         let mut by_subject: BTreeMap<String, Vec<&Rule>> = BTreeMap::new();
         let mut kinds: Vec<String> = Vec::new();
@@ -37,8 +35,9 @@ impl Matrix {
             }
         }
         kinds.sort();
-        let count = by_subject.len();
-        let rows = by_subject.into_iter().skip(offset).take(PAGE_SIZE).map(|(subject, rules)| {
+        let count = by_subject.len() as u64;
+        let (offset, size) = (offset as usize, PAGE_SIZE as usize);
+        let rows = by_subject.into_iter().skip(offset).take(size).map(|(subject, rules)| {
             let level = |kind: &String| {
                 let of_kind = rules.iter().find(|rule| rule.resource == *kind);
                 of_kind.map(|rule| rule.access_level.clone())
@@ -47,21 +46,7 @@ impl Matrix {
             Row { name, subject, levels: kinds.iter().map(level).collect() }
         });
         let rows = rows.collect();
-        Self { rows, kinds, count, first: offset + 1, offset }
-    }
-
-    pub(super) fn last(&self) -> usize {
-        self.offset + self.rows.len()
-    }
-
-    /// Returns the offset of the page before.
-    pub(super) fn previous(&self) -> Option<usize> {
-        (self.offset > 0).then(|| self.offset.saturating_sub(PAGE_SIZE))
-    }
-
-    /// Returns the offset of the next page.
-    pub(super) fn next(&self) -> Option<usize> {
-        (self.last() < self.count).then(|| self.last())
+        Self { rows, kinds, count }
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -101,19 +101,20 @@ struct AccessPage {
     /// The form for a rule on the project, if the session may set one.
     project: Option<Form>,
     matrix: Matrix,
+    paging: Paging,
     may_change_kinds: bool,
     /// The form for a rule on a kind, if the session may set one.
     kind: Option<Form>,
-    error: Option<String>,
     command: Command,
 }
 
 /// What a refused form leaves for the page that shows it again.
 #[derive(Default)]
 struct Refused {
-    status: StatusCode,
+    /// The form that was sent.
     form: Option<(Purpose, Form)>,
-    error: Option<String>,
+    /// The error of a button.
+    refusal: Option<Error>,
 }
 
 async fn page(request: SignedIn) -> PageResult {
@@ -130,19 +131,13 @@ async fn apply(request: SignedIn) -> PageResult {
         return match sent.send(&request).await? {
             Outcome::Done(_) => Ok(see_other(&with_notice(&base, "saved"))?),
             Outcome::Again(form) => {
-                let status = form.status();
-                show(&request, Refused { status, form: Some((purpose, *form)), error: None }).await
+                show(&request, Refused { form: Some((purpose, *form)), refusal: None }).await
             }
         };
     }
-    match request.api.write(&button(&request, &id)?).await {
+    match request.api.attempt(&button(&request, &id)?).await? {
         Ok(_) => Ok(see_other(&with_notice(&base, "saved"))?),
-        Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
-        Err(error) => {
-            let status = StatusCode::from_u16(error.status()).unwrap_or_default();
-            let error = Some(error.detail().to_owned());
-            show(&request, Refused { status, form: None, error }).await
-        }
+        Err(refusal) => show(&request, Refused { form: None, refusal: Some(refusal) }).await,
     }
 }
 
@@ -181,6 +176,7 @@ async fn show(request: &SignedIn, refused: Refused) -> PageResult {
         request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await?;
     let subjects = Subjects::load(request, &id).await?;
     let mut form = refused.form;
+    let status = form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status());
     let project = offer(request, &id, Purpose::Project, &on_project, &subjects, &mut form).await?;
     let kind = offer(request, &id, Purpose::Kind, &on_kinds, &subjects, &mut form).await?;
     let rows = on_project.access_controls.iter().map(|rule| RuleRow {
@@ -188,7 +184,9 @@ async fn show(request: &SignedIn, refused: Refused) -> PageResult {
         level: rule.access_level.clone(),
         subject: rule.subject(),
     });
-    let offset = request.visit.query("offset").parse::<u32>().map_or(0, |offset| offset as usize);
+    let offset = Paging::offset(&request.visit);
+    let matrix = Matrix::of(&on_kinds.access_controls, &subjects, offset);
+    let url = |offset| format!("{}?offset={offset}", base(&id));
     let frame = Frame::load(request, Section::ProjectAccess, In::Project(&id)).await?;
     let page = AccessPage {
         base: base(&id),
@@ -196,13 +194,14 @@ async fn show(request: &SignedIn, refused: Refused) -> PageResult {
         rules: rows.collect(),
         may_change: project.is_some(),
         project,
-        matrix: Matrix::of(&on_kinds.access_controls, &subjects, offset),
+        paging: Paging::new(offset, matrix.rows.len(), matrix.count, matrix::PAGE_SIZE, url)?,
+        matrix,
         may_change_kinds: kind.is_some(),
         kind,
-        error: refused.error,
         command: Command::get(&request.visit, &path),
     };
-    Ok(layout::page_with_status(&frame.titled("Access"), &page, refused.status)?)
+    let frame = frame.titled("Access").with_refusal(refused.refusal);
+    Ok(layout::page_with_status(&frame, &page, status)?)
 }
 
 /// Returns a form if the session may set rules: the one that was refused, or an empty one.

@@ -4,10 +4,11 @@ use serde::Deserialize;
 use url::form_urlencoded::Serializer;
 
 use crate::console::form::Choice;
+use crate::console::layout::Paging;
 use crate::console::pages::dashboard::address::Address;
 use crate::console::person::Person;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The number of members on a page.
 const PAGE_SIZE: u64 = 50;
@@ -34,7 +35,7 @@ impl Filters {
         Self {
             search: visit.query("search").trim().to_owned(),
             level: level.map_or(String::new(), |(name, _)| (*name).to_owned()),
-            offset: visit.query("offset").parse::<u32>().map_or(0, u64::from),
+            offset: Paging::offset(visit),
             member: visit.query("member").to_owned(),
         }
     }
@@ -57,20 +58,13 @@ impl Filters {
     pub(super) fn explaining(&self, member: &str) -> String {
         self.append(Serializer::new(String::new()), self.offset, member)
     }
-
-    /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> String {
-        self.append(Serializer::new(String::new()), offset, "")
-    }
 }
 
 /// A page of members.
 #[derive(Deserialize)]
 pub(super) struct Members {
-    pub(super) count: u64,
+    count: u64,
     pub(super) results: Vec<MemberAccess>,
-    #[serde(skip)]
-    pub(super) first: u64,
 }
 
 /// What a member may do, as the API describes it.
@@ -134,26 +128,14 @@ impl Members {
         request: &SignedIn,
         address: &Address,
         filters: &Filters,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Paging)> {
         let found: Self = request.api.get(&path(address, filters)).await?;
-        if found.results.is_empty() && filters.offset > 0 {
-            return Err(Error::not_found_as("The list of members has no such page."));
-        }
-        Ok(Self { first: filters.offset + 1, ..found })
-    }
-
-    pub(super) fn last(&self) -> u64 {
-        self.first + self.results.len() as u64 - 1
-    }
-
-    /// Returns the offset of the page before.
-    pub(super) fn previous(&self) -> Option<u64> {
-        (self.first > 1).then(|| (self.first - 1).saturating_sub(PAGE_SIZE))
-    }
-
-    /// Returns the offset of the next page.
-    pub(super) fn next(&self) -> Option<u64> {
-        (self.last() < self.count).then(|| self.last())
+        let url = |offset| {
+            let query = Serializer::new(String::new());
+            address.page(&format!("access/?{}", filters.append(query, offset, "")))
+        };
+        let paging = Paging::new(filters.offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+        Ok((found, paging))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::pages::name_or;
 use crate::console::pages::rules::{Rules, Subjects};
 use crate::console::person::Person;
@@ -62,9 +62,7 @@ struct AccessPage {
     name: String,
     filters: Filters,
     members: Members,
-    /// The queries of the pages before and after.
-    previous: Option<String>,
-    next: Option<String>,
+    paging: Paging,
     chosen: Option<MemberAccess>,
     rules: Vec<RuleRow>,
     /// The form that sets a rule, if the session may.
@@ -76,20 +74,23 @@ struct AccessPage {
     may_collaborate: bool,
     /// The form that adds a collaborator, if the session may and there is somebody to add.
     collaborator: Option<Form>,
-    /// Why a button was refused.
-    error: Option<String>,
     command: Command,
 }
 
 /// What a refused form leaves for the page that shows it again.
 #[derive(Default)]
 struct Refused {
-    status: StatusCode,
+    /// The form that was sent.
     form: Option<(Purpose, Form)>,
-    error: Option<String>,
+    /// The error of a button.
+    refusal: Option<Error>,
 }
 
 impl Refused {
+    fn status(&self) -> StatusCode {
+        self.form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status())
+    }
+
     /// Returns the form that was sent, if it was this one.
     fn take(&mut self, purpose: Purpose) -> Option<Form> {
         self.form.take_if(|(of, _)| *of == purpose).map(|(_, form)| form)
@@ -106,20 +107,16 @@ async fn apply(request: SignedIn) -> PageResult {
         return match purpose.sent(&request, &address)?.send(&request).await? {
             Outcome::Done(_) => Ok(see_other(&with_notice(&address.page("access/"), "saved"))?),
             Outcome::Again(form) => {
-                let status = form.status();
                 let form = Some((purpose, *form));
-                show(&request, address, Refused { status, form, error: None }).await
+                show(&request, address, Refused { form, refusal: None }).await
             }
         };
     }
     let write = forms::removal(&request.visit.form, &address)?;
-    match request.api.write(&write).await {
+    match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(&with_notice(&address.page("access/"), "removed"))?),
-        Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
-        Err(error) => {
-            let status = StatusCode::from_u16(error.status()).unwrap_or_default();
-            let error = Some(error.detail().to_owned());
-            show(&request, address, Refused { status, form: None, error }).await
+        Err(refusal) => {
+            show(&request, address, Refused { form: None, refusal: Some(refusal) }).await
         }
     }
 }
@@ -127,7 +124,8 @@ async fn apply(request: SignedIn) -> PageResult {
 async fn show(request: &SignedIn, address: Address, mut refused: Refused) -> PageResult {
     let api = &request.api;
     let filters = Filters::of(&request.visit);
-    let members = Members::load(request, &address, &filters).await?;
+    let status = refused.status();
+    let (members, paging) = Members::load(request, &address, &filters).await?;
     let chosen = members::chosen(request, &address, &filters).await?;
     let rules: Rules = api.get(&address.api("access_controls/")).await?;
     let subjects = Subjects::load(request, &address.project).await?;
@@ -164,7 +162,7 @@ async fn show(request: &SignedIn, address: Address, mut refused: Refused) -> Pag
     let name = found.as_ref().and_then(|(one, _)| one.name.as_deref());
     let name = name_or(name, "this dashboard").to_owned();
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
-    let frame = frame.titled(format!("Who can see {name}"));
+    let frame = frame.titled(format!("Who can see {name}")).with_refusal(refused.refusal);
     let rows = rules.access_controls.iter().map(|rule| RuleRow {
         name: subjects.name(rule),
         level: rule.access_level.clone(),
@@ -173,8 +171,7 @@ async fn show(request: &SignedIn, address: Address, mut refused: Refused) -> Pag
     let page = AccessPage {
         command: Command::get(&request.visit, &members::path(&address, &filters)),
         rules: rows.collect(),
-        previous: members.previous().map(|offset| filters.to_query(offset)),
-        next: members.next().map(|offset| filters.to_query(offset)),
+        paging,
         address,
         name,
         filters,
@@ -186,9 +183,8 @@ async fn show(request: &SignedIn, address: Address, mut refused: Refused) -> Pag
         collaborators,
         may_collaborate,
         collaborator,
-        error: refused.error,
     };
-    Ok(layout::page_with_status(&frame, &page, refused.status)?)
+    Ok(layout::page_with_status(&frame, &page, status)?)
 }
 
 /// Reads the dashboard, which a session that manages it may be unable to view.

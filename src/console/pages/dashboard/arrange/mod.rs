@@ -107,9 +107,8 @@ async fn save(request: SignedIn) -> PageResult {
     }
     let done = with_notice(&arrangement.address.page(""), "saved");
     let Some(write) = write else { return Ok(see_other(&done)?) };
-    match request.api.write(&write).await {
+    match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(&done)?),
-        Err(error) if matches!(error.status(), 401 | 500) => Err(error.into()),
         Err(error) => {
             let status = StatusCode::from_u16(error.status()).unwrap_or_default();
             let detail = if error.status() == 412 {

@@ -1,7 +1,7 @@
 //! The public page of a dashboard: its link, and buttons to enable, rotate and disable it.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -60,12 +60,11 @@ struct SharingPage {
     reason: Option<&'static str>,
     /// The `Idempotency-Key` of the buttons.
     once: String,
-    error: Option<String>,
     command: Command,
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, Address::of(&request.visit)?, StatusCode::OK, None).await
+    show(&request, Address::of(&request.visit)?, None).await
 }
 
 fn enable(address: &Address, is_enabled: bool) -> Write {
@@ -81,22 +80,13 @@ async fn apply(request: SignedIn) -> PageResult {
         "rotate" => (address.write("dashboards_sharing_refresh_create"), "rotated"),
         _ => return Err(Error::not_found().into()),
     };
-    match request.api.write(&write.once(form.value(ONCE))).await {
+    match request.api.attempt(&write.once(form.value(ONCE))).await? {
         Ok(_) => Ok(see_other(&with_notice(&address.page("sharing/"), notice))?),
-        Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
-        Err(error) => {
-            let status = StatusCode::from_u16(error.status()).unwrap_or_default();
-            show(&request, address, status, Some(error.detail().to_owned())).await
-        }
+        Err(refusal) => show(&request, address, Some(refusal)).await,
     }
 }
 
-async fn show(
-    request: &SignedIn,
-    address: Address,
-    status: StatusCode,
-    error: Option<String>,
-) -> PageResult {
+async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> PageResult {
     let found: Dashboard = request.api.get(&address.api("")).await?;
     let sharing: Sharing = request.api.get(&address.api("sharing/")).await?;
     let reason = reason(&found, sharing.enabled);
@@ -105,7 +95,7 @@ async fn show(
     let link = token.map(|token| format!("{}/shared/{token}/", request.visit.base_url()));
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let name = name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
-    let frame = frame.titled(format!("Sharing of {name}"));
+    let frame = frame.titled(format!("Sharing of {name}")).with_refusal(refusal);
     let page = SharingPage {
         command: command(request, &address, may_share, sharing.enabled)?,
         address,
@@ -117,9 +107,8 @@ async fn show(
         may_share,
         reason,
         once: once_key(),
-        error,
     };
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&frame, &page)?)
 }
 
 fn reason(dashboard: &Dashboard, is_enabled: bool) -> Option<&'static str> {

@@ -4,18 +4,14 @@ mod edit;
 mod move_tile;
 mod new;
 
-use axum::http::Method;
 use serde_json::json;
 
-use crate::console::entrance::see_other;
 use crate::console::layout::with_notice;
-use crate::console::registry::{PageResult, Pages};
+use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 use super::address::Address;
-
-const TILES: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/";
 
 /// The operation that changes tiles.
 const UPDATE: &str = "dashboards_partial_update";
@@ -30,27 +26,29 @@ const COLORS: &[(&str, &str)] = &[
     ("black", "Black"),
 ];
 
-/// Adds the pages and the actions to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::POST, TILES, apply);
     new::routes(pages);
     edit::routes(pages);
     move_tile::routes(pages);
 }
 
-/// Applies a button of one tile: `only` has its action and the id of the tile.
-async fn apply(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+/// Applies a button of one tile: `only` has its action and the id of the tile. Returns the page that follows, or why the
+/// API refuses.
+///
+/// # Errors
+/// 404 if the form is not that of a tile; 401 if the session has ended; 500.
+pub(super) async fn apply(request: &SignedIn, address: &Address) -> Result<Result<String>> {
     let (action, id) = request.visit.form.value("only").split_once(' ').unwrap_or_default();
     let id: u64 = id.parse().map_err(|_| Error::not_found())?;
     let (body, notice) = match action {
         "remove" => (json!({ "tiles": [{ "id": id, "deleted": true }] }), "removed"),
         "restore" => (json!({ "tiles": [{ "id": id, "deleted": false }] }), "restored"),
         "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "duplicated"),
-        _ => return Err(Error::not_found().into()),
+        _ => return Err(Error::not_found()),
     };
-    request.api.write(&address.write(UPDATE).body(body)).await?;
+    let outcome = request.api.attempt(&address.write(UPDATE).body(body)).await?;
     let page = with_notice(&address.page(""), notice);
     let undo = if action == "remove" { format!("&undo={id}") } else { String::new() };
-    Ok(see_other(&format!("{page}{undo}"))?)
+    Ok(outcome.map(|_| page + &undo))
 }

@@ -6,14 +6,13 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::{day, excerpt, name_or, project_id};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
 
 use super::change;
 
@@ -62,11 +61,7 @@ struct TrashPage {
     base: String,
     dashboards: Vec<Dashboard>,
     may_write: bool,
-    count: u64,
-    first: u64,
-    last: u64,
-    previous: Option<u64>,
-    next: Option<u64>,
+    paging: Paging,
     errors: Vec<String>,
     command: Command,
 }
@@ -97,23 +92,17 @@ async fn restore(request: SignedIn) -> PageResult {
 
 async fn show(request: &SignedIn, status: StatusCode, errors: Vec<String>) -> PageResult {
     let project = project_id(&request.visit)?;
-    let offset = super::offset(request);
+    let offset = Paging::offset(&request.visit);
     let query = format!("deleted=true&limit={PAGE_SIZE}&offset={offset}");
     let path = format!("/api/projects/{project}/dashboards/?{query}");
     let found: Dashboards = request.api.get(&path).await?;
-    if found.results.is_empty() && offset > 0 {
-        return Err(Error::not_found_as("The trash has no such page.").into());
-    }
+    let url = |offset| format!("{}trash/?offset={offset}", super::base(&project));
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
-    let last = offset + found.results.len() as u64;
     let page = TrashPage {
         base: super::base(&project),
         may_write: may_write(request, &project).await?,
-        count: found.count,
-        first: offset + 1,
-        last,
-        previous: (offset > 0).then(|| offset.saturating_sub(PAGE_SIZE)),
-        next: (last < found.count).then_some(last),
+        paging,
         errors,
         dashboards: found.results,
         command: Command::get(&request.visit, &path),
