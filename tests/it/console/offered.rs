@@ -61,6 +61,18 @@ fn is_destructive(action: &str) -> bool {
         .any(|word| action.contains(word))
 }
 
+/// Returns when a form is pressed: after those that need what it takes away. Rules on access may take away the project,
+/// and a member who has left the organization may send no other form.
+fn turn(action: &str) -> u8 {
+    if action.contains("/members/") && action.ends_with("/remove/") {
+        3
+    } else if action.contains("/access/") {
+        2
+    } else {
+        u8::from(is_destructive(action))
+    }
+}
+
 /// Whether a form may end the session that sends it.
 fn ends_the_session(action: &str) -> bool {
     let is_key = action.starts_with("/console/keys/");
@@ -70,9 +82,7 @@ fn ends_the_session(action: &str) -> bool {
 async fn press_everything(visitor: &mut Visitor, who: &str) -> Found {
     let found = crawl(visitor).await;
     let mut forms: Vec<_> = found.forms.values().collect();
-    // A member who has left the organization may send no other form.
-    let leaves = |action: &str| action.contains("/members/") && action.ends_with("/remove/");
-    forms.sort_by_key(|(_, form)| (is_destructive(&form.action), leaves(&form.action)));
+    forms.sort_by_key(|(_, form)| turn(&form.action));
     for (path, form) in forms {
         if ends_the_session(&form.action) {
             continue;
