@@ -147,11 +147,16 @@ impl Browser {
 
     /// Drags the middle of an element by this many pixels with the mouse.
     pub async fn drag(&self, selector: &str, dx: f64, dy: f64) {
-        let script = format!(
+        let middle = format!(
             "const one = document.querySelector('{selector}'); one.scrollIntoView({{ block: 'center' }}); \
-             const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]"
+             const box = one.getBoundingClientRect(), middle = [box.x + box.width / 2, box.y + box.height / 2];"
         );
-        let from = self.run(&script).await;
+        // A transition between pages covers the page.
+        let uncovered = format!(
+            "(() => {{ {middle} return one.contains(document.elementFromPoint(...middle)) }})()"
+        );
+        self.wait_until("the element is reachable", &uncovered).await;
+        let from = self.run(&format!("{middle} return middle")).await;
         let (x, y) = (from[0].as_f64().expect("x"), from[1].as_f64().expect("y"));
         for (kind, share, buttons) in [
             ("mouseMoved", 0.0, 0),

@@ -174,7 +174,8 @@ for (const bar of all("[data-filter]").filter((bar) => document.getElementById(b
 for (const label of all("[data-select-all]")) {
   label.hidden = false;
   label.querySelector("input").addEventListener("change", ({ target }) => {
-    all(`input.pick[form=${target.form.id}]`).forEach((box) => { box.checked = target.checked; });
+    // A field of the form may be named `id`, so that the property is not the attribute.
+    all(`input.pick[form=${target.form.getAttribute("id")}]`).forEach((box) => { box.checked = target.checked; });
   });
 }
 
