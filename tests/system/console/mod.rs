@@ -3,8 +3,8 @@
 
 mod activity;
 mod attacks;
-mod exports;
 mod boards;
+mod exports;
 mod flows;
 mod forms;
 mod keys;
