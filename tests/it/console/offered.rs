@@ -61,10 +61,12 @@ fn is_destructive(action: &str) -> bool {
         .any(|word| action.contains(word))
 }
 
-/// Returns when a form is pressed: after those that need what it takes away. Rules on access may take away the project,
-/// and a member who has left the organization may send no other form.
+/// Returns when a form is pressed: after those that need what it takes away. Rules on access may take away the project, a
+/// session that has ended sends nothing, and a member who has left the organization may send no other form.
 fn turn(action: &str) -> u8 {
-    if action.contains("/members/") && action.ends_with("/remove/") {
+    if action.starts_with("/console/sessions/") {
+        4
+    } else if action.contains("/members/") && action.ends_with("/remove/") {
         3
     } else if action.contains("/access/") {
         2
