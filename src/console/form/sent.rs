@@ -207,8 +207,11 @@ impl Sent {
             self.form.error = Some(format!("{prefix}{detail}"));
         }
         self.form.retry_after = error.retry_after();
-        // A key that was used for another body would refuse the corrected form.
-        self.form.once = super::once_key();
+        // A key that was used for another body would refuse the corrected form. After other errors, the same request may
+        // still have been done.
+        if !matches!(error.status(), 429 | 500..) {
+            self.form.once = super::once_key();
+        }
         self.again(StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST))
     }
 
