@@ -1,14 +1,15 @@
 //! Requests of a page to the API, in this process and with the rights of the page's session.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::Method;
 use axum::http::header::{CONTENT_TYPE, IF_MATCH};
 use axum::http::request::Builder;
+use axum::http::{HeaderValue, Method};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ impl ApiRouter {
         let router = self.router.get_or_init(|| (self.build)(app.clone())).clone();
         let budget = app.transfer_memory().clone();
         let client = InProcessClient::new(router, address, budget);
-        Api { client, session, table: self.table.clone() }
+        Api { client, session, table: self.table.clone(), has_written: Arc::default() }
     }
 }
 
@@ -47,6 +48,8 @@ pub(super) struct Api {
     client: InProcessClient,
     session: VerifiedSession,
     table: RouteTable,
+    /// Whether a request of this client has changed something.
+    has_written: Arc<AtomicBool>,
 }
 
 /// An object of the API with its version.
@@ -98,6 +101,7 @@ impl Api {
     pub(super) async fn write(&self, write: &Write) -> Result<Value> {
         let (request, body) = self.write_request(write)?;
         let reply = self.send(request, body).await?;
+        self.has_written.store(true, Ordering::Relaxed);
         if reply.body.is_empty() {
             return Ok(Value::Null);
         }
@@ -118,12 +122,12 @@ impl Api {
     /// Returns the error that a request would get now, or `None` if it would succeed. The request is a dry run.
     ///
     /// # Errors
-    /// 401 if the session has ended; 500.
+    /// 401 if the session has ended; 429, 500 or 503.
     pub(super) async fn dry_run(&self, write: &Write) -> Result<Option<Error>> {
         let (request, body) = self.write_request(write)?;
         match self.send(request.header("dry-run", "true"), body).await {
             Ok(_) => Ok(None),
-            Err(error) if matches!(error.status(), 401 | 500) => Err(error),
+            Err(error) if matches!(error.status(), 401 | 429 | 500..) => Err(error),
             Err(error) => Ok(Some(error)),
         }
     }
@@ -132,10 +136,10 @@ impl Api {
         let (method, path) = write.operation.target(&self.table)?;
         let mut request = self.request(method.clone(), &path);
         if let Some(version) = &write.version {
-            request = request.header(IF_MATCH, version);
+            request = request.header(IF_MATCH, header_value(version)?);
         }
         if let Some(key) = write.key.as_ref().filter(|_| method == Method::POST) {
-            request = request.header("idempotency-key", key);
+            request = request.header("idempotency-key", header_value(key)?);
         }
         let mut body = Body::empty();
         if let Some(value) = &write.body {
@@ -160,6 +164,11 @@ impl Api {
         }
     }
 
+    /// Returns a flag that is set once a request of this client has changed something.
+    pub(super) fn has_written(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.has_written)
+    }
+
     /// Returns the operations of the API.
     pub(super) fn table(&self) -> &RouteTable {
         &self.table
@@ -177,4 +186,10 @@ impl Api {
     pub(super) fn client(&self) -> InProcessClient {
         self.client.clone()
     }
+}
+
+/// Returns a header of a form's hidden field, which a browser can change.
+fn header_value(text: &str) -> Result<HeaderValue> {
+    HeaderValue::from_str(text)
+        .map_err(|_| Error::invalid_request("invalid_form", "The form is not valid."))
 }

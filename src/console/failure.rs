@@ -12,21 +12,30 @@ use super::assets::icon;
 use super::layout::card;
 
 /// A failed request to a page.
-pub(super) struct Failure(Error);
+pub(super) struct Failure {
+    error: Error,
+    /// Whether the request has changed something before it failed.
+    has_changed: bool,
+}
 
 impl Failure {
     pub(super) fn status(&self) -> u16 {
-        self.0.status()
+        self.error.status()
+    }
+
+    /// Says that the change itself was made, and only the next page is missing.
+    pub(super) fn after_change(self) -> Self {
+        Self { has_changed: true, ..self }
     }
 
     pub(super) const fn error(&self) -> &Error {
-        &self.0
+        &self.error
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self(error)
+        Self { error, has_changed: false }
     }
 }
 
@@ -34,6 +43,7 @@ impl From<Error> for Failure {
 #[template(path = "console/failure.html")]
 struct FailurePage<'p> {
     title: &'static str,
+    has_changed: bool,
     detail: &'p str,
     /// The seconds after which the request may succeed.
     retry_after: Option<u32>,
@@ -54,14 +64,15 @@ fn title(status: u16) -> &'static str {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let Self(error) = &self;
+        let Self { error, has_changed } = self;
         let page = FailurePage {
-            title: title(error.status()),
+            title: if has_changed { "Saved, but not shown" } else { title(error.status()) },
+            has_changed,
             detail: error.detail(),
             retry_after: error.retry_after(),
         };
-        let Ok(html) = card(page.title, &page) else { return self.0.into_response() };
-        on_page(self.0, html)
+        let Ok(html) = card(page.title, &page) else { return error.into_response() };
+        on_page(error, html)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Adds pages to the route table. Each page is wrapped by the checks that all pages share.
 
 use std::future::Future;
+use std::sync::atomic::Ordering;
 
 use axum::extract::{Request, State};
 use axum::http::Method;
@@ -8,7 +9,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 
 use crate::error::{Error, Result};
-use crate::http::form::FormLimits;
 use crate::http::routes::{PageAccess, PageSpec, Routes};
 use crate::state::App;
 
@@ -83,7 +83,11 @@ impl<'r> Pages<'r> {
                     return Err(Error::denied(OPERATOR_ONLY).into());
                 }
                 let client = signed_in.api.client();
+                let has_written = signed_in.api.has_written();
                 let response = match page(signed_in).await {
+                    Err(failure) if has_written.load(Ordering::Relaxed) => {
+                        Err(failure.after_change())
+                    }
                     // The session ended while the page was built.
                     Err(failure) if failure.status() == 401 => Ok(entrance.response()?),
                     // A later attempt may succeed.
@@ -105,14 +109,10 @@ impl<'r> Pages<'r> {
         R: Future<Output = PageResult> + Send,
     {
         let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
-        let limits = match access {
-            PageAccess::Public => FormLimits::PUBLIC,
-            PageAccess::Session | PageAccess::Operator => FormLimits::SIGNED_IN,
-        };
         let handler = move |State(app): State<App>, request: Request| {
             let page = page.clone();
             async move {
-                let response = match Visit::admit(app, request, limits).await {
+                let response = match Visit::admit(app, request, access).await {
                     Ok(visit) => page(visit).await,
                     Err(error) => Err(error.into()),
                 };

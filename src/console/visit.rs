@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::http::client::Client;
 use crate::http::form::{Form, FormLimits};
 use crate::http::path::{QueryParams, path_parameter};
+use crate::http::routes::PageAccess;
 use crate::memory_budget::Payer;
 use crate::resources::sessions::{self, VerifiedSession};
 use crate::state::App;
@@ -33,7 +34,7 @@ impl Visit {
     ///
     /// # Errors
     /// 421 for a foreign host, 403 for a request of another site, or the errors of [`Form::read`].
-    pub(super) async fn admit(app: App, request: Request, limits: FormLimits) -> Result<Self> {
+    pub(super) async fn admit(app: App, request: Request, access: PageAccess) -> Result<Self> {
         let (mut head, body) = request.into_parts();
         let client = Client::of(&head, app.proxies());
         origin::require_own_host(&client, app.config())?;
@@ -42,6 +43,9 @@ impl Visit {
         if !head.method.is_safe() {
             origin::require_same_origin(&head, &client, app.config())?;
             let charge = app.transfer_memory().charge(client.address, Payer::Anonymous, 0)?;
+            let is_signed_in =
+                access != PageAccess::Public && session(&app, &head, &client)?.is_some();
+            let limits = if is_signed_in { FormLimits::SIGNED_IN } else { FormLimits::PUBLIC };
             let request = Request::from_parts(head.clone(), body);
             let timeout = app.config().body_timeout;
             form = Form::read(request, limits, timeout, Some(charge)).await?;
@@ -98,12 +102,17 @@ impl Visit {
     /// # Errors
     /// 500 or 503 if the file cannot be read.
     pub(super) fn session(&self) -> Result<Option<VerifiedSession>> {
-        let Some(text) = self.cookie().value(&self.head.headers) else { return Ok(None) };
-        match self.app.verify_session(&text) {
-            Ok(session) => Ok(Some(session)),
-            Err(error) if error.status() == 401 => Ok(None),
-            Err(error) => Err(error),
-        }
+        session(&self.app, &self.head, &self.client)
+    }
+}
+
+fn session(app: &App, head: &Parts, client: &Client) -> Result<Option<VerifiedSession>> {
+    let cookie = ConsoleCookie::session(client, app.config());
+    let Some(text) = cookie.value(&head.headers) else { return Ok(None) };
+    match app.verify_session(&text) {
+        Ok(session) => Ok(Some(session)),
+        Err(error) if error.status() == 401 => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -8,7 +8,15 @@ const say = (text) => { document.getElementById("say").textContent = text; };
 
 // A button copies the text of the element that it names.
 on("click", "[data-copy]", async (button) => {
-  await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim());
+  const source = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(source.textContent.trim());
+  } catch {
+    // Over plain HTTP under a name, browsers give no access to the clipboard.
+    getSelection().selectAllChildren(source);
+    say("The text is selected. Press Ctrl-C to copy it.");
+    return;
+  }
   const icon = button.querySelector("use"), before = icon.getAttribute("href");
   icon.setAttribute("href", before.replace("#copy", "#check"));
   say("Copied");
@@ -78,9 +86,10 @@ on("submit", "form[data-in-place]", async (form, event) => {
     const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
     const content = find(page);
     // Another page, such as that of the sign-in, has another frame. A form that is sent by itself does not leave the page.
-    if (!answer.ok || !page.getElementById("nav") || !content) {
-      if (event.submitter) location.assign(answer.redirected || isGet ? answer.url : location.href);
-      else delete form.dataset.repeat;
+    if (!page.getElementById("nav") || !content) {
+      if (!event.submitter) delete form.dataset.repeat;
+      else if (answer.redirected || isGet) location.assign(answer.url);
+      else say(page.querySelector("main")?.textContent.trim() ?? "The request failed.");
       return;
     }
     Idiomorph.morph(find(document), content, { morphStyle: "outerHTML" });
@@ -257,7 +266,7 @@ if (arranged) {
 // A form is sent once, even if its button is pressed twice. The browser enables it again when the page is shown again.
 document.addEventListener("submit", ({ target, defaultPrevented }) => {
   if (defaultPrevented || target.method !== "post") return;
-  setTimeout(() => all("button:not([type=button])", target).forEach((button) => { button.disabled = true; }));
+  setTimeout(() => [...target.elements].filter((one) => one.matches("button:not([type=button])")).forEach((button) => { button.disabled = true; }));
 });
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) all("form[method=post] button").forEach((button) => { button.disabled = false; });

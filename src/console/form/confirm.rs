@@ -1,7 +1,7 @@
 //! A page that asks before something is lost.
 
 use askama::Template;
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame};
@@ -85,8 +85,13 @@ impl Confirm {
         let write = self.write.clone().once(request.visit.form.value(ONCE));
         match request.api.write(&write).await {
             // A form that was sent twice.
-            Err(error) if error.status() == 404 => Ok(()),
+            Err(error) if error.status() == 404 && self.deletes(request)? => Ok(()),
             result => result.map(drop),
         }
+    }
+
+    fn deletes(&self, request: &SignedIn) -> Result<bool> {
+        let (method, _) = self.write.operation.target(request.api.table())?;
+        Ok(method == Method::DELETE)
     }
 }

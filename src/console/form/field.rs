@@ -1,9 +1,11 @@
 //! A field of a form on a page.
 
+use std::collections::HashSet;
+
 use crate::error::TextPosition;
 use crate::resources::sharing::page::text_html;
 
-use super::input::Input;
+use super::input::{Input, Shape};
 use super::kind::{Choice, ItemKind, Kind, Property, words};
 
 /// What a Markdown becomes.
@@ -33,6 +35,25 @@ pub(super) struct Field {
     pub(super) has_focus: bool,
 }
 
+/// A checkbox of a field.
+pub(super) struct Checkbox {
+    pub(super) value: String,
+    pub(super) label: String,
+    pub(super) is_checked: bool,
+}
+
+/// How the `attr` of an API error names a field, the most exact first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Named {
+    Exactly,
+    /// Something inside of the field.
+    Below,
+    /// Without the path to the field.
+    ByItsEnd,
+    /// An object that the field is in.
+    Above,
+}
+
 impl Field {
     pub(super) fn of(
         input: Input,
@@ -40,19 +61,13 @@ impl Field {
         is_required: bool,
         is_change: bool,
     ) -> Self {
-        if input.is_area && matches!(property.kind, Kind::Text | Kind::Email) {
-            property.kind = Kind::Area;
-        }
-        if input.is_line && property.kind == Kind::Area {
-            property.kind = Kind::Text;
-        }
-        if input.is_several {
-            let items = match property.kind {
-                Kind::Lines { items } => items,
-                _ => ItemKind::Json,
-            };
-            property.kind = Kind::Boxes { choices: Vec::new(), items };
-        }
+        property.kind = match (input.shape, property.kind) {
+            (Shape::Area | Shape::Markdown | Shape::Code, Kind::Text | Kind::Email) => Kind::Area,
+            (Shape::Line, Kind::Area) => Kind::Text,
+            (Shape::Several, Kind::Lines { items }) => Kind::Boxes { choices: Vec::new(), items },
+            (Shape::Several, _) => Kind::Boxes { choices: Vec::new(), items: ItemKind::Json },
+            (_, kind) => kind,
+        };
         if !input.choices.is_empty() {
             let choices = input.choices.iter().map(|(value, label)| {
                 let value = property.read(value).unwrap_or_default();
@@ -93,26 +108,29 @@ impl Field {
     }
 
     /// Returns the rows of checkboxes, each with its heading. What is typed and is none of the choices stands at the end.
-    pub(super) fn boxes(&self) -> Vec<(Option<&str>, Vec<Choice>)> {
+    pub(super) fn boxes(&self) -> Vec<(Option<&str>, Vec<Checkbox>)> {
         let Kind::Boxes { choices, .. } = &self.property.kind else { return Vec::new() };
-        let mut rows: Vec<(Option<&str>, Vec<Choice>)> = Vec::new();
+        let mut others: Vec<&str> = self.text.lines().collect();
+        let typed: HashSet<&str> = others.iter().copied().collect();
+        let mut rows: Vec<(Option<&str>, Vec<Checkbox>)> = Vec::new();
+        let mut known = HashSet::new();
         for choice in choices {
-            let group = choice.group.as_deref();
+            let (value, group) = (choice.text(), choice.group.as_deref());
+            let is_checked = typed.contains(value.as_str());
+            known.insert(value.clone());
+            let checkbox = Checkbox { value, label: choice.label.clone(), is_checked };
             match rows.last_mut() {
-                Some((last, row)) if group.is_some() && *last == group => row.push(choice.clone()),
-                _ => rows.push((group, vec![choice.clone()])),
+                Some((last, row)) if group.is_some() && *last == group => row.push(checkbox),
+                _ => rows.push((group, vec![checkbox])),
             }
         }
-        let is_known = |line: &str| choices.iter().any(|choice| choice.text() == line);
-        let others = self.text.lines().filter(|line| !is_known(line));
-        rows.extend(others.map(|line| (None, vec![Choice::new(line, line)])));
+        others.retain(|line| !known.contains(*line));
+        let other = |line: &&str| {
+            let (value, label) = ((*line).to_owned(), (*line).to_owned());
+            (None, vec![Checkbox { value, label, is_checked: true }])
+        };
+        rows.extend(others.iter().map(other));
         rows
-    }
-
-    /// Whether the checkbox of a choice is checked.
-    pub(super) fn has(&self, choice: &Choice) -> bool {
-        let value = choice.text();
-        self.text.lines().any(|line| line == value)
     }
 
     /// Returns the label: that of the page, the first sentence of the description, or the name in words.
@@ -149,9 +167,10 @@ impl Field {
     /// Returns the value in words.
     pub(super) fn words(&self) -> String {
         let choice = self.choices().iter().find(|choice| choice.text() == self.text);
-        if let Kind::Boxes { choices, .. } = &self.property.kind {
-            let chosen = choices.iter().filter(|choice| self.has(choice));
-            return chosen.map(|choice| choice.label.as_str()).collect::<Vec<_>>().join(", ");
+        if self.is_boxes() {
+            let boxes = self.boxes().into_iter().flat_map(|(_, row)| row);
+            let checked = boxes.filter(|checkbox| checkbox.is_checked);
+            return checked.map(|checkbox| checkbox.label).collect::<Vec<_>>().join(", ");
         }
         match choice {
             Some(choice) => choice.label.clone(),
@@ -195,13 +214,28 @@ impl Field {
     }
 
     pub(super) const fn is_code(&self) -> bool {
-        self.input.is_code || matches!(self.property.kind, Kind::Json | Kind::SecretArea)
+        matches!(self.input.shape, Shape::Code)
+            || matches!(self.property.kind, Kind::Json | Kind::SecretArea)
     }
 
     /// Renders the Markdown.
     pub(super) fn fill_preview(&mut self) {
-        if self.input.is_markdown {
+        if self.is_markdown() {
             self.preview = Some(text_html(&self.text).map_or(Preview::Plain, Preview::Html));
+        }
+    }
+
+    pub(super) const fn is_markdown(&self) -> bool {
+        matches!(self.input.shape, Shape::Markdown)
+    }
+
+    /// Returns the text as browsers send it back: they replace line breaks, and remove them from a single line.
+    pub(super) fn as_sent(&self, text: &str) -> String {
+        let text = text.replace("\r\n", "\n");
+        if self.is_area() || self.is_boxes() || !self.choices().is_empty() {
+            text
+        } else {
+            text.replace(['\n', '\r'], "")
         }
     }
 
@@ -252,8 +286,8 @@ impl Field {
         error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether an API error with this `attr` belongs to the field.
-    pub(super) fn is_named(&self, attr: &str) -> bool {
+    /// Returns how exactly the `attr` of an API error names the field, or `None` if it does not.
+    pub(super) fn is_named(&self, attr: &str) -> Option<Named> {
         let attr = attr.replace("__", ".");
         let name = self.input.name;
         let is_below = |long: &str, short: &str| {
@@ -261,7 +295,13 @@ impl Field {
         };
         // Some errors of nested objects do not name the path to them.
         let is_end = name.strip_suffix(&attr).is_some_and(|start| start.ends_with('.'));
-        is_below(&attr, name) || is_below(name, &attr) || is_end
+        match () {
+            () if attr == name => Some(Named::Exactly),
+            () if is_below(&attr, name) => Some(Named::Below),
+            () if is_end => Some(Named::ByItsEnd),
+            () if is_below(name, &attr) => Some(Named::Above),
+            () => None,
+        }
     }
 }
 

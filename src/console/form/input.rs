@@ -1,5 +1,20 @@
 //! What a page says about the fields of its form, beyond the schema.
 
+/// How a field is shown, if not as its schema says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// As the schema says.
+    Plain,
+    Line,
+    Area,
+    /// A text with several lines and a preview.
+    Markdown,
+    /// A text of a formal language.
+    Code,
+    /// Checkboxes.
+    Several,
+}
+
 /// A field of a form, by the name of its property in the request body. A dot leads into a nested object,
 /// and a number into an array: `tiles.0.color`.
 #[derive(Debug, Clone, Copy)]
@@ -9,28 +24,13 @@ pub(in crate::console) struct Input {
     pub(super) hint: Option<&'static str>,
     pub(super) choices: &'static [(&'static str, &'static str)],
     pub(super) heading: Option<&'static str>,
-    pub(super) is_area: bool,
-    pub(super) is_markdown: bool,
-    pub(super) is_several: bool,
-    pub(super) is_line: bool,
-    pub(super) is_code: bool,
+    pub(super) shape: Shape,
 }
 
 impl Input {
     /// Shows the property as its schema describes it.
     pub(in crate::console) const fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            label: None,
-            hint: None,
-            choices: &[],
-            heading: None,
-            is_area: false,
-            is_markdown: false,
-            is_several: false,
-            is_line: false,
-            is_code: false,
-        }
+        Self { name, label: None, hint: None, choices: &[], heading: None, shape: Shape::Plain }
     }
 
     /// Sets the label. Otherwise it is the first sentence of the property's description.
@@ -62,33 +62,32 @@ impl Input {
 
     /// Shows a text with several lines and, on demand, what its Markdown becomes.
     pub(in crate::console) const fn markdown(mut self) -> Self {
-        self.is_area = true;
-        self.is_markdown = true;
+        self.shape = Shape::Markdown;
         self
     }
 
     /// Shows a list of objects as checkboxes. Its values are those that the page offers. Lists of texts and numbers need
     /// this only if nothing is offered.
     pub(in crate::console) const fn several(mut self) -> Self {
-        self.is_several = true;
+        self.shape = Shape::Several;
         self
     }
 
     /// Shows a text on one line, however long it may be.
     pub(in crate::console) const fn line(mut self) -> Self {
-        self.is_line = true;
+        self.shape = Shape::Line;
         self
     }
 
     /// Shows a text with several lines.
     pub(in crate::console) const fn area(mut self) -> Self {
-        self.is_area = true;
+        self.shape = Shape::Area;
         self
     }
 
     /// Shows a text of a formal language, with several lines.
     pub(in crate::console) const fn code(mut self) -> Self {
-        self.is_code = true;
-        self.area()
+        self.shape = Shape::Code;
+        self
     }
 }

@@ -9,11 +9,14 @@ use crate::console::operation::{Operation, Write};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::field::Field;
+use super::field::{Field, Named};
 use super::{BEFORE, Form, FormSpec, ONCE, SHOW, VERSION, conflict};
 
 /// The value of the button that shows what a Markdown becomes.
 const PREVIEW: &str = "preview";
+
+/// The maximum number of checked boxes of a field.
+const MAX_CHECKED: usize = 1000;
 
 /// What became of a form.
 pub(in crate::console) enum Outcome {
@@ -74,11 +77,15 @@ impl Sent {
         }
         for field in &mut form.fields {
             let name = field.input.name;
+            // Checkboxes send a value each, and a text area sends lines.
             field.text = match field.is_lines() || field.is_boxes() {
-                // Checkboxes send a value each, and a text area sends lines.
                 true => sent.values(name).collect::<Vec<_>>().join("\n"),
                 false => sent.value(name).to_owned(),
             };
+            if field.is_boxes() && field.text.lines().nth(MAX_CHECKED).is_some() {
+                field.text = field.text.lines().take(MAX_CHECKED).collect::<Vec<_>>().join("\n");
+                field.error = Some(format!("Choose at most {MAX_CHECKED} values."));
+            }
         }
         let shows = sent.value(SHOW).to_owned();
         let body = Map::new();
@@ -153,10 +160,10 @@ impl Sent {
             self.form.fields.iter_mut().for_each(Field::fill_preview);
             return Ok(self.again(StatusCode::OK));
         }
-        let write = self.write();
         if self.form.fields.iter().any(|field| field.error.is_some()) {
             return Ok(self.again(StatusCode::BAD_REQUEST));
         }
+        let write = self.write();
         if !self.shows.is_empty() {
             self.form.command = Some(Command::write(request, &write)?);
             return Ok(self.again(StatusCode::OK));
@@ -195,12 +202,10 @@ impl Sent {
         let attr = error.attr();
         let located = self.items.as_ref().zip(attr).and_then(|(all, attr)| all.locate(attr));
         let (attr, detail) = match located {
-            Some((name, attr)) => (Some(attr), format!("{name}: {}", error.detail())),
-            None => (attr, error.detail().to_owned()),
+            Some((name, attr)) => (Some(attr.to_owned()), format!("{name}: {}", error.detail())),
+            None => (attr.map(str::to_owned), error.detail().to_owned()),
         };
-        let mut fields = self.form.fields.iter_mut();
-        let found = fields.find(|field| attr.is_some_and(|attr| field.is_named(attr)));
-        if let Some(field) = found {
+        if let Some(field) = attr.as_deref().and_then(|attr| self.named(attr)) {
             field.refuse(detail, error.position());
         } else {
             let prefix = attr.map_or(String::new(), |attr| format!("{attr}: "));
@@ -213,6 +218,19 @@ impl Sent {
             self.form.once = super::once_key();
         }
         self.again(StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST))
+    }
+
+    /// Returns the field that the `attr` of an error names most exactly. An error of an object with several fields belongs
+    /// to none of them.
+    fn named(&mut self, attr: &str) -> Option<&mut Field> {
+        let fields = self.form.fields.iter_mut();
+        let mut named: Vec<_> =
+            fields.filter_map(|field| Some((field.is_named(attr)?, field))).collect();
+        named.sort_by_key(|(how, _)| *how);
+        let is_shared =
+            named.len() > 1 && named.first().is_some_and(|(how, _)| *how == Named::Above);
+        let (_, field) = named.into_iter().next().filter(|_| !is_shared)?;
+        Some(field)
     }
 
     /// Fills the form from the object as it is now, except for what the form changes.
@@ -258,7 +276,7 @@ fn value(field: &Field, before: Option<&Value>, is_change: bool) -> Result<Optio
         return is_sent.then(|| field.property.read(&text)).transpose();
     }
     let shown = before.map_or(String::new(), |value| field.property.show(value));
-    if text == shown {
+    if text == field.as_sent(&shown) {
         return Ok(None);
     }
     let value = field.property.read(&text)?;

@@ -15,6 +15,9 @@ use crate::error::Result;
 
 use super::{Aftermath, LIST, Project, base};
 
+/// The maximum number of invites that one request creates.
+const MAX_INVITES: usize = 20;
+
 const FORM: FormSpec = FormSpec::create(
     "Invite",
     &[
@@ -119,9 +122,14 @@ async fn create(request: SignedIn) -> PageResult {
     let organization = super::super::organization_id(&request.visit)?;
     let action = base(&organization);
     let mut addressees = addressees(request.visit.form.value("target_email"));
+    let is_too_many = addressees.len() > MAX_INVITES;
+    addressees.truncate(MAX_INVITES);
     let is_bulk = addressees.len() > 1;
     let id = if is_bulk { "invites_bulk_create" } else { "invites_create" };
     let mut sent = FORM.sent(&request, Operation::new(id, [&organization]), &action)?;
+    if is_too_many {
+        sent.set_error("target_email", "Invite at most 20 people at once.");
+    }
     if is_bulk {
         sent.repeat("target_email", addressees);
     } else if let Some((_, members)) = addressees.pop() {
