@@ -17,6 +17,7 @@ pub(super) enum Preview {
 }
 
 /// A field with what is typed in it.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Field {
     pub(super) input: Input,
     pub(super) property: Property,

@@ -117,13 +117,12 @@ impl Property {
     /// Returns the text of a value.
     pub(super) fn show(&self, value: &Value) -> String {
         match (&self.kind, value) {
-            (Kind::Secret | Kind::SecretArea, _) => String::new(),
+            (Kind::Secret | Kind::SecretArea, _) | (Kind::Json, Value::Null) => String::new(),
             (Kind::Flag, value) => if *value == Value::Bool(true) { "true" } else { "" }.to_owned(),
             (Kind::Lines { .. } | Kind::Boxes { .. }, Value::Array(items)) => {
                 items.iter().map(plain).collect::<Vec<_>>().join("\n")
             }
             (Kind::Moment, Value::String(time)) => local_time(time),
-            (Kind::Json, Value::Null) => String::new(),
             (Kind::Json, value) => serde_json::to_string_pretty(value).unwrap_or_default(),
             _ => plain(value),
         }

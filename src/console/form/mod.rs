@@ -252,8 +252,8 @@ impl Form {
 
     /// Offers these values in a field: checkboxes if the property is a list, otherwise a select.
     pub(super) fn with_choices(mut self, name: &str, choices: Vec<Choice>) -> Self {
-        for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
-            field.offer(choices.clone());
+        if let Some(field) = self.fields.iter_mut().find(|field| field.input.name == name) {
+            field.offer(choices);
         }
         self
     }

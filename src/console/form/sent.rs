@@ -78,9 +78,10 @@ impl Sent {
         for field in &mut form.fields {
             let name = field.input.name;
             // Checkboxes send a value each, and a text area sends lines.
-            field.text = match field.is_lines() || field.is_boxes() {
-                true => sent.values(name).collect::<Vec<_>>().join("\n"),
-                false => sent.value(name).to_owned(),
+            field.text = if field.is_lines() || field.is_boxes() {
+                sent.values(name).collect::<Vec<_>>().join("\n")
+            } else {
+                sent.value(name).to_owned()
             };
             if field.is_boxes() && field.text.lines().nth(MAX_CHECKED).is_some() {
                 field.text = field.text.lines().take(MAX_CHECKED).collect::<Vec<_>>().join("\n");
@@ -285,23 +286,15 @@ fn value(field: &Field, before: Option<&Value>, is_change: bool) -> Result<Optio
 
 /// Inserts a value at a dotted name. The only index in it is 0, that of an array with one object.
 fn insert(body: &mut Map<String, Value>, name: &str, value: Value) {
-    match name.split_once('.') {
-        None => {
-            body.insert(name.to_owned(), value);
-        }
-        Some((first, rest)) => match rest.split_once('.') {
-            Some(("0", rest)) => {
-                let below = body.entry(first).or_insert_with(|| json!([{}]));
-                if let Some(Value::Object(below)) = below.get_mut(0) {
-                    insert(below, rest, value);
-                }
-            }
-            _ => {
-                let below = body.entry(first).or_insert_with(|| Value::Object(Map::new()));
-                if let Value::Object(below) = below {
-                    insert(below, rest, value);
-                }
-            }
-        },
+    let Some((first, rest)) = name.split_once('.') else {
+        body.insert(name.to_owned(), value);
+        return;
+    };
+    let (below, rest) = match rest.strip_prefix("0.") {
+        Some(rest) => (body.entry(first).or_insert_with(|| json!([{}])).get_mut(0), rest),
+        None => (Some(body.entry(first).or_insert_with(|| json!({}))), rest),
+    };
+    if let Some(Value::Object(below)) = below {
+        insert(below, rest, value);
     }
 }

@@ -69,8 +69,8 @@ impl<'f> Part<'f> {
     fn tile(self, dashboard: &Value) -> Option<&Value> {
         let tiles = dashboard.get("tiles")?.as_array()?;
         tiles.iter().find(|tile| {
-            let id = if self.list == "texts" { &tile["text"]["id"] } else { &tile["id"] };
-            *id == self.id
+            let id = if self.list == "texts" { tile.pointer("/text/id") } else { tile.get("id") };
+            id.is_some_and(|id| *id == self.id)
         })
     }
 }

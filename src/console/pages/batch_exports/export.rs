@@ -10,7 +10,7 @@ use uuid::Uuid;
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::form::{Confirm, Form, ONCE, Outcome, once_key};
+use crate::console::form::{Confirm, ConfirmState, Form, ONCE, Outcome, once_key};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
@@ -184,7 +184,7 @@ async fn delete(request: SignedIn) -> PageResult {
         action: format!("{}delete/", ids.page()),
         back: ids.page(),
         write,
-        state: Default::default(),
+        state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &with_notice(&list, "deleted")).await
 }
