@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use crate::console::form::Choice;
 use crate::console::person::Person;
@@ -124,11 +125,14 @@ fn choices(none: &str, named: &[(String, String)]) -> Vec<Choice> {
     [Choice::new("", none)].into_iter().chain(all).collect()
 }
 
-/// Reads the subject of a rule from the value of a button, as the members of a request.
-pub(super) fn subject_members(subject: &str) -> serde_json::Value {
+/// Returns the body of a request that removes the rule of a subject.
+pub(super) fn removed_rule(subject: &str) -> Map<String, Value> {
+    let mut body = Map::new();
     match subject.split_once(' ') {
-        Some(("member", id)) => serde_json::json!({ "organization_member": id }),
-        Some(("role", id)) => serde_json::json!({ "role": id }),
-        _ => serde_json::json!({}),
-    }
+        Some(("member", id)) => body.insert("organization_member".to_owned(), id.into()),
+        Some(("role", id)) => body.insert("role".to_owned(), id.into()),
+        _ => None,
+    };
+    body.insert("access_level".to_owned(), Value::Null);
+    body
 }

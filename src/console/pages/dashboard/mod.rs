@@ -60,6 +60,7 @@ struct Dashboard {
 }
 
 /// What the session may do with the dashboard.
+#[expect(clippy::struct_excessive_bools, reason = "each is a control of its own")]
 struct Offers {
     edit: bool,
     duplicate: bool,

@@ -95,7 +95,7 @@ pub(super) async fn apply(request: &SignedIn, project: &str) -> Result<Changes> 
         None => (form.value("action"), form.values("id").collect()),
     };
     let action = Action::parse(action)?;
-    let ids = ids.into_iter().take(MAX_CHANGES).map(|id| id.parse::<u64>());
+    let ids = ids.into_iter().take(MAX_CHANGES).map(str::parse::<u64>);
     let ids = ids.collect::<Result<Vec<_>, _>>().map_err(|_| Error::not_found())?;
     let tag = form.value("tag").trim().to_lowercase();
     let lacks = match action {

@@ -2,6 +2,7 @@
 
 use askama::Template;
 use axum::http::Method;
+use serde_json::Value;
 
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -41,7 +42,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn create(request: SignedIn) -> PageResult {
     match FORM.sent(&request, Operation::new(CREATE, []), NEW)?.send(&request).await? {
         Outcome::Done(organization) => {
-            let id = organization["id"].as_str().unwrap_or_default();
+            let id = organization.get("id").and_then(Value::as_str).unwrap_or_default();
             let path = format!("/console/organizations/{id}/settings/");
             Ok(see_other(&with_notice(&path, "created"))?)
         }

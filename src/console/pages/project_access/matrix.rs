@@ -36,8 +36,9 @@ impl Matrix {
         }
         kinds.sort();
         let count = by_subject.len() as u64;
-        let (offset, size) = (offset as usize, PAGE_SIZE as usize);
-        let rows = by_subject.into_iter().skip(offset).take(size).map(|(subject, rules)| {
+        let page = (0_u64..).zip(by_subject).skip_while(|(at, _)| *at < offset);
+        let page = page.take_while(|(at, _)| *at < offset.saturating_add(PAGE_SIZE));
+        let rows = page.map(|(_, row)| row).map(|(subject, rules)| {
             let level = |kind: &String| {
                 let of_kind = rules.iter().find(|rule| rule.resource == *kind);
                 of_kind.map(|rule| rule.access_level.clone())
@@ -46,7 +47,7 @@ impl Matrix {
             Row { name, subject, levels: kinds.iter().map(level).collect() }
         });
         let rows = rows.collect();
-        Self { rows, kinds, count }
+        Self { kinds, rows, count }
     }
 }
 

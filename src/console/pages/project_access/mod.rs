@@ -15,7 +15,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::rules::{Rules, Subjects, subject_members};
+use super::rules::{Rules, Subjects, removed_rule};
 use matrix::Matrix;
 
 const ACCESS: &str = "/console/projects/{project_id}/access/";
@@ -157,15 +157,13 @@ fn button(request: &SignedIn, project: &str) -> Result<Write> {
         return Ok(write.body(json!({ "access_level": level })));
     }
     if form.has("rule") {
-        let mut body = subject_members(form.value("rule"));
-        body["access_level"] = Value::Null;
-        return Ok(Write::new(ON_PROJECT, [project]).body(body));
+        let body = removed_rule(form.value("rule"));
+        return Ok(Write::new(ON_PROJECT, [project]).body(Value::Object(body)));
     }
     let (kind, subject) = form.value("kind_rule").split_once(' ').ok_or_else(Error::not_found)?;
-    let mut body = subject_members(subject);
-    body["access_level"] = Value::Null;
-    body["resource"] = kind.into();
-    Ok(Write::new(ON_KINDS, [project]).body(body))
+    let mut body = removed_rule(subject);
+    body.insert("resource".to_owned(), kind.into());
+    Ok(Write::new(ON_KINDS, [project]).body(Value::Object(body)))
 }
 
 async fn show(request: &SignedIn, refused: Refused) -> PageResult {

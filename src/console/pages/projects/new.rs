@@ -100,7 +100,8 @@ async fn create(request: SignedIn) -> PageResult {
     }
     match sent.send(&request).await? {
         Outcome::Done(project) => {
-            let path = format!("/console/projects/{}/settings/", project["id"]);
+            let id = project.get("id").map_or(String::new(), Value::to_string);
+            let path = format!("/console/projects/{id}/settings/");
             Ok(see_other(&with_notice(&path, "created"))?)
         }
         Outcome::Again(form) => show(&request, &organization, *form).await,

@@ -6,7 +6,7 @@ use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Sent};
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::dashboard::address::Address;
-use crate::console::pages::rules::{Subjects, subject_members};
+use crate::console::pages::rules::{Subjects, removed_rule};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 use crate::http;
@@ -148,9 +148,8 @@ pub(super) fn collaborator(request: &SignedIn, address: &Address) -> Result<Form
 /// 404 if the form names neither.
 pub(super) fn removal(form: &http::form::Form, address: &Address) -> Result<Write> {
     if form.has("rule") {
-        let mut body = subject_members(form.value("rule"));
-        body["access_level"] = Value::Null;
-        return Ok(address.write(RULE).body(body));
+        let body = removed_rule(form.value("rule"));
+        return Ok(address.write(RULE).body(Value::Object(body)));
     }
     let user = form.value("collaborator");
     if user.is_empty() {

@@ -5,6 +5,7 @@ mod forms;
 
 use askama::Template;
 use axum::http::Method;
+use serde_json::Value;
 
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
@@ -52,7 +53,8 @@ async fn create(request: SignedIn) -> PageResult {
     let sent = origin.form().sent(&request, origin.operation(&project), &origin.href(&project))?;
     match sent.send(&request).await? {
         Outcome::Done(body) => {
-            let page = format!("{}{}/", super::base(&project), body["id"]);
+            let id = body.get("id").map_or(String::new(), Value::to_string);
+            let page = format!("{}{id}/", super::base(&project));
             Ok(see_other(&with_notice(&page, "created"))?)
         }
         Outcome::Again(form) => show(&request, &project, origin, *form).await,

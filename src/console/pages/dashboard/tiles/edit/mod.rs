@@ -73,13 +73,16 @@ impl Target {
 
 /// Returns a dashboard with this tile alone.
 fn only_tile(dashboard: &Value, id: &str) -> Value {
-    let tiles = dashboard["tiles"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let found: Vec<_> = tiles.iter().filter(|tile| tile["id"].to_string() == id).collect();
+    let tiles = dashboard.get("tiles").and_then(Value::as_array);
+    let id = id.parse::<u64>().ok();
+    let has_id = |tile: &&Value| tile.get("id").is_some_and(|known| known.as_u64() == id);
+    let found: Vec<_> = tiles.into_iter().flatten().filter(has_id).collect();
     json!({ "tiles": found })
 }
 
 fn form_of(dashboard: &Value) -> &'static FormSpec {
-    if dashboard["tiles"][0]["insight"].is_null() { &TEXT } else { &INSIGHT }
+    let insight = dashboard.pointer("/tiles/0/insight");
+    if insight.is_none_or(Value::is_null) { &TEXT } else { &INSIGHT }
 }
 
 async fn page(request: SignedIn) -> PageResult {
