@@ -20,12 +20,12 @@ const NOTICES: [(&str, &str); 20] = [
     ("paused", "Paused."),
     ("removed", "Removed."),
     ("restored", "Restored."),
-    ("resumed", "Resumed."),
     ("reverted", "Reverted."),
     ("revoked", "Revoked."),
     ("rotated", "Rotated."),
     ("saved", "Saved."),
     ("sent", "Sent."),
+    ("unpaused", "Unpaused."),
     ("verified", "Verified."),
 ];
 

@@ -269,7 +269,8 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let page = owner.get(done.location()).await;
     assert!(page.html.contains("Last paused <time"));
     let done = owner.submit(&page.form("state")).await;
-    assert_eq!(done.location(), format!("{path}?done=resumed"));
+    assert_eq!(done.location(), format!("{path}?done=unpaused"));
+    assert!(owner.get(done.location()).await.html.contains("Unpaused."));
     assert_eq!(paused().await, [false, false]);
 }
 

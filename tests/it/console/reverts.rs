@@ -86,6 +86,8 @@ async fn change_is_reverted_by_one_request() {
     let before = scene.read().await;
     let done = scene.owner.submit(&page.form("form")).await;
     assert_eq!(done.location(), format!("{}&done=reverted", scene.history()));
+    let again = scene.owner.submit(&page.form("form")).await;
+    assert_eq!(again.location(), format!("{}&done=reverted", scene.history()), "sent twice");
     let after = scene.read().await;
     assert_eq!([&before["name"], &after["name"]], ["B", "A"]);
     assert_eq!([&after["pinned"], &after["tags"]], [&json!(false), &json!(["weekly"])]);

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use steward::testing::resources::members::Level;
+
 use crate::support::Workspace;
 use crate::support::console::Visitor;
 
@@ -47,6 +49,43 @@ async fn text_is_previewed_and_added() {
     let shown = tiles(&workspace).await;
     assert_eq!(shown[0]["text"]["body"], "# Hi\n\n**there** <b>");
     assert_eq!(shown[0]["color"], "blue");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=added"), "sent twice");
+    assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 1);
+    let stale = owner.submit(&form.with("tiles.0.text.body", "Bye")).await;
+    stale.assert_shows(412, "Add a text");
+    assert_eq!(stale.form("form").value("tiles.0.color"), "blue");
+    let done = owner.submit(&stale.form("form")).await;
+    assert_eq!(done.location(), format!("{ONE}?done=added"));
+    assert_eq!(tiles(&workspace).await[1]["text"]["body"], "Bye");
+}
+
+#[tokio::test]
+async fn session_that_may_not_edit_is_told_why_and_offered_no_form() {
+    let (workspace, _) = with_tiles(json!([{ "text": { "body": "A" }, "color": "blue" }])).await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    let read = ["dashboard:read", "project:read"];
+    let reader = workspace.key("owner@corp.example", &read).await;
+    let reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let pages = ["edit/", "delete/", "arrange/", "tiles/new/", "tiles/1/", "tiles/1/move/"];
+    for page in pages {
+        let shown = ben.get(&format!("{ONE}{page}")).await;
+        assert_eq!(shown.status, 200, "{page}");
+        assert!(!shown.html.contains("You may view this dashboard."), "{page}: {}", shown.html);
+    }
+    let closed = json!({ "restriction_level": 37 });
+    workspace.owner.patch(&workspace.dashboards("1/"), closed).await.ok();
+    let restricted = "You may view this dashboard. Only its collaborators edit it.";
+    let scope = "This session may not change dashboards.";
+    for (visitor, reason) in [(&ben, restricted), (&reader, scope)] {
+        for page in pages {
+            let shown = visitor.get(&format!("{ONE}{page}")).await;
+            assert_eq!(shown.status, 200, "{page}");
+            assert!(shown.html.contains(reason), "{page}: {}", shown.html);
+            assert!(!shown.html.contains("id=\"form\""), "{page}: {}", shown.html);
+            assert!(!shown.html.contains("id=\"arrange\""), "{page}: {}", shown.html);
+        }
+    }
 }
 
 #[tokio::test]
@@ -120,8 +159,10 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=moved"));
     let other = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
     assert_eq!(other["tiles"][0]["id"], 1);
-    let again = owner.submit(&form).await;
-    again.assert_shows(404, "Move the tile");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=moved"), "sent twice");
+    let mut elsewhere = form.clone();
+    elsewhere.action = format!("{ONE}tiles/9/move/");
+    owner.submit(&elsewhere).await.assert_shows(404, "Move the tile");
     let unnamed = owner.submit(&form.with("toDashboard", "")).await;
     unnamed.assert_shows(400, "Move the tile");
     assert!(unnamed.html.contains("This field is required."), "{}", unnamed.html);
@@ -148,6 +189,11 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
     assert_eq!(shown.form("arrange").value("x-1"), "7");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
     let stored = tiles(&workspace).await;
+    let refused = owner.submit(&form.clone().with("h-1", "0")).await;
+    refused.assert_shows(400, "Arrange the tiles");
+    assert_eq!(refused.form("arrange").value("_version"), form.value("_version"));
+    let stale = refused.form("arrange").with("h-1", "6");
+    owner.submit(&stale).await.assert_shows(412, "Arrange the tiles");
     let layouts = |id: u64| {
         let all = stored.as_array().expect("tiles");
         all.iter().find(|tile| tile["id"] == id).expect("a tile")["layouts"].clone()
@@ -174,4 +220,26 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
         let shown = page.between(&format!("id=\"{name}-error\">"), "</span>");
         assert_eq!(shown, error);
     }
+}
+
+#[tokio::test]
+async fn places_that_are_not_changed_are_not_stored() {
+    let sent = json!([
+        { "text": { "body": "A" }, "layouts": { "sm": { "x": 0, "y": 70, "w": 6, "h": 4 } } },
+        { "text": { "body": "B" } },
+    ]);
+    let (workspace, mut owner) = with_tiles(sent).await;
+    let before = workspace.owner.get(&workspace.dashboards("1/")).await;
+    let form = owner.get(&format!("{ONE}arrange/")).await.form("arrange");
+    let shown = owner.submit(&form.clone().with("_show", "command")).await;
+    shown.assert_shows(200, "Arrange the tiles");
+    assert!(shown.html.contains("Nothing to change.") && !shown.html.contains("curl"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    let after = workspace.owner.get(&workspace.dashboards("1/")).await;
+    assert_eq!(before.ok(), after.ok());
+    // A change of one tile stores the places of both, as the page has shown them.
+    assert_eq!(owner.submit(&form.with("h-1", "6")).await.location(), format!("{ONE}?done=saved"));
+    let stored = tiles(&workspace).await;
+    assert_eq!(stored[0]["layouts"]["sm"], json!({ "x": 0, "y": 0, "w": 6, "h": 6 }));
+    assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 0, "y": 4, "w": 6, "h": 5 }));
 }

@@ -80,9 +80,14 @@ async fn revert(request: SignedIn) -> PageResult {
     let sent = request.visit.form.value(VERSION);
     let version = if sent.is_empty() { case.object.version.clone() } else { Some(sent.to_owned()) };
     match request.api.attempt(&case.write(version)).await? {
-        Ok(_) => {
-            let notice = if case.reversal.is_restore { "restored" } else { "reverted" };
-            Ok(see_other(&with_notice(&case.history(), notice))?)
+        Ok(_) => Ok(see_other(&case.done())?),
+        Err(error) if error.status() == 412 => {
+            // If the form was sent twice, the first request has reverted the change.
+            let (case, frame) = Case::load(&request).await?;
+            if case.is_done() {
+                return Ok(see_other(&case.done())?);
+            }
+            respond(&request, case, frame, Some(error)).await
         }
         Err(error) => respond(&request, case, frame, Some(error)).await,
     }
@@ -119,6 +124,12 @@ fn text_of(error: &Error) -> String {
 }
 
 impl Case {
+    /// Returns the page after the change is reverted.
+    fn done(&self) -> String {
+        let notice = if self.reversal.is_restore { "restored" } else { "reverted" };
+        with_notice(&self.history(), notice)
+    }
+
     fn page(&self, error: Option<String>, is_done: bool, command: Option<Command>) -> RevertPage {
         let mut budget = DiffBudget::of_page();
         let (entry, is_restore) = (&self.entry, self.reversal.is_restore);

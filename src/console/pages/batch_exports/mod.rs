@@ -50,7 +50,7 @@ const PAUSE: Action =
 const UNPAUSE: Action = Action {
     name: "unpause",
     operation: "projects_batch_exports_unpause_create",
-    notice: "resumed",
+    notice: "unpaused",
 };
 
 impl Action {

@@ -4,7 +4,9 @@ use serde::Deserialize;
 
 use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+use super::address::Address;
 
 /// The levels of the session on a dashboard.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,6 +33,31 @@ impl Rights {
 
 fn is_editor(level: &str) -> bool {
     matches!(level, "editor" | "manager")
+}
+
+/// Returns why the session cannot change a dashboard in a project, or `None` if it may.
+pub(super) async fn refusal(
+    request: &SignedIn,
+    project: &str,
+    rights: &Rights,
+) -> Result<Option<String>> {
+    if !may_write(request, project).await? {
+        return Ok(Some("This session may not change dashboards.".to_owned()));
+    }
+    Ok((!rights.may_edit()).then(|| rights.reason().to_owned()))
+}
+
+/// Reads a dashboard. Returns its version, and why the session cannot change it.
+///
+/// # Errors
+/// The error of the API.
+pub(super) async fn version_and_refusal(
+    request: &SignedIn,
+    address: &Address,
+) -> Result<(Option<String>, Option<String>)> {
+    let found = request.api.get_versioned(&address.api("")).await?;
+    let rights = serde_json::from_value(found.body).map_err(Error::internal)?;
+    Ok((found.version, refusal(request, &address.project, &rights).await?))
 }
 
 /// The answer about the rules on all dashboards.

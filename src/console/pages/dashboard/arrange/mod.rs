@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 
 use super::address::Address;
 use super::grid;
+use super::rights::{Rights, refusal};
 use super::tile::Tile;
 use numbers::Row;
 
@@ -35,6 +36,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Deserialize)]
 struct Dashboard {
     tiles: Vec<Tile>,
+    #[serde(flatten)]
+    rights: Rights,
 }
 
 /// The dashboard with the form.
@@ -42,6 +45,7 @@ struct Arrangement {
     address: Address,
     version: Option<String>,
     tiles: Vec<Tile>,
+    rights: Rights,
     rows: Vec<Row>,
 }
 
@@ -53,6 +57,8 @@ struct ArrangePage {
     rows: Vec<Row>,
     /// Whether the dashboard has more tiles.
     is_cut: bool,
+    /// Why the session cannot arrange them.
+    refusal: Option<String>,
     error: Option<String>,
     /// The id of the form, for the command.
     id: &'static str,
@@ -63,15 +69,20 @@ impl Arrangement {
     async fn load(request: &SignedIn) -> Result<Self> {
         let address = Address::of(&request.visit)?;
         let found = request.api.get_versioned(&address.api("")).await?;
-        let Dashboard { tiles } = serde_json::from_value(found.body).map_err(Error::internal)?;
+        let dashboard = serde_json::from_value(found.body).map_err(Error::internal)?;
+        let Dashboard { tiles, rights } = dashboard;
         let places = grid::places(&tiles);
         let rows = tiles.iter().zip(places).take(MAX_TILES);
         let rows = rows.map(|(tile, place)| Row::of(tile, place)).collect();
-        Ok(Self { address, version: found.version, tiles, rows })
+        Ok(Self { address, version: found.version, tiles, rights, rows })
     }
 
-    /// Returns the request that stores the numbers of the form, or `None` if it would change nothing.
-    fn write(&self, version: &str) -> Option<Write> {
+    /// Returns the request that stores the numbers of the form, or `None` if the form has the numbers that the page is
+    /// filled with. A change of one tile stores all places that differ, because the page shows tiles moved up.
+    fn write(&self, version: Option<&str>) -> Option<Write> {
+        if !self.rows.iter().any(Row::is_changed) {
+            return None;
+        }
         let tiles = self.tiles.iter().zip(&self.rows);
         let changes = tiles.filter_map(|(tile, row)| {
             let layouts = row.layouts(&tile.layouts);
@@ -79,7 +90,7 @@ impl Arrangement {
         });
         let changes: Vec<Value> = changes.collect();
         let mut write = self.address.write("dashboards_partial_update");
-        write.version = (!version.is_empty()).then(|| version.to_owned());
+        write.version = version.map(str::to_owned);
         (!changes.is_empty()).then(|| write.body(json!({ "tiles": changes })))
     }
 }
@@ -95,15 +106,19 @@ async fn save(request: SignedIn) -> PageResult {
     for row in &mut arrangement.rows {
         row.read(form);
     }
+    // Until the API refuses the version of the form, the page keeps it.
+    let current = arrangement.version.take();
+    let sent = form.value(VERSION);
+    arrangement.version = (!sent.is_empty()).then(|| sent.to_owned());
     if arrangement.rows.iter().any(Row::is_wrong) {
         let error = "Some numbers are not valid. Nothing is saved yet.".to_owned();
         return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error), None).await;
     }
-    let write = arrangement.write(form.value(VERSION));
+    let write = arrangement.write(arrangement.version.as_deref());
     if !form.value(SHOW).is_empty() {
-        let write = write.unwrap_or_else(|| arrangement.address.write("dashboards_partial_update"));
-        let command = Command::write(&request, &write)?;
-        return show(&request, arrangement, StatusCode::OK, None, Some(command)).await;
+        let command = write.as_ref().map(|write| Command::write(&request, write)).transpose()?;
+        let error = command.is_none().then(|| "Nothing to change.".to_owned());
+        return show(&request, arrangement, StatusCode::OK, error, command).await;
     }
     let done = with_notice(&arrangement.address.page(""), "saved");
     let Some(write) = write else { return Ok(see_other(&done)?) };
@@ -112,6 +127,7 @@ async fn save(request: SignedIn) -> PageResult {
         Err(error) => {
             let status = StatusCode::from_u16(error.status()).unwrap_or_default();
             let detail = if error.status() == 412 {
+                arrangement.version = current;
                 "Somebody has changed the dashboard since you opened the page. Your numbers stand \
                  below; nothing is saved yet. Save again to store them."
             } else {
@@ -129,12 +145,14 @@ async fn show(
     error: Option<String>,
     command: Option<Command>,
 ) -> PageResult {
-    let Arrangement { address, version, tiles, rows } = arrangement;
+    let Arrangement { address, version, tiles, rights, rows } = arrangement;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let shown = tiles.get(..rows.len()).unwrap_or_default();
     let style = grid::style(shown);
     let is_cut = tiles.len() > rows.len();
-    let page = ArrangePage { address, version, rows, is_cut, error, id: "arrange", command };
+    let refusal = refusal(request, &address.project, &rights).await?;
+    let page =
+        ArrangePage { address, version, rows, is_cut, refusal, error, id: "arrange", command };
     let mut page = layout::page_with_style(&frame.titled("Arrange the tiles"), &page, &style)?;
     *page.status_mut() = status;
     Ok(page)

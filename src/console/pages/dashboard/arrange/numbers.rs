@@ -17,6 +17,8 @@ pub(super) struct Number {
     base: usize,
     pub(super) max: usize,
     pub(super) text: String,
+    /// The value that the page is filled with.
+    filled: usize,
     value: usize,
     pub(super) error: Option<String>,
 }
@@ -37,6 +39,7 @@ impl Row {
             base,
             max,
             text: (value + base).to_string(),
+            filled: value,
             value,
             error: None,
         };
@@ -65,6 +68,11 @@ impl Row {
             let most = COLUMNS - x.value;
             width.error = Some(format!("At this column, the tile is at most {most} wide."));
         }
+    }
+
+    /// Whether a number is another one than the page is filled with.
+    pub(super) fn is_changed(&self) -> bool {
+        self.numbers.iter().any(|number| number.value != number.filled)
     }
 
     pub(super) fn is_wrong(&self) -> bool {

@@ -1,9 +1,10 @@
 //! The question before a dashboard is moved to the trash.
 
 use askama::Template;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
@@ -12,6 +13,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 use super::address::Address;
+use super::rights::{Rights, refusal};
 
 const DELETE: &str = "/console/projects/{project_id}/dashboards/{id}/delete/";
 
@@ -34,6 +36,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 struct Dashboard {
     name: Option<String>,
     is_shared: bool,
+    #[serde(flatten)]
+    rights: Rights,
 }
 
 #[derive(Template)]
@@ -42,6 +46,8 @@ struct DeletePage {
     address: Address,
     name: String,
     is_shared: bool,
+    /// Why the session cannot delete it.
+    refusal: Option<String>,
     form: Form,
 }
 
@@ -56,12 +62,18 @@ async fn delete(request: SignedIn) -> PageResult {
     let mut sent = FORM.sent(&request, address.operation(UPDATE), &address.page("delete/"))?;
     sent.body.insert("deleted".to_owned(), true.into());
     match sent.send(&request).await? {
-        Outcome::Done(_) => {
-            let list = with_notice(&address.list(), "deleted");
-            Ok(see_other(&format!("{list}&undo={}", address.id))?)
+        Outcome::Done(_) => Ok(see_other(&done(&address))?),
+        // A form that was sent twice.
+        Outcome::Again(form) if form.status() == StatusCode::NOT_FOUND => {
+            Ok(see_other(&done(&address))?)
         }
         Outcome::Again(form) => show(&request, address, *form).await,
     }
+}
+
+/// Returns the page after the dashboard is deleted.
+fn done(address: &Address) -> String {
+    format!("{}&undo={}", with_notice(&address.list(), "deleted"), address.id)
 }
 
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
@@ -70,6 +82,7 @@ async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
     let name = name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
     let status = form.status();
     let frame = frame.titled(format!("Delete {name}?"));
-    let page = DeletePage { address, name, is_shared: found.is_shared, form };
+    let refusal = refusal(request, &address.project, &found.rights).await?;
+    let page = DeletePage { address, name, is_shared: found.is_shared, refusal, form };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }

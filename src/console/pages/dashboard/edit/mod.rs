@@ -8,8 +8,10 @@ use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
+use crate::error::Error;
 
 use super::address::Address;
+use super::rights::refusal;
 
 const EDIT: &str = "/console/projects/{project_id}/dashboards/{id}/edit/";
 
@@ -49,7 +51,9 @@ async fn page(request: SignedIn) -> PageResult {
     let dashboard = request.api.get_versioned(&address.api("")).await?;
     let form =
         FORM.filled(&request, &address.operation(UPDATE), &address.page("edit/"), &dashboard)?;
-    show(&request, address, form).await
+    let rights = serde_json::from_value(dashboard.body).map_err(Error::internal)?;
+    let refusal = refusal(&request, &address.project, &rights).await?;
+    show(&request, address, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {

@@ -2,13 +2,16 @@
 
 use askama::Template;
 use axum::http::Method;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::api::Versioned;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::pages::dashboard::rights::refusal;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -60,14 +63,15 @@ impl Target {
         self.address.page(&format!("tiles/{}/", self.tile))
     }
 
-    /// Reads the dashboard without its other tiles.
-    async fn load(&self, request: &SignedIn) -> Result<Versioned> {
+    /// Reads the dashboard without its other tiles, and the rights on it.
+    async fn load(&self, request: &SignedIn) -> Result<(Versioned, Rights)> {
         let mut found = request.api.get_versioned(&self.address.api("")).await?;
+        let rights = Rights::deserialize(&found.body).map_err(Error::internal)?;
         found.body = only_tile(&found.body, &self.tile);
         if found.body.pointer("/tiles/0").is_none() {
             return Err(Error::not_found_as("The dashboard has no such tile."));
         }
-        Ok(found)
+        Ok((found, rights))
     }
 }
 
@@ -87,15 +91,16 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
 
 async fn page(request: SignedIn) -> PageResult {
     let target = Target::of(&request)?;
-    let found = target.load(&request).await?;
+    let (found, rights) = target.load(&request).await?;
     let operation = target.address.operation(UPDATE);
     let form = form_of(&found.body).filled(&request, &operation, &target.page(), &found)?;
-    show(&request, target, form).await
+    let refusal = refusal(&request, &target.address.project, &rights).await?;
+    show(&request, target, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
     let target = Target::of(&request)?;
-    let spec = form_of(&target.load(&request).await?.body);
+    let spec = form_of(&target.load(&request).await?.0.body);
     let id = target.tile.clone();
     let sent = spec.sent(&request, target.address.operation(UPDATE), &target.page())?;
     let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));

@@ -1,15 +1,17 @@
 //! The form that moves a tile to another dashboard of the project.
 
 use askama::Template;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::pages::dashboard::rights::version_and_refusal;
 use crate::console::pages::name_or;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -50,6 +52,8 @@ struct Dashboard {
 #[template(path = "console/pages/dashboard/tiles/move_tile/page.html")]
 struct MovePage {
     address: Address,
+    /// Why the session cannot move it.
+    refusal: Option<String>,
     /// `None` if the session may edit no other dashboard.
     form: Option<Form>,
 }
@@ -67,10 +71,29 @@ async fn move_tile(request: SignedIn) -> PageResult {
     let action = action(&request, &address)?;
     let mut sent = FORM.sent(&request, address.operation(MOVE_TILE), &action)?;
     sent.body.insert("tile".to_owned(), json!({ "id": tile }));
+    let done = with_notice(&address.page(""), "moved");
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "moved"))?),
+        Outcome::Done(_) => Ok(see_other(&done)?),
+        // A form that was sent twice.
+        Outcome::Again(form)
+            if form.status() == StatusCode::NOT_FOUND
+                && is_moved(&request, &address, tile).await? =>
+        {
+            Ok(see_other(&done)?)
+        }
         Outcome::Again(form) => show(&request, address, *form).await,
     }
+}
+
+/// Whether the dashboard that the form names has the tile.
+async fn is_moved(request: &SignedIn, address: &Address, tile: u64) -> Result<bool> {
+    let Ok(target) = request.visit.form.value("toDashboard").parse::<u64>() else {
+        return Ok(false);
+    };
+    let path = format!("/api/projects/{}/dashboards/{target}/", address.project);
+    let found: Option<Value> = request.api.get_if_allowed(&path).await?;
+    let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
+    Ok(tiles.any(|one| one["id"] == tile))
 }
 
 fn action(request: &SignedIn, address: &Address) -> Result<String> {
@@ -87,7 +110,8 @@ async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
     let choices: Vec<_> = choices.collect();
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();
+    let (_, refusal) = version_and_refusal(request, &address).await?;
     let form = (!choices.is_empty()).then(|| form.with_choices("toDashboard", choices));
-    let page = MovePage { address, form };
+    let page = MovePage { address, refusal, form };
     Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
 }

@@ -1,14 +1,18 @@
 //! The form for a new text on a dashboard.
 
 use askama::Template;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
+use serde_json::Value;
 
+use crate::console::api::Versioned;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::address::Address;
+use crate::console::pages::dashboard::rights::version_and_refusal;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
+use crate::error::Result;
 
 use super::{COLORS, UPDATE};
 
@@ -37,20 +41,43 @@ struct NewTilePage {
 
 async fn page(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    let form = FORM.empty(&request, &address.operation(UPDATE), &address.page("tiles/new/"))?;
-    show(&request, address, form).await
+    let (version, refusal) = version_and_refusal(&request, &address).await?;
+    // With the version, a text that is sent twice is added once.
+    let empty = Versioned { body: Value::Null, version };
+    let action = address.page("tiles/new/");
+    let form = FORM.filled(&request, &address.operation(UPDATE), &action, &empty)?;
+    show(&request, address, form.refused_for(refusal)).await
 }
 
 async fn add(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    let mut sent = FORM.sent(&request, address.operation(UPDATE), &address.page("tiles/new/"))?;
+    let sent = FORM.sent(&request, address.operation(UPDATE), &address.page("tiles/new/"))?;
+    // The form shows no tile that the dashboard has.
+    let mut sent = sent.with_view(|_| Value::Null);
     if sent.text("tiles.0.text.body").trim().is_empty() {
         sent.set_error("tiles.0.text.body", "Enter a text.");
     }
+    let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
+    let done = with_notice(&address.page(""), "added");
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "added"))?),
+        Outcome::Done(_) => Ok(see_other(&done)?),
+        // A form that was sent twice.
+        Outcome::Again(form)
+            if form.status() == StatusCode::PRECONDITION_FAILED
+                && newest_text(&request, &address).await? == text =>
+        {
+            Ok(see_other(&done)?)
+        }
         Outcome::Again(form) => show(&request, address, *form).await,
     }
+}
+
+/// Returns the text of the newest tile, if it has one.
+async fn newest_text(request: &SignedIn, address: &Address) -> Result<Option<Value>> {
+    let dashboard: Value = request.api.get(&address.api("")).await?;
+    let tiles = dashboard["tiles"].as_array().into_iter().flatten();
+    let newest = tiles.max_by_key(|tile| tile["id"].as_u64());
+    Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
 }
 
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
