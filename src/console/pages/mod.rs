@@ -2,6 +2,7 @@
 
 mod activity;
 mod batch_exports;
+mod chosen;
 mod dashboard;
 mod dashboards;
 mod domain;

@@ -85,6 +85,14 @@ async fn refused_changes_are_named_with_the_reason() {
         page.assert_shows(400, "Dashboards");
         assert!(page.html.contains(text), "{text}");
     }
+    let sent = [("action", "add_tag"), ("id", "1"), ("tag", " ")];
+    let page = ben.post(LIST, &sent).await;
+    let kept = page.form("change");
+    assert_eq!(kept.value("action"), "add_tag");
+    assert!(page.html.contains("name=\"id\" value=\"1\" checked"), "{}", page.html);
+    let page = ben.post(LIST, &[("action", "remove_tag"), ("id", "2"), ("tag", "x\"y")]).await;
+    page.assert_shows(403, "Dashboards");
+    assert_eq!(page.form("change").value("tag"), "x\"y");
     ben.post(LIST, &[("action", "pin"), ("id", "x")]).await.assert_shows(404, "Not found");
 }
 

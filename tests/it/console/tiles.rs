@@ -131,6 +131,13 @@ async fn tiles_are_duplicated_removed_and_restored() {
     let done = owner.post(&path, &[("only", "duplicate 1")]).await;
     assert_eq!(done.location(), format!("{ONE}?done=duplicated"));
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 2);
+    let form = owner.get(ONE).await.form("tiles").with("only", "duplicate 1");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=duplicated"));
+    let again = owner.submit(&form).await;
+    again.assert_shows(412, "Growth");
+    assert!(again.html.contains("The dashboard has changed since you opened the page."));
+    assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 3);
+    owner.post(&path, &[("only", "remove 3")]).await.location();
     let done = owner.post(&path, &[("only", "remove 1")]).await;
     assert_eq!(done.location(), format!("{ONE}?done=removed&undo=1"));
     let page = owner.get(done.location()).await;

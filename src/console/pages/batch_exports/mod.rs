@@ -13,16 +13,21 @@ use serde_json::json;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section, Target, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target, with_notice};
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
+use super::chosen::Chosen;
+
 const LIST: &str = "/console/projects/{project_id}/batch_exports/";
 
 /// The number of exports on a page.
-const PAGE_SIZE: usize = 50;
+const PAGE_SIZE: u64 = 50;
+
+/// The maximum number of exports of one form, which is that of a page.
+const MAX_CHANGES: usize = 50;
 
 /// Adds the pages and their actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -63,7 +68,7 @@ impl Action {
 
 #[derive(Deserialize)]
 struct Exports {
-    count: usize,
+    count: u64,
     results: Vec<Export>,
 }
 
@@ -103,17 +108,9 @@ struct ListPage {
     may_create: bool,
     /// What became of an action that was refused for some exports.
     refusals: Option<Refusals>,
-    count: usize,
-    first: usize,
-    last: usize,
-    previous: Option<usize>,
-    next: Option<usize>,
+    paging: Paging,
+    chosen: Chosen,
     command: Command,
-}
-
-/// Returns the number of exports before those of the page.
-fn offset(request: &SignedIn) -> usize {
-    request.visit.query("offset").parse::<u16>().map_or(0, usize::from)
 }
 
 async fn list(request: SignedIn) -> PageResult {
@@ -122,13 +119,12 @@ async fn list(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, project: &str, refusals: Option<Refusals>) -> Result<Response> {
-    let offset = offset(request);
+    let offset = Paging::offset(&request.visit);
     let path = format!("/api/projects/{project}/batch_exports/?limit={PAGE_SIZE}&offset={offset}");
     let found: Exports = request.api.get(&path).await?;
-    if found.results.is_empty() && offset > 0 {
-        return Err(Error::not_found_as("The list of batch exports has no such page."));
-    }
     let base = base(project);
+    let url = |offset| format!("{base}?offset={offset}");
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let targets = found.results.iter().map(|export| Target {
         icon: icon("database-backup"),
         text: export.name.clone(),
@@ -145,18 +141,14 @@ async fn show(request: &SignedIn, project: &str, refusals: Option<Refusals>) -> 
         None => false,
     };
     let status = refusals.as_ref().map_or(StatusCode::OK, |refusals| refusals.status);
-    let last = offset + found.results.len();
     let page = ListPage {
         once: may_act.then(once_key),
         may_create: request.api.may(&create).await?,
         refusals,
-        previous: (offset > 0).then(|| offset.saturating_sub(PAGE_SIZE)),
-        next: (last < found.count).then_some(last),
+        paging,
+        chosen: Chosen::of(request),
         command: Command::get(&request.visit, &path),
         base,
-        count: found.count,
-        first: offset + 1,
-        last,
         exports: found.results,
     };
     layout::page_with_status(&frame, &page, status)
@@ -170,8 +162,9 @@ fn status(error: &Error) -> StatusCode {
 /// What became of an action that was refused for some exports.
 struct Refusals {
     done: usize,
+    /// 0 if no export was selected.
     refused: usize,
-    /// Why the first one was refused.
+    /// Why the first one was refused, or why none was sent.
     reason: String,
     status: StatusCode,
 }
@@ -181,8 +174,13 @@ async fn act(request: SignedIn) -> PageResult {
     let form = &request.visit.form;
     let known = [PAUSE, UNPAUSE].into_iter().find(|action| action.name == form.value("action"));
     let Some(action) = known else { return Err(Error::not_found().into()) };
+    if form.values("id").next().is_none() {
+        let reason = "Select the batch exports first.".to_owned();
+        let refusals = Refusals { done: 0, refused: 0, reason, status: StatusCode::BAD_REQUEST };
+        return Ok(show(&request, &project, Some(refusals)).await?);
+    }
     let (mut done, mut refused) = (0, Vec::new());
-    for (index, id) in form.values("id").take(PAGE_SIZE).enumerate() {
+    for (index, id) in form.values("id").take(MAX_CHANGES).enumerate() {
         let once = format!("{}-{index}", form.value(ONCE));
         match action.send(&request, &project, id, &once).await {
             Ok(()) => done += 1,
@@ -191,9 +189,8 @@ async fn act(request: SignedIn) -> PageResult {
         }
     }
     let Some(first) = refused.first() else {
-        let list = format!("{}?offset={}", base(&project), offset(&request));
-        let list = if done > 0 { with_notice(&list, action.notice) } else { list };
-        return Ok(see_other(&list)?);
+        let list = format!("{}?offset={}", base(&project), Paging::offset(&request.visit));
+        return Ok(see_other(&with_notice(&list, action.notice))?);
     };
     let refusals = Refusals {
         done,

@@ -12,9 +12,10 @@ mod tile;
 mod tiles;
 
 use askama::Template;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
@@ -99,6 +100,9 @@ struct DashboardPage {
     /// Why the session may not edit, although its key may.
     reason: Option<&'static str>,
     cards: Vec<Card>,
+    version: Option<String>,
+    /// Whether the dashboard has changed since the page was opened whose action was refused.
+    is_stale: bool,
     command: Command,
 }
 
@@ -122,14 +126,18 @@ async fn change_tile(request: SignedIn) -> PageResult {
     }
 }
 
+/// Shows the dashboard, and why an action of the page was refused.
 async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> PageResult {
     let path = address.api("");
-    let found: Dashboard = request.api.get(&path).await?;
+    let Versioned { body, version } = request.api.get_versioned(&path).await?;
+    let found: Dashboard = serde_json::from_value(body).map_err(Error::internal)?;
     let offers = Offers::of(request, &address, &found.rights).await?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let command = Command::get(&request.visit, &path);
     let name = super::name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
+    let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
+    let refusal = refusal.filter(|_| !is_stale);
     let frame = frame.titled(name).with_undo(undo(request, &address)).with_refusal(refusal);
     let render = move || {
         let style = grid::style(&found.tiles);
@@ -144,10 +152,16 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
             reason: (!found.rights.may_edit()).then(|| found.rights.reason()),
             offers,
             cards: tile::cards(found.tiles),
+            version,
+            is_stale,
             command,
         };
         layout::page_with_style(&frame, &page, &style)
     };
     let page = if is_long { run_low_priority(Priority::Answer, render).await? } else { render() };
-    Ok(page?)
+    let mut page = page?;
+    if is_stale {
+        *page.status_mut() = StatusCode::PRECONDITION_FAILED;
+    }
+    Ok(page)
 }

@@ -18,8 +18,9 @@ use crate::console::operation::Operation;
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
+use super::chosen::Chosen;
 use super::dashboard::Rights;
 use super::dashboard::rights::{may_create, may_write};
 use change::{Changes, Refusal};
@@ -97,6 +98,7 @@ struct DashboardsPage {
     paging: Paging,
     /// The query of this page.
     query: String,
+    chosen: Chosen,
     done: usize,
     /// The names of dashboards that were not changed, and why.
     refused: Vec<(String, String)>,
@@ -209,6 +211,7 @@ async fn show(request: &SignedIn, outcome: Outcome) -> PageResult {
     });
     let page = DashboardsPage {
         query: filters.to_query(offset),
+        chosen: Chosen::of(request),
         command: Command::get(&request.visit, &path),
         offers: offers(request, &project).await?,
         done: outcome.done,

@@ -6,6 +6,7 @@ mod new;
 
 use serde_json::json;
 
+use crate::console::form::VERSION;
 use crate::console::layout::with_notice;
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
@@ -47,7 +48,11 @@ pub(super) async fn apply(request: &SignedIn, address: &Address) -> Result<Resul
         "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "duplicated"),
         _ => return Err(Error::not_found()),
     };
-    let outcome = request.api.attempt(&address.write(UPDATE).body(body)).await?;
+    let mut write = address.write(UPDATE).body(body);
+    // With the version, a button that is pressed twice duplicates the tile once.
+    let version = request.visit.form.value(VERSION);
+    write.version = (action == "duplicate" && !version.is_empty()).then(|| version.to_owned());
+    let outcome = request.api.attempt(&write).await?;
     let page = with_notice(&address.page(""), notice);
     let undo = if action == "remove" { format!("&undo={id}") } else { String::new() };
     Ok(outcome.map(|_| page + &undo))

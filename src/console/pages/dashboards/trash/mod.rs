@@ -7,6 +7,7 @@ use serde::Deserialize;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::{day, excerpt, name_or, project_id};
@@ -62,6 +63,7 @@ struct TrashPage {
     dashboards: Vec<Dashboard>,
     may_write: bool,
     paging: Paging,
+    chosen: Chosen,
     errors: Vec<String>,
     command: Command,
 }
@@ -96,13 +98,15 @@ async fn show(request: &SignedIn, status: StatusCode, errors: Vec<String>) -> Pa
     let query = format!("deleted=true&limit={PAGE_SIZE}&offset={offset}");
     let path = format!("/api/projects/{project}/dashboards/?{query}");
     let found: Dashboards = request.api.get(&path).await?;
-    let url = |offset| format!("{}trash/?offset={offset}", super::base(&project));
+    let base = super::base(&project);
+    let url = |offset| format!("{base}trash/?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
     let page = TrashPage {
-        base: super::base(&project),
+        base,
         may_write: may_write(request, &project).await?,
         paging,
+        chosen: Chosen::of(request),
         errors,
         dashboards: found.results,
         command: Command::get(&request.visit, &path),
