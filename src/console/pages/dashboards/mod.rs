@@ -18,7 +18,7 @@ use crate::console::operation::Operation;
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::chosen::Chosen;
 use super::dashboard::Rights;
