@@ -131,9 +131,11 @@ async fn tiles_are_duplicated_removed_and_restored() {
     let done = owner.post(&path, &[("only", "duplicate 1")]).await;
     assert_eq!(done.location(), format!("{ONE}?done=duplicated"));
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 2);
-    let form = owner.get(ONE).await.form("tiles").with("only", "duplicate 1");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=duplicated"));
-    let again = owner.submit(&form).await;
+    let page = owner.get(ONE).await;
+    let version = page.between("name=\"_version\" value=\"", "\"").replace("&#34;", "\"");
+    let sent = [("only", "duplicate 1"), ("_version", version.as_str())];
+    assert_eq!(owner.post(&path, &sent).await.location(), format!("{ONE}?done=duplicated"));
+    let again = owner.post(&path, &sent).await;
     again.assert_shows(412, "Growth");
     assert!(again.html.contains("The dashboard has changed since you opened the page."));
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 3);
