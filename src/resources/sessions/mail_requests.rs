@@ -3,7 +3,8 @@
 //!
 //! A request for an address that gets no mail is stored too, without a user. So it has the same responses as any other.
 
-use std::net::IpAddr;
+use std::collections::HashSet;
+use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -17,7 +18,7 @@ use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx
 use crate::time::Timestamp;
 
 use super::mail_code::{BrowserDigest, MailCodeDigest};
-use super::{Basis, NewSession, VerifiedSession, create};
+use super::{BY_USER, Basis, NewSession, VerifiedSession, create};
 
 /// The time within which a code signs in.
 pub(super) const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -27,9 +28,11 @@ const MAX_WRONG_CODES: u32 = 5;
 const QUOTA_WINDOW: Duration = Duration::from_hours(1);
 /// The maximum number of mails to a user within an hour.
 const MAX_MAILS: usize = 12;
-/// The maximum number of mails to a user within an hour that one client network asks for. So others cannot keep a user
-/// from a mail of their own.
-const MAX_MAILS_PER_NETWORK: usize = 3;
+/// The maximum number of mails to a user within an hour that one site asks for.
+const MAX_MAILS_PER_SITE: usize = 3;
+/// The maximum number of mails to a user within an hour that sites without a session of the user ask for. Others can keep
+/// a user from a mail only with three such sites, and never at a site where the user has a session.
+const MAX_MAILS_TO_STRANGERS: usize = MAX_MAILS - MAX_MAILS_PER_SITE;
 
 /// A browser's request for a sign-in mail. Not `Debug`, so that logs cannot contain the digests.
 #[derive(Clone, Serialize, Deserialize)]
@@ -128,17 +131,36 @@ fn may_sign_in(tx: &impl Tx, user: &User) -> Result<bool> {
         && !domains::enforces_sso(tx, &user.fields.email)?)
 }
 
-/// Whether the last hour's mails to a user, or those that a network asked for, reach a limit.
+/// Whether the last hour's mails to a user, or those that the site of a network asked for, reach a limit.
 fn has_enough(tx: &impl Tx, user: UserId, network: IpAddr, now: Timestamp) -> Result<bool> {
-    let (mut mails, mut of_network) = (0, 0);
+    let site = site(network);
+    let mut known = HashSet::new();
+    tx.walk(&BY_USER, &user, Window::all(Order::Ascending), |row| {
+        known.insert(self::site(row.into_record()?.fields.ip_address));
+        Ok(())
+    })?;
+    let (mut of_site, mut of_strangers, mut mails) = (0, 0, 0);
     tx.walk(&REQUESTS_BY_USER, &user, Window::all(Order::Ascending), |row| {
         if now < row.meta.created_at.plus(QUOTA_WINDOW) {
+            let origin = self::site(row.meta.network);
             mails += 1;
-            of_network += usize::from(row.meta.network == network);
+            of_site += usize::from(origin == site);
+            of_strangers += usize::from(!known.contains(&origin));
         }
         Ok(())
     })?;
-    Ok(mails >= MAX_MAILS || of_network >= MAX_MAILS_PER_NETWORK)
+    let is_stranger = !known.contains(&site);
+    Ok(mails >= MAX_MAILS
+        || of_site >= MAX_MAILS_PER_SITE
+        || is_stranger && of_strangers >= MAX_MAILS_TO_STRANGERS)
+}
+
+/// Returns the network that one subscriber may control: an IPv4 address, or an IPv6 /48 network.
+fn site(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
+    }
 }
 
 /// Returns whether the browser has a request that accepts codes.
