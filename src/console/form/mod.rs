@@ -244,6 +244,16 @@ impl Form {
         self
     }
 
+    /// Returns whether the page shows why the session cannot send the form.
+    pub(super) const fn is_refused(&self) -> bool {
+        self.refusal.is_some()
+    }
+
+    /// Returns whether a button of a field precedes the button that sends the form.
+    fn has_field_buttons(&self) -> bool {
+        self.fields.iter().any(|field| field.input.is_markdown)
+    }
+
     /// Sets the prefix of the ids, for a page with several forms.
     pub(super) fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = id.into();

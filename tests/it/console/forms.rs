@@ -44,6 +44,21 @@ async fn form_sends_only_what_was_changed() {
 }
 
 #[tokio::test]
+async fn profile_is_text_for_a_session_that_cannot_change_it() {
+    let workspace = Workspace::new().await;
+    let reader = workspace.key(crate::support::OWNER, &["user:read"]).await;
+    let mut reader = Visitor::with_key(&workspace, reader.key.as_deref().expect("a key")).await;
+    let page = reader.get(PROFILE).await;
+    page.assert_shows(200, "Profile");
+    let reason = "API key missing required scope &#39;user:write&#39;";
+    assert!(page.between("<div class=\"note\">", "</div>").contains(reason), "{}", page.html);
+    assert!(!page.html.contains("id=\"form\""), "{}", page.html);
+    let refused = reader.post(PROFILE, &[("first_name", "Ada")]).await;
+    refused.assert_shows(403, "Profile");
+    assert_eq!(refused.form("form").value("first_name"), "Ada");
+}
+
+#[tokio::test]
 async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     let workspace = Workspace::new().await;
     let mut owner = Visitor::owner(&workspace).await;

@@ -37,6 +37,9 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     assert!(page.html.contains("Choose scopes to see it."));
     let form = page.form("form").with("label", "Nightly <report>");
     assert!(form.values("scopes").is_empty());
+    let default = page.html.find("<button form=\"form\" class=\"vh\"").expect("a default button");
+    let preset = page.html.find("name=\"_preset\"").expect("a preset");
+    assert!(default < preset, "Enter in a field creates the key");
     assert!(form.value("expires_at").ends_with("T00:00"), "{form:?}");
 
     let preset = owner.submit(&form.with("_preset", "dashboards")).await;

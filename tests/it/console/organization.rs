@@ -117,4 +117,7 @@ async fn organization_is_created_from_the_switcher() {
     let key = workspace.limited_key(crate::support::OWNER, &["*"], limits).await;
     let limited = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
     assert!(!limited.get("/console/sessions/").await.html.contains(link));
+    let page = limited.get("/console/organizations/new/").await;
+    page.assert_shows(200, "New organization");
+    assert!(page.html.contains("<div class=\"note\">") && !page.html.contains("id=\"form\""));
 }

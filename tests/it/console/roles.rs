@@ -67,6 +67,15 @@ async fn members_are_added_to_a_role_and_removed() {
     assert!(refused.html.contains("User is already part of the role."));
     let start = format!("action=\"{role}members/");
     let remove = format!("{role}members/{}", page.between(&start, "\""));
+    let everybody = json!({ "user_uuid": workspace.uuid(crate::support::OWNER).await });
+    let members = format!("roles/{}/role_memberships/", made["id"].as_str().expect("an id"));
+    workspace.owner.post(&workspace.organization(&members), everybody).await.ok();
+    let page = owner.get(&role).await;
+    assert!(page.html.contains("All members of the organization have this role."));
+    assert!(!page.html.contains("id=\"add\""), "{}", page.html);
+    let refused = owner.submit(&twice).await;
+    refused.assert_shows(400, "<bdi>Analysts</bdi>");
+    assert_eq!(refused.form("add").value("user_uuid"), ben);
     assert_eq!(owner.post(&remove, &[]).await.location(), format!("{role}?done=removed"));
     let page = owner.post(&remove, &[]).await;
     page.assert_shows(404, "<bdi>Analysts</bdi>");

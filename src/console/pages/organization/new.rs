@@ -2,12 +2,12 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::operation::Operation;
+use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -36,7 +36,9 @@ struct NewOrganizationPage {
 
 async fn page(request: SignedIn) -> PageResult {
     let form = FORM.empty(&request, &Operation::new(CREATE, []), NEW)?;
-    show(&request, form).await
+    let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));
+    let refusal = request.api.dry_run(&example).await?.map(|error| error.detail().to_owned());
+    show(&request, form.refused_for(refusal)).await
 }
 
 async fn create(request: SignedIn) -> PageResult {

@@ -2,15 +2,18 @@
 
 use askama::Template;
 use axum::http::Method;
+use serde_json::json;
 
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::operation::Operation;
+use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 const PROFILE: &str = "/console/profile/";
+
+const UPDATE: &str = "users_partial_update";
 
 const FORM: FormSpec = FormSpec::change(
     "Save",
@@ -37,7 +40,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 fn operation() -> Operation {
-    Operation::new("users_partial_update", [])
+    Operation::new(UPDATE, [])
 }
 
 #[derive(Template)]
@@ -49,7 +52,9 @@ struct ProfilePage {
 async fn page(request: SignedIn) -> PageResult {
     let user = request.api.get_versioned("/api/users/@me/").await?;
     let form = FORM.filled(&request, &operation(), PROFILE, &user)?;
-    show(&request, form).await
+    let nothing = Write::new(UPDATE, []).body(json!({}));
+    let refusal = request.api.dry_run(&nothing).await?.map(|error| error.detail().to_owned());
+    show(&request, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {

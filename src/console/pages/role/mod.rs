@@ -84,7 +84,7 @@ struct RolePage {
     /// The form of the name, if the session may rename the role.
     name_form: Option<Form>,
     /// Who can be added, and the form for it, if the session may add members.
-    candidates: Option<(Candidates, Form)>,
+    candidates: Option<(Candidates, Option<Form>)>,
     command: Command,
 }
 
@@ -163,7 +163,7 @@ async fn show(request: &SignedIn, aftermath: Aftermath) -> PageResult {
         None => Some(NAME.filled(request, &place.rename(), &place.page(), &found)?),
     };
     let candidates = candidates(request, &place, &found.body, aftermath.member).await?;
-    let forms = name_form.iter().chain(candidates.iter().map(|(_, form)| form));
+    let forms = name_form.iter().chain(candidates.iter().filter_map(|(_, form)| form.as_ref()));
     let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
     let remove = Operation::new("roles_role_memberships_destroy", [organization, id, id]);
     let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
@@ -185,13 +185,15 @@ async fn show(request: &SignedIn, aftermath: Aftermath) -> PageResult {
     }
 }
 
-/// Returns who can be added, with the form that was sent or a new one, if the session may add members.
+/// Returns who can be added, if the session may add members. They come with the form that was sent, or with a new one
+/// unless there is nobody to choose.
 async fn candidates(
     request: &SignedIn,
     place: &Place,
     role: &serde_json::Value,
     sent: Option<Form>,
-) -> Result<Option<(Candidates, Form)>> {
+) -> Result<Option<(Candidates, Option<Form>)>> {
+    let is_sent = sent.is_some();
     let form = match sent {
         Some(form) => form,
         None if !request.api.may(&place.add()).await? => return Ok(None),
@@ -200,5 +202,6 @@ async fn candidates(
     let candidates = Candidates::load(request, &place.organization, role).await?;
     let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
     let form = form.with_id("add").with_choices("user_uuid", choices.collect());
-    Ok(Some((candidates, form)))
+    let is_shown = is_sent || !candidates.members.is_empty();
+    Ok(Some((candidates, is_shown.then_some(form))))
 }
