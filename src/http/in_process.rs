@@ -19,8 +19,8 @@ use super::client::Peer;
 use super::delivery::is_large;
 use super::log_context::LogContext;
 
-/// The largest response, in bytes.
-const MAX_RESPONSE: usize = 4 * 1024 * 1024;
+/// The largest response, in bytes. Roles with 5,000 members, the most of a response, take about 5 MiB.
+const MAX_RESPONSE: usize = 8 * 1024 * 1024;
 /// The memory of a parsed response, as a multiple of its text.
 const PARSED_FACTOR: usize = 3;
 
@@ -66,7 +66,7 @@ impl InProcessClient {
     /// Sends a request and returns the successful response.
     ///
     /// # Errors
-    /// The error of the response; 400 if the response is larger than 4 MiB; 503 if there is no memory for it now.
+    /// The error of the response; 400 if the response is larger than 8 MiB; 503 if there is no memory for it now.
     pub async fn send(&self, mut request: Request) -> Result<Reply> {
         request.extensions_mut().insert(Peer(SocketAddr::new(self.address, 0)));
         let Ok(mut response) = self.router.clone().oneshot(request).await;
@@ -118,6 +118,6 @@ impl InProcessClient {
 fn too_large() -> Error {
     Error::invalid_request(
         "too_large",
-        "The response of the API is larger than 4 MiB, which the console does not show.",
+        "The response of the API is larger than 8 MiB, which the console does not show.",
     )
 }

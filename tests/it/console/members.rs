@@ -130,6 +130,7 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     page.assert_shows(200, "<bdi>ben</bdi>");
     assert!(page.html.contains(&format!("/roles/{id}/\"><bdi>Analysts</bdi></a>")));
     assert!(!page.html.contains("Others"));
+    assert!(page.html.contains("<h2>Projects that you can see</h2>"));
     assert!(page.html.contains("/console/projects/1/access/\"><bdi>Web</bdi></a>"));
     let form = page.form("form");
     assert_eq!(form.value("level"), "1");
@@ -140,6 +141,26 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
     assert!(owner.get(&path).await.html.contains("<span class=\"tag\">Admin</span>"));
     owner.get(&format!("{}x/", list(&workspace))).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn member_page_says_when_it_cannot_search_all_roles() {
+    let workspace = Workspace::new().await;
+    let roles = workspace.organization("roles/");
+    let owner = Visitor::owner(&workspace).await;
+    let path = format!("{}{}/", list(&workspace), workspace.uuid(crate::support::OWNER).await);
+    let none = "<dt>Roles</dt><dd>None</dd>";
+    for (numbers, expected) in [(0..100, none), (100..101, "more roles")] {
+        for number in numbers {
+            let role = json!({ "name": format!("Role {number}") });
+            workspace.owner.post(&roles, role).await.ok();
+        }
+        let page = owner.get(&path).await;
+        page.assert_shows(200, "<bdi>Olga</bdi>");
+        let shown = page.between("<dt>Joined</dt>", "</dl>");
+        assert!(shown.contains(expected), "{shown}");
+        assert_eq!(shown.contains("None"), expected == none, "{shown}");
+    }
 }
 
 #[tokio::test]

@@ -22,6 +22,8 @@ const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Lev
 
 /// The maximum number of projects and of roles on the page.
 const MAX_LISTED: usize = 100;
+/// The number of members of roles from which on a response of the API may lack some.
+const MAX_ROLE_MEMBERS: usize = 5000;
 
 /// Adds the page and its actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -33,6 +35,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 
 #[derive(Deserialize)]
 struct List<T> {
+    count: usize,
     results: Vec<T>,
 }
 
@@ -63,6 +66,13 @@ struct RoleUser {
     uuid: String,
 }
 
+/// The roles of a member among those that a page can read.
+struct MemberRoles {
+    found: Vec<Role>,
+    /// Whether the member may have other roles.
+    is_cut: bool,
+}
+
 #[derive(Template)]
 #[template(path = "console/pages/member/page.html")]
 struct MemberPage {
@@ -73,7 +83,7 @@ struct MemberPage {
     /// The form of the level, if the session may give another one.
     form: Option<Form>,
     /// The roles of the member, if the session may read them.
-    roles: Option<Vec<Role>>,
+    roles: Option<MemberRoles>,
     /// The projects that the session sees.
     projects: Vec<Project>,
 }
@@ -138,17 +148,21 @@ async fn roles(
     request: &SignedIn,
     organization: &str,
     member: &Member,
-) -> Result<Option<Vec<Role>>> {
+) -> Result<Option<MemberRoles>> {
     let path = format!("/api/organizations/{organization}/roles/?limit={MAX_LISTED}");
-    let mut roles = match request.api.get_if_allowed::<List<Role>>(&path).await {
-        Ok(Some(found)) => found.results,
+    let List { count, mut results } = match request.api.get_if_allowed(&path).await {
+        Ok(Some(found)) => found,
         Ok(None) => return Ok(None),
         // The list is too large for a page.
-        Err(error) if error.status() == 400 => return Ok(None),
+        Err(error) if error.status() == 400 => {
+            return Ok(Some(MemberRoles { found: Vec::new(), is_cut: true }));
+        }
         Err(error) => return Err(error),
     };
-    roles.retain(|role| role.members.iter().any(|one| one.user.uuid == member.user.uuid));
-    Ok(Some(roles))
+    let members: usize = results.iter().map(|role: &Role| role.members.len()).sum();
+    let is_cut = count > MAX_LISTED || members >= MAX_ROLE_MEMBERS;
+    results.retain(|role| role.members.iter().any(|one| one.user.uuid == member.user.uuid));
+    Ok(Some(MemberRoles { found: results, is_cut }))
 }
 
 async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>> {

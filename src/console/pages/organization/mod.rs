@@ -108,7 +108,7 @@ async fn show(request: &SignedIn, id: &str, form: Option<Form>) -> PageResult {
     Ok(layout::page_with_status(&frame.titled("Organization settings"), &page, status)?)
 }
 
-/// Offers the roles by name, if the session may read them.
+/// Offers the roles by name, if the session may read them and they are not too large for a page.
 async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Result<Form> {
     #[derive(Deserialize)]
     struct Roles {
@@ -120,7 +120,12 @@ async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Resu
         name: String,
     }
     let path = format!("/api/organizations/{organization}/roles/?limit=500");
-    let Some(found) = request.api.get_if_allowed::<Roles>(&path).await? else { return Ok(form) };
+    let found = match request.api.get_if_allowed::<Roles>(&path).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return Ok(form),
+        Err(error) if error.status() == 400 => return Ok(form),
+        Err(error) => return Err(error),
+    };
     let named = found.results.into_iter().map(|role| Choice::new(role.id, role.name));
     let choices = std::iter::once(Choice::new(Value::Null, "None")).chain(named);
     Ok(form.with_choices("default_role_id", choices.collect()))
