@@ -251,7 +251,7 @@ impl Form {
 
     /// Returns whether a button of a field precedes the button that sends the form.
     fn has_field_buttons(&self) -> bool {
-        self.fields.iter().any(|field| field.input.is_markdown)
+        self.fields.iter().any(Field::is_markdown)
     }
 
     /// Sets the prefix of the ids, for a page with several forms.
