@@ -68,7 +68,8 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     let many: Vec<_> = (0..21).map(|number| format!("p{number}@x.example")).collect();
     let page = owner.submit(&form.clone().with("target_email", &many.join("\n"))).await;
     page.assert_shows(400, "Invites");
-    assert!(page.between("role=\"alert\">", "</div>").contains("A maximum of 20 invites"));
+    let error = page.between("id=\"form-target_email-error\">", "</p>");
+    assert!(error.contains("Invite at most 20 people at once."), "{error}");
     assert_eq!(listed(&workspace, "target_email").await, [] as [&str; 0]);
     let page = owner.submit(&form.clone().with("target_email", "  ")).await;
     let error = page.between("id=\"form-target_email-error\">", "</p>");
