@@ -10,7 +10,7 @@ use steward::{Config, InitialRecords, create};
 use super::micros;
 use crate::browser::{Browser, Visit};
 use crate::ceiling::Ceiling;
-use crate::plan::{Group, Span};
+use crate::plan::{Group, Run, Span};
 use crate::report::{ReportLine, Unit, middle};
 use crate::site::{CONNECTIONS, Site, remove};
 use crate::{Context, Result, Settings, fail, progress};
@@ -70,7 +70,7 @@ fn page(settings: &Settings, site: &Site) -> Result<ReportLine> {
         progress(&format!("console: round {round} of {}", settings.rounds));
         rounds.push(site.run(&group, Span::slice(settings.slice))?);
     }
-    let rate = middle(&rounds, |run| run.rate());
+    let rate = middle(&rounds, Run::rate);
     let cost = middle(&rounds, micros) / 1e3;
     Ok(ReportLine::new(24, "console: list of 50 dashboards, CPU of a page", cost, Unit::Millis)
         .figures(format!("{rate:.0} pages/s"))

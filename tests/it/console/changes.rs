@@ -89,7 +89,7 @@ async fn refused_changes_are_named_with_the_reason() {
     let page = ben.post(LIST, &sent).await;
     assert!(page.html.contains("<option value=\"add_tag\" selected>"), "{}", page.html);
     assert!(page.html.contains("name=\"id\" value=\"1\" checked"), "{}", page.html);
-    let page = ben.post(LIST, &[("action", "remove_tag"), ("id", "2"), ("tag", "x\"y")]).await;
+    let page = ben.post(LIST, &[("action", "add_tag"), ("id", "2"), ("tag", "x\"y")]).await;
     page.assert_shows(403, "Dashboards");
     assert!(page.html.contains("name=\"tag\" value=\"x&#34;y\""), "{}", page.html);
     ben.post(LIST, &[("action", "pin"), ("id", "x")]).await.assert_shows(404, "Not found");

@@ -26,6 +26,8 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
     let site = Site::new().await;
     let browser = browser().await;
     site.sign_in(&browser).await;
+    browser.click("nav.side a[href$='/dashboards/']").await;
+    shown(&browser, "Dashboards").await;
     browser.click("main .actions a.go").await;
     shown(&browser, "New dashboard").await;
     assert_sound(&browser, "a new dashboard").await;
@@ -107,6 +109,8 @@ async fn several_dashboards_are_deleted_and_restored() {
     }
     let browser = browser().await;
     site.sign_in(&browser).await;
+    browser.click("nav.side a[href$='/dashboards/']").await;
+    shown(&browser, "Dashboards").await;
     browser.click("[data-select-all] input").await;
     browser.click("tbody tr:last-child input.pick").await;
     browser.run("document.querySelector('#change select').value = 'delete'").await;

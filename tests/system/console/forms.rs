@@ -58,7 +58,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     assert_sound(&browser, "an error").await;
     browser.fill("#form-notification_settings", "{}").await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text(".note[role=status]").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     assert!(browser.url().await.query().unwrap_or_default().is_empty());
     assert_sound(&browser, "a notice").await;
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
@@ -82,7 +82,7 @@ async fn changes_of_others_stand_beside_those_of_the_form() {
         assert!(shown.contains("Grace in") && shown.contains("Ada in"), "{shown}");
         assert_sound(&browser, "a conflict").await;
         browser.click(SAVE).await;
-        browser.text(".note[role=status]").await;
+        browser.text("[data-notice] p").await;
     }
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "Ada in dark");
@@ -103,7 +103,7 @@ async fn everything_works_without_scripts() {
     let command = browser.text("#form-command").await;
     assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
     browser.click(SAVE).await;
-    assert_eq!(browser.text(".note[role=status]").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "Ada");
     browser.close().await;

@@ -170,7 +170,7 @@ pub(super) fn is_unchanged(now: &Value, after: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn settable(field: &str, before: Value, after: Value) -> bool {
+    fn settable(field: &str, before: &Value, after: &Value) -> bool {
         let schema = json!({ "properties": {
             "name": { "type": "string" }, "start": { "type": ["string", "null"] }, "filters": { "type": "object" },
             "choice": { "anyOf": [{ "type": "integer" }, { "type": "null" }] }, "destination": { "type": "object" },
@@ -209,7 +209,7 @@ mod tests {
             ("tiles__3__insight", json!(1), json!(2), false),
             ("insights__3__deleted", json!(false), json!(true), false),
         ] {
-            assert_eq!(settable(field, before.clone(), after), expected, "{field}: {before}");
+            assert_eq!(settable(field, &before, &after), expected, "{field}: {before}");
         }
     }
 

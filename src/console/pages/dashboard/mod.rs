@@ -88,6 +88,7 @@ impl Offers {
 
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/page.html")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct DashboardPage {
     title: String,
     address: Address,

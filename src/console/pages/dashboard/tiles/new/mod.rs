@@ -75,8 +75,8 @@ async fn add(request: SignedIn) -> PageResult {
 /// Returns the text of the newest tile, if it has one.
 async fn newest_text(request: &SignedIn, address: &Address) -> Result<Option<Value>> {
     let dashboard: Value = request.api.get(&address.api("")).await?;
-    let tiles = dashboard["tiles"].as_array().into_iter().flatten();
-    let newest = tiles.max_by_key(|tile| tile["id"].as_u64());
+    let tiles = dashboard.get("tiles").and_then(Value::as_array).into_iter().flatten();
+    let newest = tiles.max_by_key(|tile| tile.get("id").and_then(Value::as_u64));
     Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
 }
 
