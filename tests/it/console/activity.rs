@@ -126,7 +126,7 @@ async fn entries_name_the_members_that_they_are_about() {
     let rule =
         json!({ "organization_member": member.expect("anna")["id"], "access_level": "viewer" });
     owner.put(&format!("{path}access_controls/"), rule).await.ok();
-    let level = workspace.organization(&format!("members/{}/", anna));
+    let level = workspace.organization(&format!("members/{anna}/"));
     owner.patch(&level, json!({ "level": 8 })).await.ok();
     let visitor = Visitor::owner(&workspace).await;
     let page = visitor.get(&of_organization(&workspace)).await;

@@ -9,8 +9,11 @@ use crate::support::console::Visitor;
 const LIST: &str = "/console/projects/1/batch_exports/";
 const API: &str = "/api/projects/1/batch_exports/";
 
+/// A field of a form with what is typed.
+type Typed = (&'static str, &'static str);
+
 /// For each destination: what is typed, and what is changed later without typing a secret.
-const DESTINATIONS: [(&str, &[(&str, &str)], (&str, &str)); 7] = [
+const DESTINATIONS: [(&str, &[Typed], Typed); 7] = [
     (
         "S3",
         &[

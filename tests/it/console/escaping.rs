@@ -54,6 +54,7 @@ fn tags_are_found_without_the_values_of_their_attributes() {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "a list of pages")]
 async fn hostile_names_are_escaped_on_every_page() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::{Site, assert_sound, browser, keep_picture, shown};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[expect(clippy::too_many_lines, reason = "a list of pages")]
 async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
     let site = Site::new().await;
     let long = "Averyveryveryveryveryveryveryverylongwordwithoutanyspace ".repeat(4);
