@@ -1,6 +1,9 @@
 //! Serves a temporary data file under a mixed load: reads, lists, creates, updates, deletes, invites, valid and
-//! invalid keys, and occasional backups. Prints statistics over time, and fails at the first response with an
+//! invalid keys, and occasional backups and scrubs. Prints statistics over time, and fails at the first response with an
 //! unexpected status.
+//!
+//! The columns of the data file: `length MB` is what `ls` shows, `disk MB` is what the file takes on disk, and `live MB` is
+//! what the last backup takes, which has no unused space.
 //!
 //! Created objects are deleted again and the activity log is kept for part of the time only, so memory and file size
 //! must level off.
@@ -17,6 +20,7 @@
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +73,8 @@ struct Meter {
     live: AtomicI64,
     /// The number of values in the last backup.
     values: AtomicU64,
+    /// What the last backup takes on disk, in bytes.
+    live_bytes: AtomicU64,
     over: AtomicBool,
 }
 
@@ -250,17 +256,28 @@ async fn around(
     }
 }
 
-/// Creates and deletes backups at intervals.
+/// Creates and deletes backups at intervals. Fails if the last scrub found a problem.
 async fn back_up(app: App, folder: PathBuf, every: Duration, meter: Arc<Meter>) -> Outcome<()> {
     while !meter.over.load(Ordering::Relaxed) {
         let file = folder.join("backup.redb");
         let made = app.store().backup(file.clone(), record_registry(), Progress::silent()).await?;
         meter.values.store(made.values, Ordering::Relaxed);
+        meter.live_bytes.store(disk_bytes(&file)?, Ordering::Relaxed);
         tokio::fs::remove_file(file).await?;
+        if app.last_scrub().is_some_and(|scrub| scrub.problems > 0) {
+            return Err("a scrub found problems; the log has them".into());
+        }
         tokio::time::sleep(every).await;
     }
     Ok(())
 }
+
+/// Returns how many bytes a file takes on disk.
+fn disk_bytes(file: &Path) -> std::io::Result<u64> {
+    Ok(file.metadata()?.blocks() * 512)
+}
+
+const MIB: u64 = 1024 * 1024;
 
 /// Returns the memory of the process, in MiB.
 fn memory() -> Outcome<u64> {
@@ -278,13 +295,13 @@ fn percentiles(mut micros: Vec<u64>) -> String {
     format!("{}/{}", shown(at(50)), shown(at(99)))
 }
 
-/// Prints a line at intervals until the time is over. Returns the file sizes, in KiB.
+/// Prints a line at intervals until the time is over. Returns what the file took on disk at each line, in KiB.
 async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>> {
     let (begun, all) = (Instant::now(), Duration::from_secs_f64(options.minutes * 60.0));
     let every = all / options.lines.max(1);
     let mut sizes = Vec::new();
     println!(
-        "{:>7} {:>9} {:>7} {:>13} {:>13} {:>13} {:>11} {:>7} {:>8} {:>8} {:>8}",
+        "{:>7} {:>9} {:>7} {:>13} {:>13} {:>13} {:>11} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8}",
         "s",
         "requests",
         "/s",
@@ -293,8 +310,10 @@ async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>
         "write ms",
         "401 ms",
         "RSS MB",
-        "file MB",
-        "live",
+        "length MB",
+        "disk MB",
+        "live MB",
+        "objects",
         "values"
     );
     println!("{:>26} {:>12} {:>13} {:>13} {:>11}", "", "p50/p99", "p50/p99", "p50/p99", "p50/p99");
@@ -308,10 +327,10 @@ async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>
         let mut shown = |kind| percentiles(micros.remove(&kind).unwrap_or_default());
         let (before, now) = (requests, meter.requests.load(Ordering::Relaxed));
         requests = now;
-        let bytes = tokio::fs::metadata(data).await?.len();
-        sizes.push(bytes / 1024);
+        let (length, on_disk) = (data.metadata()?.len(), disk_bytes(data)?);
+        sizes.push(on_disk / 1024);
         println!(
-            "{:>7} {:>9} {:>7} {:>13} {:>13} {:>13} {:>11} {:>7} {:>8} {:>8} {:>8}",
+            "{:>7} {:>9} {:>7} {:>13} {:>13} {:>13} {:>11} {:>7} {:>9} {:>8} {:>8} {:>8} {:>8}",
             begun.elapsed().as_secs(),
             now,
             u128::from(now - before) * 1000 / every.as_millis().max(1),
@@ -320,7 +339,9 @@ async fn tell(options: &Options, data: &Path, meter: &Meter) -> Outcome<Vec<u64>
             shown(RequestKind::Write),
             shown(RequestKind::Refused),
             memory()?,
-            bytes / (1024 * 1024),
+            length / MIB,
+            on_disk / MIB,
+            meter.live_bytes.load(Ordering::Relaxed) / MIB,
             meter.live.load(Ordering::Relaxed),
             meter.values.load(Ordering::Relaxed),
         );
@@ -335,6 +356,7 @@ async fn main() -> Outcome<()> {
     let data = folder.path().join("soak.redb");
     let mut config = Config::default();
     config.activity_retention = Some(Duration::from_secs_f64(options.minutes * 60.0 / 10.0));
+    config.scrub = Some(Duration::from_secs_f64(options.minutes * 60.0 / 20.0));
     let (app, made) = create(&data, config, &InitialRecords::default())?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?;
@@ -375,16 +397,21 @@ async fn main() -> Outcome<()> {
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
+    let scrub = app.last_scrub().ok_or("no scrub ended")?;
+    println!("last scrub: {} values, {} problems", scrub.values, scrub.problems);
     let findings = app.store().check(record_registry(), Progress::silent()).await?;
     println!("check: {} values, {} problems", findings.values, findings.problem_count);
     let _ = stop.send(());
     server.await??;
     app.close().await;
-    if findings.problem_count > 0 {
+    if findings.problem_count + scrub.problems > 0 {
         return Err(format!("{:?}", findings.problems).into());
     }
     if let (Some(half), Some(end)) = (sizes.get(sizes.len() / 2), sizes.last()) {
-        println!("file size: {half} KiB after half of the time, {end} KiB at the end");
+        let live = meter.live_bytes.load(Ordering::Relaxed) / 1024;
+        println!(
+            "on disk: {half} KiB after half of the time, {end} KiB at the end; {live} KiB live"
+        );
     }
     Ok(())
 }

@@ -78,7 +78,8 @@ pub fn router(app: App) -> Router {
         layer_config(app.config(), app.proxies(), app.rate_limiter(), app.transfer_memory());
     let around = RequestLayer::new(RequestLayerConfig { metrics, ..terms });
     let negotiate = GzipLayer { proxies: app.proxies().clone() };
-    routes.into_router().with_state(app).layer(negotiate).layer(around)
+    // As one layer: axum boxes the service and its future once for each layer.
+    routes.into_router().with_state(app).layer((around, negotiate))
 }
 
 /// Returns the router of a server that has not yet opened its data file. `/_livez` answers 200, all other paths 503.

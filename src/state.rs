@@ -2,6 +2,7 @@
 
 pub(crate) mod backups;
 mod changes;
+mod compaction;
 mod health;
 mod key_creation;
 mod mail_sign_in;
@@ -23,6 +24,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::auth::Credential;
+use crate::auth::authorization::AuthorizationCache;
 use crate::auth::key_cache::KeyCache;
 use crate::blocking_pool::BlockingPool;
 use crate::config::Config;
@@ -41,7 +43,7 @@ use crate::resources::record_registry;
 use crate::resources::sharing::SharingTokens;
 use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
-use crate::store::{OpenError, Snapshot, Store};
+use crate::store::{OpenError, Snapshot, SpaceUsage, Store};
 use crate::time::{Clock, Timestamp};
 use crate::trusted_proxies::TrustedProxies;
 
@@ -77,6 +79,7 @@ struct Inner {
     tag_key: TagKey,
     key_creation: KeyCreation,
     key_cache: KeyCache,
+    authorizations: AuthorizationCache,
     signing: SigningKeys,
     proxies: TrustedProxies,
     rate_limiter: Arc<RateLimits>,
@@ -92,6 +95,7 @@ struct Inner {
     readiness: Readiness,
     metrics: MetricsCollector,
     last_scrub: ArcSwapOption<ScrubResult>,
+    space_usage: ArcSwapOption<SpaceUsage>,
     last_backup: Arc<ArcSwapOption<Timestamp>>,
     started_at: Timestamp,
     disk_space: Arc<quota::DiskReserve>,
@@ -148,6 +152,7 @@ impl App {
         let now = config.clock.now();
         let app = Self(Arc::new(Inner {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
+            authorizations: AuthorizationCache::new(),
             key_creation: KeyCreation::new(cores, &config.metrics),
             signing,
             maintenance: Arc::new(Notify::new()),
@@ -181,6 +186,7 @@ impl App {
             mail_sign_in,
             readiness: Readiness::default(),
             last_scrub: ArcSwapOption::empty(),
+            space_usage: ArcSwapOption::empty(),
             last_backup: Arc::default(),
             started_at: now,
         }));
@@ -221,6 +227,11 @@ impl App {
     #[doc(hidden)]
     pub fn transfer_memory(&self) -> &MemoryBudget {
         &self.0.transfer_memory
+    }
+
+    /// Returns the cache of authorizations.
+    pub(crate) fn authorizations(&self) -> &AuthorizationCache {
+        &self.0.authorizations
     }
 
     /// Returns the cache of verified API keys.
@@ -360,6 +371,7 @@ impl App {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.maintenance.notify_one();
+        self.store.ranks_due().notify_one();
     }
 }
 

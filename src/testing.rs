@@ -8,7 +8,7 @@ pub mod bootstrap {
     pub use crate::bootstrap::{CreatedWorkspace, InitialRecords, import};
 }
 pub mod config {
-    pub use crate::config::{Caps, Config, Console, MailConfig, RateLimit};
+    pub use crate::config::{Caps, Config, MailConfig, RateLimit, Switch};
 }
 pub mod error {
     pub use crate::error::{Error, Result};
@@ -118,7 +118,7 @@ pub mod resources {
             pub use crate::resources::dashboards::deletions::{BY_MOMENT, Deletion};
         }
         pub mod insights {
-            pub use crate::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
+            pub use crate::resources::dashboards::insights::{Insight, NewInsight, delete};
         }
         pub mod texts {
             pub use crate::resources::dashboards::texts::Text;
@@ -180,8 +180,8 @@ pub mod state {
 pub mod store {
     pub use crate::store::{
         BoundedRead, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, PreparedRestore,
-        Progress, Raw, Record, Snapshot, Store, Table, Tx, Window, WriteTx, beside, canonical_line,
-        import, receive,
+        Progress, Raw, Record, ScrubPace, Snapshot, Store, Table, Tx, Window, WriteTx, beside,
+        canonical_line, import, receive,
     };
     pub mod file_system {
         pub use crate::store::file_system::{FileSystem, FsFile};

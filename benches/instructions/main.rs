@@ -16,39 +16,21 @@
 mod callgrind;
 mod counts;
 mod operations;
+#[path = "../shared/result.rs"]
+mod result;
 mod site;
 
-use std::error::Error;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use counts::{Counts, Environment};
 use operations::per_operation;
+pub use result::{Context, Result, fail};
 use site::Site;
 
 /// The allocator of packages. The cost of an allocation hardly depends on earlier ones, and not on the C library.
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
-
-/// A result whose error is a message for people.
-pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
-
-/// Adds the failed action to an error.
-pub trait Context<T> {
-    fn context(self, doing: impl Display) -> Result<T>;
-}
-
-impl<T, E: Display> Context<T> for std::result::Result<T, E> {
-    fn context(self, doing: impl Display) -> Result<T> {
-        self.map_err(|error| format!("{doing}: {error}").into())
-    }
-}
-
-/// Returns an error with this message.
-pub fn fail<T>(text: impl Into<String>) -> Result<T> {
-    Err(text.into().into())
-}
 
 const USAGE: &str = "\
 cargo bench --features jemalloc --profile instructions --bench instructions -- [OPTIONS]

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::json;
+use steward::App;
 
 use crate::callgrind::{Dump, dump};
 use crate::site::{Client, DASHBOARDS, INSIGHTS, Site, dashboard, insight, runtime};
@@ -11,14 +12,20 @@ use crate::{Result, fail};
 /// A measured operation.
 struct Operation {
     name: &'static str,
-    /// The number of requests that are counted. The count is their average.
+    /// How often it is counted. The count is the average.
     times: u64,
-    /// The status of every response.
-    status: u16,
-    /// Whether each request commits.
+    /// Whether each of them commits.
     writes: bool,
-    /// Returns the request with this number.
-    request: fn(&Site, u64) -> Result<Request<Body>>,
+    work: Work,
+}
+
+/// What a measured operation does.
+enum Work {
+    /// The request with a number, and the status of every response.
+    Request(u16, fn(&Site, u64) -> Result<Request<Body>>),
+    /// One write of the operator that creates this many dashboards with names in no order. It shows what the store does
+    /// for a batch, which requests of one client never form.
+    Creates(u64),
 }
 
 /// The requests before the counted ones: they fill caches and grow buffers.
@@ -29,116 +36,104 @@ const OPERATIONS: &[Operation] = &[
     Operation {
         name: "get",
         times: 400,
-        status: 200,
         writes: false,
-        request: |site, n| site.get(&id(site, n)),
+        work: Work::Request(200, |site, n| site.get(&id(site, n))),
     },
     Operation {
         name: "get-unknown-id",
         times: 400,
-        status: 404,
         writes: false,
-        request: |site, n| site.get(&format!("{}/", 1_000_000 + n)),
+        work: Work::Request(404, |site, n| site.get(&format!("{}/", 1_000_000 + n))),
     },
     Operation {
         name: "refused-by-scope",
         times: 400,
-        status: 403,
         writes: false,
-        request: |site, n| site.get_with(&site.narrow_key, &id(site, n)),
+        work: Work::Request(403, |site, n| site.get_with(&site.narrow_key, &id(site, n))),
     },
     Operation {
         name: "refused-without-key",
         times: 400,
-        status: 401,
         writes: false,
-        request: |site, n| site.get_with("phx_unknown", &id(site, n)),
+        work: Work::Request(401, |site, n| site.get_with("phx_unknown", &id(site, n))),
     },
     Operation {
         name: "list-100",
         times: 150,
-        status: 200,
         writes: false,
-        request: |site, _| site.get("?limit=100"),
+        work: Work::Request(200, |site, _| site.get("?limit=100")),
     },
     Operation {
         name: "list-100-at-offset-1000",
         times: 50,
-        status: 200,
         writes: false,
-        request: |site, _| site.get("?limit=100&offset=1000"),
+        work: Work::Request(200, |site, _| site.get("?limit=100&offset=1000")),
     },
     Operation {
         name: "list-100-at-offset-2000",
         times: 50,
-        status: 200,
         writes: false,
-        request: |site, _| site.get("?limit=100&offset=2000"),
+        work: Work::Request(200, |site, _| site.get("?limit=100&offset=2000")),
     },
     Operation {
         name: "insight-get",
         times: 400,
-        status: 200,
         writes: false,
-        request: |site, n| site.get_insights(&format!("{}/", pick_insight(site, n))),
+        work: Work::Request(200, |site, n| {
+            site.get_insights(&format!("{}/", pick_insight(site, n)))
+        }),
     },
     Operation {
         name: "insight-list-100",
         times: 150,
-        status: 200,
         writes: false,
-        request: |site, _| site.get_insights("?limit=100"),
+        work: Work::Request(200, |site, _| site.get_insights("?limit=100")),
     },
     Operation {
         name: "console-list-50",
         times: 50,
-        status: 200,
         writes: false,
-        request: |site, _| site.console_list(),
+        work: Work::Request(200, |site, _| site.console_list()),
     },
     Operation {
         name: "create-refused",
         times: 400,
-        status: 400,
         writes: false,
-        request: |site, n| {
+        work: Work::Request(400, |site, n| {
             site.post(&site.dashboards, &json!({ "name": "A".repeat(401), "tags": n }))
-        },
+        }),
     },
     Operation {
         name: "create",
         times: 200,
-        status: 201,
         writes: true,
-        request: |site, n| site.post(&site.dashboards, &dashboard(DASHBOARDS + n)),
+        work: Work::Request(201, |site, n| site.post(&site.dashboards, &dashboard(DASHBOARDS + n))),
     },
     Operation {
         name: "patch",
         times: 200,
-        status: 200,
         writes: true,
-        request: |site, n| {
+        work: Work::Request(200, |site, n| {
             let text = format!("Revenue against plan, by channel, edition {n:05}");
             site.patch(pick(site, n), &json!({ "description": text }))
-        },
+        }),
     },
     Operation {
         name: "insight-create",
         times: 200,
-        status: 201,
         writes: true,
-        request: |site, n| site.post(&site.insights, &insight(INSIGHTS + n)),
+        work: Work::Request(201, |site, n| site.post(&site.insights, &insight(INSIGHTS + n))),
     },
     Operation {
         name: "insight-patch",
         times: 200,
-        status: 200,
         writes: true,
-        request: |site, n| {
+        work: Work::Request(200, |site, n| {
             let text = format!("Revenue against plan, by channel, edition {n:05}");
             site.patch_insight(pick_insight(site, n), &json!({ "description": text }))
-        },
+        }),
     },
+    Operation { name: "create-64-in-one-write", times: 10, writes: true, work: Work::Creates(64) },
 ];
 
 /// Returns the id of an insight, another one for each number.
@@ -163,7 +158,7 @@ pub fn run(site: &Site) -> Result<()> {
     runtime()?.block_on(async {
         let (app, client) = site.serve()?;
         for operation in OPERATIONS {
-            measure(site, &client, operation)
+            measure(site, &app, &client, operation)
                 .await
                 .map_err(|error| format!("{}: {error}", operation.name))?;
         }
@@ -172,17 +167,28 @@ pub fn run(site: &Site) -> Result<()> {
     })
 }
 
-async fn measure(site: &Site, client: &Client, operation: &Operation) -> Result<()> {
-    let Operation { times, status, request, .. } = *operation;
-    for number in 0..WARM_UP {
-        client.send(request(site, number)?, status).await?;
-    }
-    let requests: Result<Vec<_>> =
-        (WARM_UP..WARM_UP + times).map(|number| request(site, number)).collect();
-    let requests = requests?;
-    dump();
-    for request in requests {
-        client.send(request, status).await?;
+async fn measure(site: &Site, app: &App, client: &Client, operation: &Operation) -> Result<()> {
+    let Operation { times, work, .. } = operation;
+    match *work {
+        Work::Request(status, request) => {
+            for number in 0..WARM_UP {
+                client.send(request(site, number)?, status).await?;
+            }
+            let requests: Result<Vec<_>> =
+                (WARM_UP..WARM_UP + times).map(|number| request(site, number)).collect();
+            let requests = requests?;
+            dump();
+            for request in requests {
+                client.send(request, status).await?;
+            }
+        }
+        Work::Creates(count) => {
+            site.create_at_once(app, 0..count).await?;
+            dump();
+            for number in 1..=*times {
+                site.create_at_once(app, number * count..(number + 1) * count).await?;
+            }
+        }
     }
     dump();
     Ok(())

@@ -1,6 +1,7 @@
 //! The data file on which operations are measured, and requests to it.
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,8 +12,10 @@ use axum::http::{Method, Request};
 use http_body_util::BodyExt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use steward::testing::ids::UserId;
+use steward::testing::ids::{DashboardId, ProjectId, UserId};
+use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::resources::sessions::Fields;
+use steward::testing::store::{Table, Tx, WriteTx};
 use steward::{App, Config, InitialRecords, Store, create, router};
 use tower::ServiceExt;
 
@@ -39,6 +42,8 @@ pub struct Site {
     cookie: String,
     /// The path of the console's list of dashboards.
     console_list: String,
+    /// The number of the project.
+    project: u64,
     /// The path of the project's dashboards.
     pub dashboards: String,
     /// The ids of the dashboards, in order of creation.
@@ -63,6 +68,7 @@ impl Site {
                 narrow_key: String::new(),
                 cookie: format!("steward={}", sign_in(&app, made.user_id).await?),
                 console_list: format!("/console/projects/{}/dashboards/", made.project_id),
+                project: made.project_id.0,
                 dashboards: format!("/api/projects/{}/dashboards/", made.project_id),
                 ids: Vec::new(),
                 insights: format!("/api/projects/{}/insights/", made.project_id),
@@ -128,6 +134,23 @@ impl Site {
     /// Returns a POST to `path`.
     pub fn post(&self, path: &str, body: &Value) -> Result<Request<Body>> {
         request(Method::POST, path, &self.key, Some(body))
+    }
+
+    /// Creates dashboards in one write of the operator, without their rules.
+    pub async fn create_at_once(&self, app: &App, numbers: Range<u64>) -> Result<()> {
+        let (project, model) = (ProjectId(self.project), self.ids.first().copied());
+        let model = (project, DashboardId(model.ok_or("a site without dashboards")?));
+        let write = move |tx: &mut WriteTx<'_>, _| {
+            let mut dashboard = tx.get::<Dashboard>(&model)?;
+            for number in numbers.clone() {
+                let id = DashboardId(tx.next_number(Table::Dashboards)?);
+                (dashboard.meta.id, dashboard.fields.id) = (id, id);
+                dashboard.fields.name = Some(format!("{:05} at once", number * 7_919 % 100_000));
+                tx.put(&dashboard)?;
+            }
+            Ok(())
+        };
+        app.operate(write).await.context("a write of the operator")
     }
 
     /// Returns a PATCH of one dashboard.

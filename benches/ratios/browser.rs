@@ -1,17 +1,13 @@
 //! A real browser, which measures pages as people see them: chromium, driven over `WebDriver`.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-use axum::http::Method;
-use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
-use url::{ParseError, Url};
 
-use crate::{Context, Result, fail};
+use crate::chromedriver::{Chromedriver, Devtools, capabilities};
+use crate::{Context, Result};
 
 /// What a visit of a page took.
 #[derive(Clone, Copy, Debug)]
@@ -26,39 +22,19 @@ pub struct Visit {
 /// A browser with its own profile. It is closed when it is dropped.
 pub struct Browser {
     client: Client,
-    driver: Child,
+    _driver: Chromedriver,
 }
 
 impl Browser {
     /// Opens a browser with its profile in `folder`. Its requests name this client's address.
     pub async fn open(folder: &Path, address: &str) -> Result<Self> {
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("chromedriver (apt install chromium chromium-driver)")?;
-        let port = port(&mut driver)?;
-        let args = [
-            "--headless".to_owned(),
-            "--no-sandbox".to_owned(),
-            "--disable-gpu".to_owned(),
-            "--disable-quic".to_owned(),
-            "--disable-dev-shm-usage".to_owned(),
-            "--no-first-run".to_owned(),
-            "--disable-background-networking".to_owned(),
-            "--disable-component-update".to_owned(),
-            "--disable-sync".to_owned(),
-            format!("--user-data-dir={}", folder.display()),
-        ];
-        let mut wanted = Capabilities::new();
-        wanted.insert("goog:chromeOptions".to_owned(), json!({ "args": args }));
+        let driver = Chromedriver::start().context("the browser")?;
         let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(wanted)
-            .connect(&format!("http://127.0.0.1:{port}"))
+            .capabilities(capabilities(folder, &[]))
+            .connect(&driver.url)
             .await
             .context("the browser")?;
-        let browser = Self { client, driver };
+        let browser = Self { client, _driver: driver };
         browser.devtools("Network.enable", json!({})).await?;
         let headers = json!({ "headers": { "X-Forwarded-For": address } });
         browser.devtools("Network.setExtraHTTPHeaders", headers).await?;
@@ -100,41 +76,4 @@ impl Browser {
         let command = Devtools { command, parameters };
         self.client.issue_cmd(command).await.map(drop).context("a command of the browser")
     }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // The driver closes its browser.
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
-    }
-}
-
-/// A `DevTools` command, which chromedriver passes on.
-#[derive(Debug)]
-struct Devtools {
-    command: &'static str,
-    parameters: Value,
-}
-
-impl WebDriverCompatibleCommand for Devtools {
-    fn endpoint(&self, base: &Url, session: Option<&str>) -> std::result::Result<Url, ParseError> {
-        base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
-    }
-
-    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
-        let body = json!({ "cmd": self.command, "params": self.parameters });
-        (Method::POST, Some(body.to_string()))
-    }
-}
-
-fn port(driver: &mut Child) -> Result<u16> {
-    let stdout = driver.stdout.take().ok_or("stdout is not piped")?;
-    for line in BufReader::new(stdout).lines() {
-        let line = line.context("chromedriver")?;
-        if let Some((_, port)) = line.split_once("successfully on port ") {
-            return port.trim_end_matches('.').parse().context("the driver's port");
-        }
-    }
-    fail("chromedriver names no port")
 }

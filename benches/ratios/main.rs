@@ -22,20 +22,24 @@
 
 mod browser;
 mod ceiling;
+#[path = "../../tests/support/chromedriver.rs"]
+mod chromedriver;
 mod http;
 mod load;
 mod machine;
+#[cfg(feature = "sqlite-peer")]
+mod peer;
 mod plan;
 mod process;
 mod report;
+#[path = "../shared/result.rs"]
+mod result;
 mod rows;
 mod service;
 mod site;
 
 use std::collections::BTreeSet;
-use std::error::Error;
 use std::ffi::OsString;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -43,26 +47,8 @@ use std::time::{Duration, Instant};
 use machine::{Machine, Neighbours};
 use process::Cores;
 use report::table;
+pub use result::{Context, Result, fail};
 use site::Resource;
-
-/// A result whose error is a message for people.
-pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
-
-/// Adds the failed action to an error.
-pub trait Context<T> {
-    fn context(self, doing: impl Display) -> Result<T>;
-}
-
-impl<T, E: Display> Context<T> for std::result::Result<T, E> {
-    fn context(self, doing: impl Display) -> Result<T> {
-        self.map_err(|error| format!("{doing}: {error}").into())
-    }
-}
-
-/// Returns an error with this message.
-pub fn fail<T>(text: impl Into<String>) -> Result<T> {
-    Err(text.into().into())
-}
 
 /// Prints progress to stderr, because stdout is for the table.
 pub fn progress(text: &str) {
@@ -165,6 +151,7 @@ fn bench(settings: &Settings) -> Result<()> {
     let neighbours = Neighbours::watch()?;
     let mut lines = rows::reads(settings)?;
     lines.extend(rows::writes(settings)?);
+    lines.extend(rows::peers(settings)?);
     lines.extend(rows::keys(settings)?);
     lines.extend(rows::life(settings)?);
     lines.extend(rows::backups(settings)?);
@@ -210,6 +197,12 @@ fn dispatch(args: Vec<OsString>) -> Result<()> {
         && flag == ceiling::FLAG
     {
         return ceiling::serve(Path::new(one), Path::new(list));
+    }
+    #[cfg(feature = "sqlite-peer")]
+    if let [flag, data, body] = &args[..]
+        && flag == peer::FLAG
+    {
+        return peer::serve(Path::new(data), Path::new(body));
     }
     let args: Vec<String> =
         args.into_iter().map(|arg| arg.to_string_lossy().into_owned()).collect();

@@ -2,7 +2,10 @@
 //! `docs/spec/authentication.md` for the order of the checks.
 //!
 //! [`authorize`] is a plain function over a transaction. It runs first in the request's snapshot, and again inside
-//! each write, so that a permission that was revoked in between stops the write.
+//! each write, so that a permission that was revoked in between stops the write. [`Authorization`] skips a run that would
+//! return the same result.
+//!
+//! [`Authorization`]: super::Authorization
 
 use std::sync::Arc;
 
@@ -31,7 +34,6 @@ pub struct PathIds {
 }
 
 /// The input of [`authorize`]. A write keeps it to run the check again.
-#[derive(Clone)]
 pub struct AuthRequest {
     /// The verified key or session of the request.
     pub credential: Credential,

@@ -1,8 +1,7 @@
 //! A cache of verified API keys. This process verifies each key once, by its stored digest.
 //!
 //! An entry states only that a text matches a stored hash, and is found by a keyed hash of the text. It contains no
-//! secret and grants nothing: each request still reads the key, its user and the membership. So revocation and expiry
-//! need not change the cache.
+//! secret and grants nothing: each request is still authorized. So revocation and expiry need not change the cache.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -29,6 +28,13 @@ struct Inner {
     hash: String,
     /// The last use that this process recorded, in microseconds since 1970.
     use_recorded_at: AtomicI64,
+}
+
+impl PartialEq for VerifiedKey {
+    fn eq(&self, other: &Self) -> bool {
+        let (one, other) = (&self.0, &other.0);
+        Arc::ptr_eq(one, other) || (one.key == other.key && one.hash == other.hash)
+    }
 }
 
 impl VerifiedKey {

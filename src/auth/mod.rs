@@ -3,6 +3,7 @@
 //! Handlers and rules never compare scopes or levels themselves. They call this module, or take a proof
 //! ([`ReadAccess`]) that the caller was authorized.
 
+pub mod authorization;
 pub mod authorize;
 mod caller;
 mod credential;
@@ -11,7 +12,7 @@ mod key_reach;
 mod requirements;
 pub mod tenant;
 
-pub use authorize::{AuthRequest, PathIds};
+pub use authorization::Authorization;
 pub use caller::{Caller, CallerKey};
 pub use credential::Credential;
 pub use key_reach::KeyReach;

@@ -12,7 +12,8 @@ use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;
 
-use super::authorize::{AuthContext, AuthRequest};
+use super::authorization::Authorization;
+use super::authorize::AuthContext;
 use super::caller::Caller;
 
 /// The tenant of a route, as a type. A handler that has a value of it has a caller with access to that tenant.
@@ -84,8 +85,8 @@ pub struct ReadAccess<P> {
 /// Proof that the caller is authorized to change something. It holds no snapshot: the body may arrive slowly, and the
 /// write authorizes the caller again.
 pub struct WriteAccess<P> {
-    /// The input of the check, to repeat it inside the write.
-    pub auth: Arc<AuthRequest>,
+    /// The check, to repeat it inside the write.
+    pub auth: Arc<Authorization>,
     /// The versions that `If-Match` expects.
     pub if_match: IfMatch,
     /// The idempotent request, if it has an idempotency key.
@@ -112,8 +113,8 @@ impl<P> WriteAccess<P> {
 
 /// The caller of a public route, with or without a key.
 pub struct PublicAccess {
-    /// The input of the check, to repeat it inside a write; `None` without a key.
-    pub auth: Option<Arc<AuthRequest>>,
+    /// The check, to repeat it inside a write; `None` without a key.
+    pub auth: Option<Arc<Authorization>>,
     /// The authenticated caller, if the request has a key.
     pub caller: Option<Caller>,
     /// The idempotent request. The caller counts as a part of its body.

@@ -31,7 +31,7 @@ use crate::operator::{Operation, perform};
 use crate::resources::record_registry;
 use crate::router::{self, router};
 use crate::state::App;
-use crate::store::{Compacted, OpenError, Progress, SpaceUsage, Store, beside};
+use crate::store::{Compacted, OpenError, Progress, Store, beside};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
 use super::startup_message::{FirstRun, FirstVisit, print};
@@ -296,7 +296,8 @@ fn raise_descriptor_limit(connections: u32) -> Option<String> {
 /// Compacts the file if more than half of it is unused space. If that fails, the file is served as it is.
 async fn compact_if_sparse(store: &Store) {
     let outcome = async {
-        let SpaceUsage { bytes, dead } = store.space().await?;
+        let space = store.space().await?;
+        let (bytes, dead) = (space.bytes, space.dead());
         if dead <= bytes / 2 {
             tracing::info!(bytes, dead, "the data file has little dead space and is not compacted");
             return Ok(());

@@ -2,10 +2,10 @@
 
 mod backups;
 mod caps;
-mod console;
 mod mail;
 mod rate_limit;
 mod smtp_url;
+mod switch;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::time::Clock;
 
 pub use backups::BackupConfig;
 pub use caps::Caps;
-pub use console::Console;
 pub use mail::MailConfig;
 pub use rate_limit::RateLimit;
 pub use smtp_url::{Protection, SmtpUrl};
+pub use switch::Switch;
 
 /// The configuration of the service. Every value has a default.
 #[derive(Debug, Clone, Args)]
@@ -113,6 +113,11 @@ pub struct Config {
     #[arg(long, env = "STEWARD_SCRUB", value_name = "TIME", value_parser = parse_duration)]
     pub scrub: Option<Duration>,
 
+    /// Whether to compact the data file in the background when half of it is unused: on or off. That needs room for a copy
+    /// of the used half.
+    #[arg(long, env = "STEWARD_AUTO_COMPACT", value_name = "SWITCH", default_value_t = Switch::On)]
+    pub auto_compact: Switch,
+
     /// The DNS server for the verification of domains, such as 9.9.9.9:53 (repeatable). By default those of the
     /// system.
     #[arg(
@@ -138,8 +143,8 @@ pub struct Config {
 
     /// Whether the service has a web console at /console/: on or off. It needs a sign-in, with an API key or with a link
     /// that `steward console` prints.
-    #[arg(long, env = "STEWARD_CONSOLE", value_name = "SWITCH", default_value_t = Console::On)]
-    pub console: Console,
+    #[arg(long, env = "STEWARD_CONSOLE", value_name = "SWITCH", default_value_t = Switch::On)]
+    pub console: Switch,
 
     /// Let users without an API key sign in to the console with a link in a mail to their verified address. Needs a mail
     /// server and a public URL.
@@ -238,10 +243,11 @@ impl Default for Config {
             invite_ttl: Duration::from_hours(72),
             activity_retention: None,
             scrub: None,
+            auto_compact: Switch::On,
             dns_resolvers: Vec::new(),
             dns_challenge_prefix: "_posthog-challenge".to_owned(),
             dns_timeout: Duration::from_secs(5),
-            console: Console::On,
+            console: Switch::On,
             console_mail_login: false,
             caps: Caps::default(),
             mail: MailConfig::default(),

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use axum::Router;
 use axum::body::Body;
@@ -34,12 +34,20 @@ impl ApiRouter {
         Self { build, router: Arc::default(), table }
     }
 
-    /// Returns the client of a session for one request to a page, from this address.
-    pub(super) fn client(&self, app: &App, address: IpAddr, session: VerifiedSession) -> Api {
+    /// Returns the client of a session for one request to a page, from this address. With a recorder, the client changes
+    /// nothing.
+    pub(super) fn client(
+        &self,
+        app: &App,
+        address: IpAddr,
+        session: VerifiedSession,
+        recorder: Option<Recorder>,
+    ) -> Api {
         let router = self.router.get_or_init(|| (self.build)(app.clone())).clone();
         let budget = app.transfer_memory().clone();
         let client = InProcessClient::new(router, address, budget);
-        Api { client, session, table: self.table.clone(), has_written: Arc::default() }
+        let (table, has_written) = (self.table.clone(), Arc::default());
+        Api { client, session, table, has_written, recorder }
     }
 }
 
@@ -50,6 +58,23 @@ pub(super) struct Api {
     table: RouteTable,
     /// Whether a request of this client has changed something.
     has_written: Arc<AtomicBool>,
+    /// Receives the requests that would change something, instead of the API.
+    recorder: Option<Recorder>,
+}
+
+/// The requests of a client that only records them. Clones share the requests.
+#[derive(Clone, Default)]
+pub(super) struct Recorder(Arc<Mutex<Vec<Write>>>);
+
+impl Recorder {
+    fn record(&self, write: &Write) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(write.clone());
+    }
+
+    /// Returns the requests in their order.
+    pub(super) fn writes(&self) -> Vec<Write> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 /// An object of the API with its version.
@@ -94,18 +119,29 @@ impl Api {
         Ok(Versioned { body, version: reply.etag })
     }
 
-    /// Sends a request that changes something. Returns the body of the response, or null if it is empty.
+    /// Sends a request that changes something. Returns the body of the response, or null if it is empty. A client that only
+    /// records requests returns null: the response of the page is not used.
     ///
     /// # Errors
     /// The error of the API; 500 if the response has another form.
     pub(super) async fn write(&self, write: &Write) -> Result<Value> {
+        if let Some(recorder) = &self.recorder {
+            recorder.record(write);
+            return Ok(Value::Null);
+        }
         let (request, body) = self.write_request(write)?;
         let reply = self.send(request, body).await?;
         self.has_written.store(true, Ordering::Relaxed);
-        if reply.body.is_empty() {
-            return Ok(Value::Null);
-        }
-        serde_json::from_slice(&reply.body).map_err(Error::internal)
+        value_of(&reply)
+    }
+
+    /// Sends a request with a body that only reads. Returns the body of the response, or null if it is empty.
+    ///
+    /// # Errors
+    /// The error of the API; 500 if the response has another form.
+    pub(super) async fn query(&self, query: &Write) -> Result<Value> {
+        let (request, body) = self.write_request(query)?;
+        value_of(&self.send(request, body).await?)
     }
 
     /// Sends a request that changes something. The inner error is one that the page shows, beside what it offers.
@@ -169,6 +205,11 @@ impl Api {
         Arc::clone(&self.has_written)
     }
 
+    /// Returns the recorder of a client that changes nothing.
+    pub(super) fn recorder(&self) -> Option<Recorder> {
+        self.recorder.clone()
+    }
+
     /// Returns the operations of the API.
     pub(super) fn table(&self) -> &RouteTable {
         &self.table
@@ -186,6 +227,14 @@ impl Api {
     pub(super) fn client(&self) -> InProcessClient {
         self.client.clone()
     }
+}
+
+/// Returns the body of a response, or null if it is empty.
+fn value_of(reply: &Reply) -> Result<Value> {
+    if reply.body.is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_slice(&reply.body).map_err(Error::internal)
 }
 
 /// Returns a header of a form's hidden field, which a browser can change.

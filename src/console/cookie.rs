@@ -1,5 +1,5 @@
-//! The cookies of the console: one keeps the session, and one the nonce of a browser that asked for a sign-in mail. See
-//! `docs/spec/console.md` for their names and attributes.
+//! The cookies of the console: one keeps the session, one the nonce of a browser that asked for a sign-in mail, and one the
+//! proof that a user has signed in in the browser. See `docs/spec/console.md` for their names and attributes.
 
 use axum::http::header::COOKIE;
 use axum::http::{HeaderMap, HeaderValue};
@@ -12,8 +12,11 @@ use crate::http::client::{Client, Scheme};
 
 use super::ROOT;
 
-/// What the browser keeps after it asked for a sign-in mail: for as long as the code is valid, in seconds.
+/// The lifetime in seconds of the nonce of a browser that asked for a sign-in mail. The code is valid as long.
 const MAIL_LIFETIME: u32 = 10 * 60;
+
+/// What the browser keeps after a sign-in: for 400 days, in seconds. Browsers keep no cookie longer.
+const KNOWN_LIFETIME: u32 = 400 * 24 * 3600;
 
 /// A cookie for one address of the service.
 pub(super) struct ConsoleCookie {
@@ -32,6 +35,11 @@ impl ConsoleCookie {
     /// Returns the cookie of the browser's nonce.
     pub(super) fn mail(client: &Client, config: &Config) -> Self {
         Self::new("steward-mail", Some(MAIL_LIFETIME), client, config)
+    }
+
+    /// Returns the cookie of the proof that a user has signed in in the browser.
+    pub(super) fn known_browser(client: &Client, config: &Config) -> Self {
+        Self::new("steward-known", Some(KNOWN_LIFETIME), client, config)
     }
 
     /// Returns the cookie for the address that the client uses. Browsers share cookies among the ports of a host, so the

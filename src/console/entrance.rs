@@ -80,7 +80,8 @@ impl Entrance {
         let Some((action, form)) = &self.form else { return Err(error.clone()) };
         let needs_sign_in = error.status() == 401;
         let title = if needs_sign_in { "Your session has ended" } else { "Nothing was saved" };
-        let kept = KeptForm { title, error, needs_sign_in, action, form };
+        let fields = form.fields().collect();
+        let kept = KeptForm { title, error, needs_sign_in, action, fields };
         Ok(on_page(error.clone(), card(title, &kept)?))
     }
 }
@@ -93,7 +94,7 @@ struct KeptForm<'f> {
     error: &'f Error,
     needs_sign_in: bool,
     action: &'f Next,
-    form: &'f Form,
+    fields: Vec<(&'f str, &'f str)>,
 }
 
 #[derive(Template)]

@@ -2,6 +2,7 @@
 //! of its session to the API's router in this process. So the console has no rules of its own.
 
 mod api;
+mod as_command;
 mod assets;
 mod cookie;
 mod entrance;
@@ -10,14 +11,17 @@ mod form;
 mod headers;
 mod layout;
 mod levels;
+mod list;
 mod next;
 mod operation;
 mod origin;
 mod pages;
 mod person;
+mod query;
 mod registry;
 mod sign_in;
 mod visit;
+mod words;
 
 use axum::Router;
 

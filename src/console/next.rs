@@ -1,4 +1,4 @@
-//! Where the browser goes after a sign-in: only to a page of the console.
+//! The page that the browser opens after a sign-in: only a page of the console.
 
 use url::Url;
 use url::form_urlencoded::byte_serialize;

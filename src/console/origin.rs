@@ -1,4 +1,4 @@
-//! Which requests a page accepts: those that name this service as their host, and forms that its own pages send. See
+//! The requests that a page accepts: those that name this service as their host, and forms that its own pages send. See
 //! `docs/spec/console.md`.
 
 use std::net::IpAddr;

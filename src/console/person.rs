@@ -33,6 +33,15 @@ impl Person {
     }
 }
 
+/// A user with the ids.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct User {
+    pub(super) id: u64,
+    pub(super) uuid: String,
+    #[serde(flatten)]
+    pub(super) person: Person,
+}
+
 /// Returns the first letter of a name.
 pub(super) fn initial(text: &str) -> String {
     text.trim().chars().next().map_or("·".to_owned(), |first| first.to_uppercase().collect())

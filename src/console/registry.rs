@@ -4,18 +4,21 @@ use std::future::Future;
 use std::sync::atomic::Ordering;
 
 use axum::extract::{Request, State};
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 
 use crate::error::{Error, Result};
+use crate::http::client::Client;
 use crate::http::routes::{PageAccess, PageSpec, Routes};
 use crate::state::App;
 
 use super::api::ApiRouter;
+use super::as_command::AsCommand;
 use super::entrance::Entrance;
 use super::failure::Failure;
 use super::headers;
+use super::origin;
 use super::visit::{SignedIn, Visit};
 
 /// The response of a page.
@@ -82,9 +85,15 @@ impl<'r> Pages<'r> {
                 if access == PageAccess::Operator && !signed_in.session.is_operator() {
                     return Err(Error::denied(OPERATOR_ONLY).into());
                 }
+                let as_command = AsCommand::of(&signed_in);
                 let client = signed_in.api.client();
                 let has_written = signed_in.api.has_written();
-                let response = match page(signed_in).await {
+                let response = page(signed_in).await;
+                let response = match as_command {
+                    Some(asked) => asked.replace(response),
+                    None => response,
+                };
+                let response = match response {
                     Err(failure) if has_written.load(Ordering::Relaxed) => {
                         Err(failure.after_change())
                     }
@@ -121,8 +130,22 @@ impl<'r> Pages<'r> {
                 response
             }
         };
-        self.routes.page(PageSpec { method, path, access }, filter, handler);
+        self.routes.page(PageSpec { method, path, access, other_method }, filter, handler);
     }
+}
+
+/// Answers a method that a page lacks.
+fn other_method(app: &App, request: Request) -> Response {
+    let (head, _) = request.into_parts();
+    let client = Client::of(&head, app.proxies());
+    let response = match origin::require_own_host(&client, app.config()) {
+        Ok(()) if head.method == Method::OPTIONS => Ok(StatusCode::NO_CONTENT.into_response()),
+        Ok(()) => Err(Error::method_not_allowed(head.method.as_str())),
+        Err(error) => Err(error),
+    };
+    let mut response = response.unwrap_or_else(|error| Failure::from(error).into_response());
+    headers::add(response.headers_mut());
+    response
 }
 
 /// Why a page for the operator is refused.

@@ -15,9 +15,12 @@ use crate::memory_budget::Payer;
 use crate::resources::sessions::{self, VerifiedSession};
 use crate::state::App;
 
-use super::api::{Api, ApiRouter};
+use super::api::{Api, ApiRouter, Recorder};
 use super::cookie::ConsoleCookie;
 use super::origin;
+
+/// The field of the buttons that show something instead of sending the request of their form.
+pub(super) const SHOW: &str = "_show";
 
 /// A request to a page.
 pub(super) struct Visit {
@@ -33,7 +36,8 @@ impl Visit {
     /// Checks the host and the origin of a request, and reads its form.
     ///
     /// # Errors
-    /// 421 for a foreign host, 403 for a request of another site, or the errors of [`Form::read`].
+    /// 421 for a foreign host, 403 for a request of another site, 400 for a form that has no command, or the errors of
+    /// [`Form::read`].
     pub(super) async fn admit(app: App, request: Request, access: PageAccess) -> Result<Self> {
         let (mut head, body) = request.into_parts();
         let client = Client::of(&head, app.proxies());
@@ -43,14 +47,24 @@ impl Visit {
         if !head.method.is_safe() {
             origin::require_same_origin(&head, &client, app.config())?;
             let charge = app.transfer_memory().charge(client.address, Payer::Anonymous, 0)?;
-            let is_signed_in =
-                access != PageAccess::Public && session(&app, &head, &client)?.is_some();
+            // If the session cannot be read now, the form is read all the same, and kept for later.
+            let is_signed_in = access != PageAccess::Public
+                && session(&app, &head, &client).is_ok_and(|session| session.is_some());
             let limits = if is_signed_in { FormLimits::SIGNED_IN } else { FormLimits::PUBLIC };
             let request = Request::from_parts(head.clone(), body);
             let timeout = app.config().body_timeout;
             form = Form::read(request, limits, timeout, Some(charge)).await?;
         }
-        Ok(Self { app, head, client, query, form })
+        let visit = Self { app, head, client, query, form };
+        if access == PageAccess::Public && visit.changes_nothing() {
+            return Err(Error::invalid_request("invalid_form", "This form has no command."));
+        }
+        Ok(visit)
+    }
+
+    /// Returns whether the form only asks to see something, for example its command. Then the page may change nothing.
+    pub(super) fn changes_nothing(&self) -> bool {
+        !self.form.value(SHOW).is_empty()
     }
 
     /// Returns the cookie of the session for this address of the service.
@@ -61,6 +75,11 @@ impl Visit {
     /// Returns the cookie of a browser that asked for a sign-in mail, for this address of the service.
     pub(super) fn mail_cookie(&self) -> ConsoleCookie {
         ConsoleCookie::mail(&self.client, self.app.config())
+    }
+
+    /// Returns the cookie of a browser in which a user has signed in, for this address of the service.
+    pub(super) fn known_browser_cookie(&self) -> ConsoleCookie {
+        ConsoleCookie::known_browser(&self.client, self.app.config())
     }
 
     /// Returns the path and the query.
@@ -130,7 +149,8 @@ impl SignedIn {
     /// 401 without a valid session; 500 or 503 if the file cannot be read.
     pub(super) fn of(visit: Visit, router: &ApiRouter) -> Result<Self> {
         let session = visit.session()?.ok_or_else(Error::not_authenticated)?;
-        let api = router.client(&visit.app, visit.client.address, session.clone());
+        let recorder = visit.changes_nothing().then(Recorder::default);
+        let api = router.client(&visit.app, visit.client.address, session.clone(), recorder);
         Ok(Self { visit, session, api })
     }
 }

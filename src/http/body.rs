@@ -3,6 +3,9 @@
 //! The content type and the announced length are checked before the first read. A client that sends `Expect:
 //! 100-continue` is therefore refused before it sends the body.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::HttpBody;
@@ -11,9 +14,11 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, HeaderValue};
 use http_body_util::BodyExt;
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::input;
+use crate::memory_budget::MIN_COUNTED_SIZE;
 
 use super::request_memory::RequestMemory;
 
@@ -48,10 +53,13 @@ where
 {
     type Rejection = Error;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self> {
-        match read_json(request, BodyLimits::from_ref(state)).await? {
-            Some(value) => input::require_object(value).map(Self),
-            None => Ok(Self(Map::new())),
+    fn from_request(request: Request, state: &S) -> impl Future<Output = Result<Self>> + Send {
+        let sent = read_json(request, BodyLimits::from_ref(state));
+        async {
+            match sent.await? {
+                Some(value) => input::require_object(value).map(Self),
+                None => Ok(Self(Map::new())),
+            }
         }
     }
 }
@@ -69,9 +77,9 @@ where
 {
     type Rejection = Error;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self> {
-        let sent = read_json(request, BodyLimits::from_ref(state)).await?;
-        Ok(Self(sent.unwrap_or_else(|| Value::Object(Map::new()))))
+    fn from_request(request: Request, state: &S) -> impl Future<Output = Result<Self>> + Send {
+        let sent = read_json(request, BodyLimits::from_ref(state));
+        async { Ok(Self(sent.await?.unwrap_or_else(|| Value::Object(Map::new())))) }
     }
 }
 
@@ -105,16 +113,24 @@ where
 /// - as [`read_bytes`]
 /// - 400 `parse_error` with the parser's message, if the body is not UTF-8 JSON or is nested deeper than 128 levels
 /// - 503 if the parsed value does not fit in memory now, 413 if it never does
-pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Value>> {
+pub fn read_json(
+    request: Request,
+    limits: BodyLimits,
+) -> impl Future<Output = Result<Option<Value>>> + Send {
     let memory: Option<RequestMemory> = request.extensions().get().cloned();
-    let bytes = read_bytes(request, limits).await?;
-    if bytes.is_empty() {
-        return Ok(None);
+    let bytes = read_bytes(request, limits);
+    async move {
+        let bytes = bytes.await?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        if let Some(memory) = &memory
+            && bytes.capacity() + largest_parsed_size(&bytes) > MIN_COUNTED_SIZE
+        {
+            memory.count_body(bytes.capacity() + parsed_size(&bytes))?;
+        }
+        serde_json::from_slice(&bytes).map(Some).map_err(Error::parse)
     }
-    if let Some(memory) = &memory {
-        memory.count_body(bytes.capacity() + parsed_size(&bytes))?;
-    }
-    serde_json::from_slice(&bytes).map(Some).map_err(Error::parse)
 }
 
 /// Returns the raw body, which is empty or declared as JSON.
@@ -125,20 +141,47 @@ pub async fn read_json(request: Request, limits: BodyLimits) -> Result<Option<Va
 /// - 408 if the body does not arrive within `limits.timeout`
 /// - 503 if there is no memory for it now, 413 if there never is
 /// - 400 `parse_error` if the client disconnects or breaks the transfer framing
-pub async fn read_bytes(request: Request, limits: BodyLimits) -> Result<Vec<u8>> {
-    let typed = require_json_type(request.headers())?;
+pub fn read_bytes(
+    request: Request,
+    limits: BodyLimits,
+) -> impl Future<Output = Result<Vec<u8>>> + Send {
+    // The future holds what it needs of the request, which is much smaller than the request.
+    let typed = require_json_type(request.headers());
     let memory: Option<RequestMemory> = request.extensions().get().cloned();
     let body = request.into_body();
-    if !typed && body.size_hint().lower() > 0 {
-        return Err(Error::unsupported_media_type(""));
+    async move {
+        let typed = typed?;
+        if !typed && body.size_hint().lower() > 0 {
+            return Err(Error::unsupported_media_type(""));
+        }
+        let mut received = pin!(receive(body, limits.max_bytes, memory));
+        let bytes = match poll_twice(received.as_mut()).await {
+            Some(bytes) => bytes?,
+            None => {
+                timeout(limits.timeout, received).await.map_err(|_| Error::body_timeout())??
+            }
+        };
+        if !typed && !bytes.is_empty() {
+            return Err(Error::unsupported_media_type(""));
+        }
+        Ok(bytes)
     }
-    let bytes = tokio::time::timeout(limits.timeout, receive(body, limits.max_bytes, memory))
-        .await
-        .map_err(|_| Error::body_timeout())??;
-    if !typed && !bytes.is_empty() {
-        return Err(Error::unsupported_media_type(""));
-    }
-    Ok(bytes)
+}
+
+/// Polls `future` now, and again when the task runs next. A body that came with its head is complete by then, and needs no
+/// timer.
+async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+    let mut is_second = false;
+    poll_fn(|cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending if is_second => Poll::Ready(None),
+        Poll::Pending => {
+            is_second = true;
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        }
+    })
+    .await
 }
 
 /// Returns true if the content type is JSON, false if it is missing, and 415 otherwise.
@@ -186,14 +229,21 @@ pub(super) async fn receive(
     Ok(bytes)
 }
 
+/// The memory of a map member: hash, smallest allocation for a name, value and index slot.
+const MEMBER: usize = size_of::<(usize, String, Value)>() + 2 * size_of::<usize>() + 8;
+
+/// Returns a bound that is at least [`parsed_size`]. It does not look for strings, so it takes a fraction of the time.
+fn largest_parsed_size(text: &[u8]) -> usize {
+    let parts = text.iter().filter(|byte| matches!(byte, b'[' | b'{' | b','));
+    text.len() + 4 * MEMBER * parts.count()
+}
+
 /// Returns an upper bound, in bytes, for the memory of a parsed JSON text. Dense JSON takes many times its own size:
 /// `{"":0},` becomes a map with room for four members.
 fn parsed_size(text: &[u8]) -> usize {
     /// The nesting limit of `serde_json`.
     const DEEPEST: usize = 128;
     const VALUE: usize = size_of::<Value>();
-    /// A map member: hash, smallest allocation for a name, value and index slot.
-    const MEMBER: usize = size_of::<(usize, String, Value)>() + 2 * size_of::<usize>() + 8;
     let (mut size, mut depth, mut in_string, mut is_escaped) = (text.len(), 0_usize, false, false);
     for byte in text {
         // The parser fails at this depth.
@@ -219,153 +269,4 @@ fn parsed_size(text: &[u8]) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::convert::Infallible;
-    use std::io;
-
-    use axum::http::Method;
-    use bytes::Bytes;
-    use futures_util::{StreamExt, stream};
-
-    use super::*;
-
-    const LIMITS: BodyLimits = BodyLimits { max_bytes: 64, timeout: Duration::from_millis(50) };
-
-    impl FromRef<()> for BodyLimits {
-        fn from_ref((): &()) -> Self {
-            LIMITS
-        }
-    }
-
-    fn request(content_type: Option<&str>, body: impl Into<axum::body::Body>) -> Request {
-        let mut request = Request::new(body.into());
-        *request.method_mut() = Method::POST;
-        if let Some(content_type) = content_type {
-            request.headers_mut().insert(CONTENT_TYPE, content_type.parse().unwrap());
-        }
-        request
-    }
-
-    async fn extract(
-        content_type: Option<&str>,
-        body: impl Into<axum::body::Body>,
-    ) -> Result<JsonBody> {
-        JsonBody::from_request(request(content_type, body), &()).await
-    }
-
-    async fn refusal(
-        content_type: Option<&str>,
-        body: impl Into<axum::body::Body>,
-    ) -> (u16, &'static str, String) {
-        let error = extract(content_type, body).await.unwrap_err();
-        (error.status(), error.code(), error.detail().to_owned())
-    }
-
-    /// A body without an announced length.
-    fn streamed(parts: &'static [&'static str]) -> axum::body::Body {
-        axum::body::Body::from_stream(
-            stream::iter(parts)
-                .map(|part| Ok::<_, Infallible>(Bytes::from_static(part.as_bytes()))),
-        )
-    }
-
-    #[tokio::test]
-    async fn json_content_type_is_accepted_with_any_charset_and_case() {
-        for name in
-            ["application/json", "Application/JSON ; charset=UTF-8", "application/json;charset=x"]
-        {
-            let JsonBody(map) = extract(Some(name), r#"{"b":1,"a":2}"#).await.unwrap();
-            assert_eq!(map.keys().collect::<Vec<_>>(), ["b", "a"], "{name}");
-        }
-    }
-
-    #[tokio::test]
-    async fn empty_request_body_is_read_as_an_empty_object() {
-        for name in [None, Some(""), Some("application/json")] {
-            assert!(extract(name, "").await.unwrap().0.is_empty());
-            assert!(extract(name, streamed(&[])).await.unwrap().0.is_empty());
-        }
-        assert_eq!(read_json(request(None, ""), LIMITS).await.unwrap(), None);
-    }
-
-    #[tokio::test]
-    async fn other_content_types_are_rejected_with_415() {
-        for name in ["text/plain", "application/ld+json", "application/x-www-form-urlencoded"] {
-            let expected = format!("Unsupported media type \"{name}\" in request.");
-            let refused = (415, "unsupported_media_type", expected);
-            assert_eq!(refusal(Some(name), "{}").await, refused);
-            assert_eq!(refusal(Some(name), "").await, refused);
-        }
-    }
-
-    #[tokio::test]
-    async fn request_body_without_content_type_is_rejected_with_415() {
-        let text = "Unsupported media type \"\" in request.".to_owned();
-        assert_eq!(refusal(None, "{}").await, (415, "unsupported_media_type", text.clone()));
-        assert_eq!(refusal(None, streamed(&["{}"])).await, (415, "unsupported_media_type", text));
-    }
-
-    #[tokio::test]
-    async fn too_large_request_body_is_rejected_with_or_without_content_length() {
-        let exact = format!("{{\"a\":\"{}\"}}", "x".repeat(56));
-        assert_eq!(exact.len(), 64);
-        assert!(extract(Some("application/json"), exact.clone()).await.is_ok());
-        let refused =
-            (413, "payload_too_large", "The request body is larger than 64 bytes.".to_owned());
-        assert_eq!(refusal(Some("application/json"), exact + " ").await, refused);
-        let parts =
-            &["{\"a\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\"}"];
-        assert_eq!(refusal(Some("application/json"), streamed(parts)).await, refused);
-    }
-
-    #[tokio::test]
-    async fn endless_request_body_times_out_with_408() {
-        let endless = axum::body::Body::from_stream(stream::pending::<Result<Bytes, Infallible>>());
-        let (status, code, _) = refusal(Some("application/json"), endless).await;
-        assert_eq!((status, code), (408, "request_timeout"));
-    }
-
-    #[tokio::test]
-    async fn interrupted_request_body_is_a_parse_error() {
-        let parts = [Ok(Bytes::from_static(b"{\"a\":")), Err(io::Error::other("reset"))];
-        let cut = axum::body::Body::from_stream(stream::iter(parts));
-        let (status, code, detail) = refusal(Some("application/json"), cut).await;
-        assert_eq!((status, code), (400, "parse_error"));
-        assert_eq!(detail, "JSON parse error - the body could not be read completely");
-    }
-
-    #[tokio::test]
-    async fn invalid_json_is_a_parse_error_with_the_parser_message() {
-        for (body, text) in [
-            (&b"{\"a\""[..], "EOF while parsing an object at line 1 column 4"),
-            (b"{\"a\":\"\xff\"}", "invalid unicode code point at line 1 column 7"),
-            (b"  ", "EOF while parsing a value at line 1 column 2"),
-            (b"{} {}", "trailing characters at line 1 column 4"),
-            (b"NaN", "expected value at line 1 column 1"),
-        ] {
-            let expected = (400, "parse_error", format!("JSON parse error - {text}"));
-            assert_eq!(refusal(Some("application/json"), body).await, expected);
-        }
-    }
-
-    #[tokio::test]
-    async fn too_deeply_nested_json_is_a_parse_error() {
-        let limits = BodyLimits { max_bytes: 1 << 20, ..LIMITS };
-        let deep = request(Some("application/json"), "[".repeat(1 << 20));
-        let error = read_json(deep, limits).await.unwrap_err();
-        assert_eq!((error.status(), error.code()), (400, "parse_error"));
-        assert!(error.detail().contains("recursion limit"), "{}", error.detail());
-    }
-
-    #[tokio::test]
-    async fn request_body_that_is_not_an_object_is_rejected_with_its_type() {
-        for (body, name) in
-            [("[]", "list"), ("\"s\"", "str"), ("1", "int"), ("1.5", "float"), ("true", "bool")]
-        {
-            let text = format!("Invalid data. Expected a dictionary, but got {name}.");
-            assert_eq!(refusal(Some("application/json"), body).await, (400, "invalid_input", text));
-        }
-        let refused = refusal(Some("application/json"), "null").await;
-        assert_eq!(refused, (400, "null", "No data provided".to_owned()));
-    }
-}
+mod tests;

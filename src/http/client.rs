@@ -9,12 +9,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::uri::Authority;
-use axum::http::{Extensions, HeaderMap, HeaderValue};
+use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
 use crate::error::Error;
 use crate::trusted_proxies::TrustedProxies;
 
-const FORWARDED_FOR: &str = "x-forwarded-for";
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
 const FORWARDED_HOST: &str = "x-forwarded-host";
 
@@ -109,6 +109,9 @@ impl Client {
 /// An invalid entry stops the search at the last valid address.
 pub fn address(extensions: &Extensions, headers: &HeaderMap, proxies: &TrustedProxies) -> IpAddr {
     let mut address = peer_address(extensions);
+    if !proxies.trusts(address) {
+        return address;
+    }
     let entries = headers.get_all(FORWARDED_FOR).iter().rev();
     let mut entries = entries.flat_map(|line| line.as_bytes().rsplit(|byte| *byte == b','));
     while proxies.trusts(address) {
@@ -195,7 +198,8 @@ mod tests {
     }
 
     fn address_of(peer: &str, forwarded: &[&str]) -> String {
-        let headers: Vec<_> = forwarded.iter().map(|line| (FORWARDED_FOR, *line)).collect();
+        let name = FORWARDED_FOR;
+        let headers: Vec<_> = forwarded.iter().map(|line| (name.as_str(), *line)).collect();
         Client::of(&parts(Some(peer), &headers), &proxies()).address.to_string()
     }
 
@@ -214,7 +218,7 @@ mod tests {
     fn forwarding_headers_of_untrusted_peers_are_ignored() {
         let headers = [
             ("host", "a.example:8000"),
-            (FORWARDED_FOR, "1.2.3.4"),
+            ("x-forwarded-for", "1.2.3.4"),
             (FORWARDED_PROTO, "https"),
             (FORWARDED_HOST, "evil.example"),
         ];

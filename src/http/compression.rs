@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::{Body, HttpBody};
@@ -56,7 +57,7 @@ where
         let full = full.map_response(IntoResponse::into_response);
         GzipService {
             inner,
-            compressed: BoxCloneSyncService::new(full),
+            compressed: Arc::new(BoxCloneSyncService::new(full)),
             proxies: self.proxies.clone(),
         }
     }
@@ -148,8 +149,9 @@ fn tag_encoding(if_none_match: Option<&HeaderValue>, response: &mut Response) {
 #[derive(Clone)]
 pub struct GzipService<S> {
     inner: S,
-    /// The same service with compression.
-    compressed: BoxCloneSyncService<Request, Response, Infallible>,
+    /// The same service with compression. It is shared, because cloning it copies every layer inside, and few requests
+    /// need it.
+    compressed: Arc<BoxCloneSyncService<Request, Response, Infallible>>,
     proxies: TrustedProxies,
 }
 
@@ -176,7 +178,7 @@ where
             return Either::Left(self.inner.call(request));
         }
         let known = request.headers().get(IF_NONE_MATCH).cloned();
-        let answer = self.compressed.clone().oneshot(request);
+        let answer = BoxCloneSyncService::clone(&self.compressed).oneshot(request);
         Either::Right(Box::pin(async move {
             let answered = restore_body(answer.await?).await;
             let mut response = answered.unwrap_or_else(IntoResponse::into_response);

@@ -50,14 +50,18 @@ fn build_layer(origins: &[String]) -> CorsLayer {
         .max_age(MAX_AGE)
 }
 
-/// The paths of the console, which no other origin may read.
-const CONSOLE: &str = "/console/";
+/// The root of the console's paths, which no other origin may read.
+const CONSOLE: &str = "/console";
+
+fn is_of_console(path: &str) -> bool {
+    path.strip_prefix(CONSOLE).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
 
 /// Whether the request is a cross-origin request to the API or a preflight. An OPTIONS without
 /// `Access-Control-Request-Method` is neither: its response lists the methods of the path.
 pub(super) fn is_cross_origin(request: &Request) -> bool {
     request.headers().contains_key(ORIGIN)
-        && !request.uri().path().starts_with(CONSOLE)
+        && !is_of_console(request.uri().path())
         && (request.method() != Method::OPTIONS
             || request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD))
 }

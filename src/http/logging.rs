@@ -7,7 +7,7 @@ use std::str::FromStr;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Registry;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterFn, Targets, filter_fn};
 use tracing_subscriber::fmt::{MakeWriter, layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
@@ -114,6 +114,17 @@ fn parse_filter(filter: &str) -> Result<Targets, String> {
     Ok(targets)
 }
 
+/// The libraries that log the texts of people.
+const PRIVATE_TARGETS: &[&str] = &["html5ever", "markup5ever"];
+
+/// Returns a filter that drops the lines of libraries that log the texts of people, whatever the operator's filter says.
+fn without_texts() -> FilterFn {
+    filter_fn(|line| {
+        let library = line.target().split("::").next().unwrap_or_default();
+        !PRIVATE_TARGETS.contains(&library)
+    })
+}
+
 fn json<W>(filter: &str, writer: W) -> Result<(LogSubscriber, Handle<Targets, Registry>), String>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -126,7 +137,8 @@ where
         .with_span_list(false)
         .log_internal_errors(false)
         .with_writer(writer);
-    Ok((Box::new(tracing_subscriber::registry().with(filter).with(lines)), handle))
+    let lines = tracing_subscriber::registry().with(filter).with(without_texts()).with(lines);
+    Ok((Box::new(lines), handle))
 }
 
 fn text<W>(
@@ -144,7 +156,8 @@ where
         // A report of a failed write would go to standard error too, and panic.
         .log_internal_errors(false)
         .with_writer(writer);
-    Ok((Box::new(tracing_subscriber::registry().with(filter).with(lines)), handle))
+    let lines = tracing_subscriber::registry().with(filter).with(without_texts()).with(lines);
+    Ok((Box::new(lines), handle))
 }
 
 #[cfg(test)]
@@ -234,6 +247,25 @@ pub(super) mod tests {
         let text = kept.text();
         assert_eq!(text.lines().count(), 1, "{text}");
         assert!(text.contains("after"), "{text}");
+    }
+
+    #[test]
+    fn no_filter_logs_the_texts_that_libraries_parse() {
+        let kept = CapturedLog::default();
+        let (lines, handle) = json("trace", kept.writer()).unwrap();
+        let filter = LogFilter(Some(handle));
+        with_default(lines, || {
+            for wanted in ["trace", "html5ever=trace", "warn,html5ever::tokenizer=trace"] {
+                filter.change(wanted).unwrap();
+                tracing::trace!(target: "html5ever::tokenizer", "a text");
+                tracing::warn!(target: "html5ever", "a text");
+                tracing::error!(target: "markup5ever::interface", "a text");
+            }
+            filter.change("trace").unwrap();
+            tracing::trace!(target: "html5everything", "kept");
+        });
+        let text = kept.text();
+        assert!(text.lines().count() == 1 && text.contains("kept"), "{text}");
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub struct PageParams {
     max_values: usize,
     /// Whether the list reads more rows than it returns.
     scans: bool,
+    /// Whether the list finds a deep page without a walk over the rows before it.
+    is_ranked: bool,
     /// The thread pool for long reads.
     pool: BlockingPool,
     base: String,
@@ -90,6 +92,7 @@ impl PageParams {
             offset: number("offset").unwrap_or(0),
             max_values,
             scans: false,
+            is_ranked: false,
             pool,
             base,
             path: path.to_owned(),
@@ -106,6 +109,12 @@ impl PageParams {
     #[must_use]
     pub fn with_scan(self, scans: bool) -> Self {
         Self { scans, ..self }
+    }
+
+    /// Sets whether the list has ranks, so that it finds a deep page without a walk over the rows before it.
+    #[must_use]
+    pub fn with_ranks(self, is_ranked: bool) -> Self {
+        Self { is_ranked, ..self }
     }
 
     /// Returns the last value of another query parameter.
@@ -131,8 +140,8 @@ impl PageParams {
     }
 
     /// Runs `list`, which returns the count and the items of a JSON array, and wraps the result in the list envelope.
-    /// The list runs on this thread, and again on a blocking thread if it takes long. A deep offset, a large page and
-    /// a list that reads all rows start on a blocking thread.
+    /// The list runs on this thread, and again on a blocking thread if it takes long. A deep offset without ranks, a large
+    /// page and a list that reads all rows start on a blocking thread.
     ///
     /// # Errors
     /// The errors of `list`; 503 if too many long reads of the tenant wait, or if the read exceeds its time limit.
@@ -144,7 +153,8 @@ impl PageParams {
         + 'static,
     ) -> ApiResult {
         let pool = self.pool.clone();
-        let is_long = self.offset > MAX_INLINE_OFFSET || self.limit > DEFAULT_LIMIT || self.scans;
+        let walks_far = self.offset > MAX_INLINE_OFFSET && !self.is_ranked;
+        let is_long = walks_far || self.limit > DEFAULT_LIMIT || self.scans;
         let read = move |tx: &BoundedRead<'_>, at: &ReadAccess<P>| {
             let (count, items) = list(tx, at, &self)?;
             self.envelope(count, &items)

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::convert::Infallible;
 use std::str::FromStr;
 
-use axum::extract::{FromRequestParts, MatchedPath};
+use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
@@ -65,15 +65,39 @@ impl FromRequestParts<App> for QueryParams {
 }
 
 /// Returns the percent-decoded path parameter `name`, if the route has it. Invalid UTF-8 is replaced, so the value
-/// matches no id. The parameter is found by its position in the route's template, so the rest of the path is not
-/// parsed.
+/// matches no id.
 pub fn path_parameter<'p>(parts: &'p Parts, name: &str) -> Option<Cow<'p, str>> {
-    let template = parts.extensions.get::<MatchedPath>()?.as_str();
-    let named =
-        |part: &str| part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) == Some(name);
-    let place = template.split('/').position(named)?;
-    let part = parts.uri.path().split('/').nth(place)?;
-    Some(percent_decode_str(part).decode_utf8_lossy())
+    find_parameter(parts.extensions.get(), parts.uri.path(), name)
+}
+
+/// Returns the parameter `name` of a request's path, as [`path_parameter`] does.
+pub(super) fn parameter_of<'r>(request: &'r Request, name: &str) -> Option<Cow<'r, str>> {
+    find_parameter(request.extensions().get(), request.uri().path(), name)
+}
+
+/// Finds the parameter by its position in the route's template, so that the rest of the path is not parsed. This runs
+/// several times per request: it is a few times faster than splitting both texts.
+fn find_parameter<'p>(
+    route: Option<&MatchedPath>,
+    path: &'p str,
+    name: &str,
+) -> Option<Cow<'p, str>> {
+    let template = route?.as_str();
+    let is_named = |at: usize| {
+        let rest = template.get(at + 1..).and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with('}'))
+    };
+    let begins = template.bytes().enumerate().filter(|(_, byte)| *byte == b'{');
+    let begin = begins.map(|(at, _)| at).find(|at| is_named(*at))?;
+    let before = template.bytes().take(begin).filter(|byte| *byte == b'/').count();
+    let mut slashes = path.bytes().enumerate().filter(|(_, byte)| *byte == b'/').map(|(at, _)| at);
+    let start = slashes.nth(before.checked_sub(1)?)? + 1;
+    let part = path.get(start..slashes.next().unwrap_or(path.len()))?;
+    Some(if part.contains('%') {
+        percent_decode_str(part).decode_utf8_lossy()
+    } else {
+        Cow::Borrowed(part)
+    })
 }
 
 /// Returns the percent-decoded segments of a path, without empty ones. The organization and the project are

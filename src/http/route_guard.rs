@@ -10,10 +10,11 @@ use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::response::Response;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
-use crate::auth::authorize::{AuthContext, authorize};
 use crate::auth::{
-    AuthRequest, Credential, PathIds, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
+    Authorization, Credential, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
     WriteAccess,
 };
 use crate::dry_run::DryRun;
@@ -31,7 +32,7 @@ use super::client;
 use super::delivery::{ChangeResponse, is_large};
 use super::in_process::AccessProbe;
 use super::log_context::LogContext;
-use super::path::path_parameter;
+use super::path::parameter_of;
 use super::request_memory::RequestMemory;
 use super::{dry_run, etag, idempotency, rate_limit_headers};
 
@@ -68,12 +69,9 @@ impl ResponseExtras {
         Ok(())
     }
 
-    /// Describes what a dry run would have done, if the request asked for one.
-    pub(super) async fn describe_dry_run(&mut self, response: Response) -> Response {
-        match self.dry_run.take() {
-            Some(dry_run) => dry_run::describe(dry_run, response).await,
-            None => response,
-        }
+    /// Returns the dry run that the request asked for.
+    pub(super) const fn take_dry_run(&mut self) -> Option<DryRun> {
+        self.dry_run.take()
     }
 
     /// Adds them to the response.
@@ -109,8 +107,7 @@ pub(super) struct RouteGuard {
 /// The authorization of a request, attached for the extractors.
 #[derive(Clone)]
 struct AuthorizedRequest {
-    context: Arc<AuthContext>,
-    auth: Arc<AuthRequest>,
+    auth: Arc<Authorization>,
     snapshot: Arc<Snapshot>,
 }
 
@@ -127,42 +124,45 @@ pub(super) async fn check_access(
         return Ok(request);
     }
     let once = idempotent && idempotency::has_key(&request);
-    let (parts, body) = request.into_parts();
-    let Some((credential, mut snapshot)) = authenticate(app, &parts, extras)? else {
+    let Some((credential, mut snapshot)) = authenticate(app, &request, extras)? else {
         if !requirements.optional {
             return Err(Error::not_authenticated());
         }
-        let mut request = Request::from_parts(parts, body);
         extras.attach_to(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
-        return if once {
-            idempotency::attach_request(app, request, extras.dry_run.is_some()).await
-        } else {
-            Ok(request)
-        };
-    };
-    let ids = PathIds {
-        organization: path_parameter(&parts, "organization_id").map(Into::into),
-        project: path_parameter(&parts, "project_id").map(Into::into),
+        return if once { attach_idempotency(app, request, extras).await } else { Ok(request) };
     };
     let now = app.now();
-    let auth = AuthRequest { credential, requirements, target, ids };
-    let context = authorize(&*snapshot, &auth, now)?;
+    let auth = {
+        let ids = ["organization_id", "project_id"].map(|name| parameter_of(&request, name));
+        let [organization, project] = ids.each_ref().map(Option::as_deref);
+        let (route, ids) = ((requirements, target), (organization, project));
+        app.authorizations().authorize(&*snapshot, credential, route, ids, now)?
+    };
+    let context = auth.context();
     if let Some(log_context) = &mut extras.log_context {
         log_context.organization = context.member.as_ref().map(|member| member.organization);
     }
-    app.record_use(&auth.credential, now);
+    app.record_use(auth.credential(), now);
     extras.consumer = Some(context.consumer());
-    let mut request = Request::from_parts(parts, body);
     extras.attach_to(app, app.config().max_body, &mut request)?;
     if once {
         // Do not hold a snapshot while a slow body arrives.
         drop(snapshot);
-        request = idempotency::attach_request(app, request, extras.dry_run.is_some()).await?;
+        request = attach_idempotency(app, request, extras).await?;
         snapshot = app.store().snapshot()?;
     }
-    let entry = AuthorizedRequest { context: Arc::new(context), auth: Arc::new(auth), snapshot };
-    request.extensions_mut().insert(entry);
+    request.extensions_mut().insert(AuthorizedRequest { auth, snapshot });
     Ok(request)
+}
+
+/// Attaches the idempotency key as [`idempotency::attach_request`] does. The large future is boxed, because every request
+/// would have room for it.
+fn attach_idempotency<'r>(
+    app: &'r App,
+    request: Request,
+    extras: &ResponseExtras,
+) -> BoxFuture<'r, Result<Request>> {
+    idempotency::attach_request(app, request, extras.dry_run.is_some()).boxed()
 }
 
 /// Verifies the request's key, or takes the session that the console attached. Returns it with the snapshot that it was
@@ -173,25 +173,25 @@ pub(super) async fn check_access(
 /// 401 for an invalid key, 429 if the request exceeds a limit, 503 while the data file is closed.
 pub(super) fn authenticate(
     app: &App,
-    parts: &Parts,
+    request: &Request,
     extras: &mut ResponseExtras,
 ) -> Result<Option<(Credential, Arc<Snapshot>)>> {
-    if let Some(session) = parts.extensions.get::<VerifiedSession>() {
+    let (headers, extensions) = (request.headers(), request.extensions());
+    if let Some(session) = extensions.get::<VerifiedSession>() {
         extras.log_context = Some(LogContext::of_session(session));
         extras.rate_limit = match session.key() {
-            _ if parts.extensions.get::<AccessProbe>().is_some() => None,
+            _ if extensions.get::<AccessProbe>().is_some() => None,
             Some(key) => app.rate_limiter().check_key(key)?,
             None => app.rate_limiter().check_session(session.id())?,
         };
         return Ok(Some((Credential::Session(session.clone()), app.store().snapshot()?)));
     }
     let count_address = |extras: &mut ResponseExtras| -> Result<()> {
-        let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
+        let address = || client::address(extensions, headers, app.proxies());
         extras.rate_limit = app.rate_limiter().check_keyless(address)?;
         Ok(())
     };
-    let sent =
-        parts.headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
+    let sent = headers.get(AUTHORIZATION).map(|sent| String::from_utf8_lossy(sent.as_bytes()));
     let Some(text) = sent.as_deref().and_then(bearer_token) else {
         count_address(extras)?;
         return Ok(None);
@@ -223,8 +223,9 @@ impl<P: Tenant> FromRequestParts<App> for ReadAccess<P> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
-        let AuthorizedRequest { context, snapshot, .. } = AuthorizedRequest::take(parts)?;
-        let (tenant, consumer) = (P::of(&context)?, context.consumer());
+        let AuthorizedRequest { auth, snapshot } = AuthorizedRequest::take(parts)?;
+        let context = auth.context();
+        let (tenant, consumer) = (P::of(context)?, context.consumer());
         Ok(Self { caller: context.caller.clone(), tenant, consumer, snapshot })
     }
 }
@@ -233,10 +234,10 @@ impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
-        let AuthorizedRequest { context, auth, .. } = AuthorizedRequest::take(parts)?;
-        P::of(&context)?;
+        let AuthorizedRequest { auth, .. } = AuthorizedRequest::take(parts)?;
+        P::of(auth.context())?;
         let if_match = etag::if_match(&parts.headers);
-        let (idempotency, consumer) = (parts.extensions.remove(), context.consumer());
+        let (idempotency, consumer) = (parts.extensions.remove(), auth.context().consumer());
         let reserve = RequestMemory::reserve_fn(parts.extensions.get().cloned());
         let dry_run = parts.extensions.remove();
         Ok(Self { auth, if_match, idempotency, dry_run, consumer, reserve, tenant: PhantomData })
@@ -249,10 +250,11 @@ impl FromRequestParts<App> for PublicAccess {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Infallible> {
         let entry = parts.extensions.remove::<AuthorizedRequest>();
         let address = || client::address(&parts.extensions, &parts.headers, app.proxies());
-        let consumer = entry
-            .as_ref()
-            .map_or_else(|| Consumer::from_address(address()), |entry| entry.context.consumer());
-        let caller = entry.as_ref().map(|entry| entry.context.caller.clone());
+        let consumer = entry.as_ref().map_or_else(
+            || Consumer::from_address(address()),
+            |entry| entry.auth.context().consumer(),
+        );
+        let caller = entry.as_ref().map(|entry| entry.auth.context().caller.clone());
         let sent = parts.extensions.remove::<IdempotencyRequest>();
         let idempotency = sent.map(|sent| match &caller {
             Some(caller) => sent.with_context(caller.user.uuid.0.as_bytes()),

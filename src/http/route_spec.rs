@@ -2,13 +2,16 @@
 
 use std::borrow::Cow;
 
+use axum::extract::Request;
 use axum::http::Method;
+use axum::response::Response;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 
 use crate::auth::Requirements;
 use crate::error::Result;
 use crate::input::{Input, Schema};
+use crate::state::App;
 
 /// An operation of the API.
 #[derive(Clone)]
@@ -56,6 +59,8 @@ pub struct PageSpec {
     pub path: &'static str,
     /// The sessions that may open it.
     pub access: PageAccess,
+    /// Answers the methods that the path lacks. The router adds `Allow`.
+    pub other_method: fn(&App, Request) -> Response,
 }
 
 /// The sessions that may open a page of the console.

@@ -16,6 +16,7 @@ use crate::auth::{PathTarget, Requirements};
 use crate::error::Error;
 use crate::state::App;
 
+use super::dry_run;
 use super::etag;
 use super::in_process::AccessProbe;
 use super::path::{ENVIRONMENTS, PROJECTS};
@@ -104,7 +105,9 @@ impl Routes {
                     Ok(request) => handler.call(request, app).await,
                     Err(error) => error.into_response(),
                 };
-                response = extras.describe_dry_run(response).await;
+                if let Some(dry_run) = extras.take_dry_run() {
+                    response = Box::pin(dry_run::describe(dry_run, response)).await;
+                }
                 extras.apply(&mut response);
                 match known {
                     Some(known) => etag::not_modified_if_known(response, &known),
@@ -162,15 +165,24 @@ impl Routes {
         let Self { specs, pages, paths, table, .. } = self;
         for (path, methods) in paths {
             let served = specs.iter().filter(|row| row.path == path && row.status != 405);
-            let pages = pages.iter().filter(|page| page.path == path).map(|page| &page.method);
-            let allow = allow_header(served.map(|row| &row.method).chain(pages));
+            let pages: Vec<_> = pages.iter().filter(|page| page.path == path).collect();
+            let methods_of_pages = pages.iter().map(|page| &page.method);
+            let allow = allow_header(served.map(|row| &row.method).chain(methods_of_pages));
+            let of_page = pages.first().map(|page| page.other_method);
             let target = PathTarget::of(path);
             let public = specs.iter().filter(|row| row.path == path).all(RouteSpec::is_public);
             let requirements =
                 if public { Requirements::public("public") } else { Requirements::any_key() };
             let guard = RouteGuard { requirements, target, idempotent: false };
             let methods = methods.fallback(move |State(app): State<App>, request: Request| {
-                other_method(app, request, guard, allow.clone())
+                let allow = allow.clone();
+                async move {
+                    let response = match of_page {
+                        Some(answer) => answer(&app, request),
+                        None => other_method(app, request, guard).await,
+                    };
+                    with_allow(response, allow)
+                }
             });
             for spelling in spellings(path) {
                 router = router.route(&spelling, methods.clone());
@@ -184,13 +196,11 @@ impl Routes {
 /// Returns 404 for an unknown path. If keys have rate limits, the request is counted.
 async fn no_endpoint(State(app): State<App>, request: Request) -> Response {
     let mut extras = ResponseExtras::default();
-    if app.rate_limiter().limits_keys() {
-        let (parts, _) = request.into_parts();
-        if let Err(error) = authenticate(&app, &parts, &mut extras)
-            && error.status() == 429
-        {
-            return error.into_response();
-        }
+    if app.rate_limiter().limits_keys()
+        && let Err(error) = authenticate(&app, &request, &mut extras)
+        && error.status() == 429
+    {
+        return error.into_response();
     }
     let mut response = Error::not_found_as("API endpoint not found.").into_response();
     extras.apply(&mut response);
@@ -218,7 +228,7 @@ fn allow_header<'m>(methods: impl Iterator<Item = &'m Method>) -> String {
 
 /// Answers OPTIONS without a key. Any other method that the path lacks gets 405, but only after the checks of the key
 /// and of the path's organization or project. See `docs/spec/authentication.md`.
-async fn other_method(app: App, request: Request, guard: RouteGuard, allow: String) -> Response {
+async fn other_method(app: App, request: Request, guard: RouteGuard) -> Response {
     let (method, mut extras) = (request.method().clone(), ResponseExtras::default());
     let mut response = if method == Method::OPTIONS {
         StatusCode::NO_CONTENT.into_response()
@@ -229,6 +239,10 @@ async fn other_method(app: App, request: Request, guard: RouteGuard, allow: Stri
         }
     };
     extras.apply(&mut response);
+    response
+}
+
+fn with_allow(mut response: Response, allow: String) -> Response {
     if let Ok(allow) = HeaderValue::try_from(allow) {
         response.headers_mut().insert(ALLOW, allow);
     }

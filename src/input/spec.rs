@@ -173,7 +173,17 @@ impl Property {
 /// The errors of [`Field::parse`].
 pub fn parse_field<F: Field>(identifier: &'static str, body: &JsonObject) -> Result<F::Output> {
     let name = member_name(identifier);
-    F::parse(name, body.get(name))
+    F::parse(name, member(body, name))
+}
+
+/// Returns a member of an object. Comparing a few names takes less time than hashing one.
+fn member<'b>(body: &'b JsonObject, name: &str) -> Option<&'b Value> {
+    /// The largest object whose names are compared.
+    const FEW: usize = 8;
+    if body.len() > FEW {
+        return body.get(name);
+    }
+    body.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
 }
 
 /// Returns the schema of an object with these properties. Used only by [`input!`](crate::input!).

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::auth::authorize::{AuthContext, authorize};
+use crate::auth::authorize::AuthContext;
 use crate::auth::{Caller, PublicAccess, ReadAccess, Tenant, WriteAccess};
 use crate::dry_run::DryRun;
 use crate::error::{Error, Result};
@@ -34,7 +34,7 @@ impl App {
         read: impl FnOnce(&Snapshot, &P) -> Result<T>,
     ) -> Result<T> {
         let tx = self.store().snapshot()?;
-        let context = authorize(&*tx, &access.auth, self.now())?;
+        let context = access.auth.renew(&*tx, self.now())?;
         read(&tx, &P::of(&context)?)
     }
 
@@ -45,9 +45,9 @@ impl App {
     /// The errors of the authorization.
     pub(crate) fn read_access<P: Tenant>(&self, access: &WriteAccess<P>) -> Result<ReadAccess<P>> {
         let snapshot = self.store().snapshot()?;
-        let context = authorize(&*snapshot, &access.auth, self.now())?;
+        let context = access.auth.renew(&*snapshot, self.now())?;
         let (tenant, consumer) = (P::of(&context)?, access.consumer);
-        Ok(ReadAccess { caller: context.caller, tenant, consumer, snapshot })
+        Ok(ReadAccess { caller: context.caller.clone(), tenant, consumer, snapshot })
     }
 
     /// Writes for a caller. One transaction authorizes the caller again, runs `rule` and writes the activity entry.
@@ -63,7 +63,7 @@ impl App {
         let auth = Arc::clone(&access.auth);
         let options = WriteOptions::of(self, access);
         let written = self.write(options, move |tx, now| {
-            let context = authorize(tx, &auth, now)?;
+            let context = auth.renew(tx, now)?;
             let response = rule(tx, &context.caller, &P::of(&context)?, now)?;
             Ok((Author::of(context), response))
         });
@@ -84,7 +84,7 @@ impl App {
         let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
         let options = WriteOptions::of(self, access);
         let write = self.write(options, move |tx, now| {
-            let context = authorize(tx, &auth, now)?;
+            let context = auth.renew(tx, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &tenant, now);
@@ -119,8 +119,7 @@ impl App {
         rule: impl FnOnce(&Snapshot) -> Result<()>,
     ) -> Result<Option<ApiResponse>> {
         let (tx, now) = (self.store().snapshot()?, self.now());
-        let key =
-            idempotency_key(access.idempotency.as_ref(), &authorize(&*tx, &access.auth, now)?)?;
+        let key = idempotency_key(access.idempotency.as_ref(), &*access.auth.renew(&*tx, now)?)?;
         let kept = key.map_or(Ok(None), |key| idempotency::find(&*tx, &key, now));
         match (kept, rule(&tx)) {
             (Ok(None), ruled) => ruled.map(|()| None),
@@ -141,7 +140,7 @@ impl App {
         let Some(key) = key else { return Ok(None) };
         let (tx, now) = (self.store().snapshot()?, self.now());
         if let Some(auth) = &access.auth {
-            authorize(&*tx, auth, now)?;
+            auth.renew(&*tx, now)?;
         }
         Ok(idempotency::find(&*tx, key, now)?.map(ApiResponse::Replayed))
     }
@@ -163,7 +162,7 @@ impl App {
         let (consumer, allowance) = (Some(access.consumer), Some(self.allowance(None)));
         let options = WriteOptions { consumer, allowance, dry_run: access.dry_run.clone() };
         let write = self.write(options, move |tx, now| {
-            let context = auth.as_ref().map(|auth| authorize(tx, auth, now)).transpose()?;
+            let context = auth.as_ref().map(|auth| auth.renew(tx, now)).transpose()?;
             let mut user = None;
             let rule = |tx: &mut WriteTx<'_>| {
                 let (who, response) = rule(tx, now)?;
@@ -209,7 +208,7 @@ impl App {
             activity::record(tx, author.user.as_ref(), &mut seed.rng(), now)?;
             allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
             if let Some(dry_run) = &dry_run {
-                dry_run.set_activity(activity::recorded(tx, author.context.as_ref())?);
+                dry_run.set_activity(activity::recorded(tx, author.context.as_deref())?);
                 tx.discard();
                 return Ok(response);
             }
@@ -260,11 +259,11 @@ pub(super) struct Author {
     /// The user for the activity entries; `None` for the operator.
     user: Option<users::Meta>,
     /// The caller; `None` without a key. A dry run shows the entries that the caller may read.
-    context: Option<AuthContext>,
+    context: Option<Arc<AuthContext>>,
 }
 
 impl Author {
-    pub(super) fn of(context: AuthContext) -> Self {
+    pub(super) fn of(context: Arc<AuthContext>) -> Self {
         Self { user: Some(context.caller.user.clone()), context: Some(context) }
     }
 }

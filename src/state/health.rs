@@ -1,9 +1,6 @@
 //! What the operator wants to know about a running service.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::mail::outbox;
@@ -12,9 +9,6 @@ use crate::store::{SpaceUsage, StoreMetrics};
 use crate::time::Timestamp;
 
 use super::{App, ScrubResult};
-
-/// The longest wait for the writer thread, which knows the unused space.
-const WRITER_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The state of a running service.
 #[derive(Debug)]
@@ -25,7 +19,7 @@ pub struct Health {
     pub accepts_writes: bool,
     /// The size of the data file, in bytes.
     pub file_bytes: u64,
-    /// The unused space of the data file, in bytes; `None` while the writer thread is busy.
+    /// The unused space of the data file, in bytes; `None` while it is not known.
     pub unused_bytes: Option<u64>,
     /// The number of writes that wait.
     pub queued_writes: usize,
@@ -45,8 +39,7 @@ impl App {
     /// # Errors
     /// 503 while the data file is closed, 500 if it cannot be read.
     pub(crate) async fn health(&self) -> Result<Health> {
-        let unused = timeout(WRITER_TIMEOUT, self.store().space()).await;
-        let unused_bytes = unused.ok().and_then(Result::ok).map(|SpaceUsage { dead, .. }| dead);
+        let unused_bytes = self.space_usage().await.map(SpaceUsage::dead);
         let accepts_writes = self.require_ready().await.is_ok();
         let app = self.clone();
         let read = tokio::task::spawn_blocking(move || app.read_health());

@@ -19,7 +19,9 @@ use crate::mail::compose::MailContent;
 use crate::mail::smtp::Mailer;
 use crate::metrics::{Counter, Series};
 use crate::resources::sessions::letter::SignInLetter;
-use crate::resources::sessions::{self, BrowserNonce, MailCode, MailRecipient, NewSignInRequest};
+use crate::resources::sessions::{
+    self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest,
+};
 use crate::secret::Seed;
 use crate::time::{Clock, Timestamp};
 
@@ -30,7 +32,8 @@ use super::changes::{Author, WriteOptions};
 const CODE_PAGE: &str = "/console/sign_in/code/";
 /// The maximum number of requests that wait to be stored.
 const MAX_WAITING_REQUESTS: usize = 256;
-/// The maximum number of stored requests. They are deleted after an hour.
+/// The maximum number of stored requests, without those of browsers in which their user has signed in. They are deleted
+/// after an hour.
 const MAX_STORED_REQUESTS: u64 = 10_000;
 /// The maximum number of mails that wait or are being sent.
 const MAX_UNSENT_MAILS: usize = 100;
@@ -46,6 +49,7 @@ pub(super) struct MailRequest {
     nonce: BrowserNonce,
     email: String,
     ip_address: IpAddr,
+    known_browser: Option<KnownBrowser>,
 }
 
 /// Accepts requests for sign-in mails, and sends the mails.
@@ -81,8 +85,8 @@ impl App {
         self.0.mail_sign_in.is_some()
     }
 
-    /// Queues a request for a sign-in mail. Returns the nonce for the browser's cookie. Neither the response nor its time
-    /// depends on the accounts.
+    /// Queues a request for a sign-in mail. `known_browser` is the proof that a user has signed in in the browser. Returns
+    /// the nonce for the browser's cookie. Neither the response nor its time depends on the accounts.
     ///
     /// # Errors
     /// 400 if the text is not an address, 404 if no mail can sign users in, 429 if the client's address exceeds the limit.
@@ -90,12 +94,14 @@ impl App {
         &self,
         email: &str,
         ip_address: IpAddr,
+        known_browser: Option<KnownBrowser>,
     ) -> Result<BrowserNonce> {
         let service = self.0.mail_sign_in.as_ref().ok_or_else(Error::not_found)?;
         let email = Email::read(&email.into())?;
         self.rate_limiter().check_sign_in_mail(ip_address)?;
         let nonce = BrowserNonce::generate(&mut Seed::generate().rng());
-        if service.requests.try_send(MailRequest { nonce, email, ip_address }).is_err() {
+        let request = MailRequest { nonce, email, ip_address, known_browser };
+        if service.requests.try_send(request).is_err() {
             tracing::error!("dropped a request for a sign-in mail: too many wait");
         }
         Ok(nonce)
@@ -115,18 +121,24 @@ impl App {
     }
 
     async fn store_mail_request(&self, request: MailRequest) -> Result<()> {
-        let MailRequest { nonce, email, ip_address } = request;
-        if sessions::count_requests(&*self.store().snapshot()?)? >= MAX_STORED_REQUESTS {
-            return Err(Error::overloaded(1, "there are too many requests"));
-        }
+        let MailRequest { nonce, email, ip_address, known_browser } = request;
+        let stored = sessions::count_requests(&*self.store().snapshot()?)?;
+        let is_full = stored >= MAX_STORED_REQUESTS;
         let code = MailCode::generate(&mut Seed::generate().rng());
-        let keys = &self.0.signing.sessions;
+        let keys = self.0.signing.sessions.clone();
         let browser = keys.browser_digest(&nonce);
-        let digest = keys.mail_code_digest(&browser, &code);
-        let new = NewSignInRequest { browser, code: digest, email, ip_address };
+        let code_digest = keys.mail_code_digest(&browser, &code);
+        let new = NewSignInRequest {
+            browser,
+            code: code_digest,
+            email,
+            ip_address,
+            known_browser,
+            is_full,
+        };
         let options = WriteOptions::of_small_write(Consumer::from_address(ip_address));
         let write = self.write(options, move |tx, now| {
-            Ok((Author::default(), sessions::open_request(tx, &new, now)?))
+            Ok((Author::default(), sessions::open_request(tx, &keys, &new, now)?))
         });
         let (Some(recipient), _) = write.await? else {
             tracing::info!("ignored a request for a sign-in mail");

@@ -1,6 +1,6 @@
 //! Background maintenance: deletes the data of removed organizations and projects, completes the listing of enabled and
-//! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, and
-//! creates backups.
+//! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, builds the
+//! ranks of large lists, creates backups, and compacts the data file.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::idempotency;
-use crate::resources::{activity, cascade_delete, roles, sessions};
-use crate::store::{OpenError, Store, WriteTx};
+use crate::resources::{activity, cascade_delete, record_registry, roles, sessions};
+use crate::store::{OpenError, RankBuilder, Store, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -34,6 +34,8 @@ impl App {
             sessions: SessionCleanup::of(self),
         };
         self.start_backups()?;
+        self.start_ranking();
+        self.start_compaction();
         due.notify_one();
         tokio::spawn(async move {
             loop {
@@ -61,6 +63,29 @@ impl App {
             }
         });
         Ok(())
+    }
+
+    /// Builds the ranks of large lists in a separate task, because a file of an older release may have many.
+    fn start_ranking(&self) {
+        let (inner, due) = (Arc::downgrade(&self.0), self.0.store.ranks_due());
+        let mut builder = RankBuilder::new(&record_registry());
+        tokio::spawn(async move {
+            due.notify_one();
+            loop {
+                due.notified().await;
+                loop {
+                    let Some(store) = inner.upgrade().map(|inner| inner.store.clone()) else {
+                        return;
+                    };
+                    let built = builder.build(&store).await;
+                    drop(store);
+                    match built {
+                        Ok(()) => break,
+                        Err(error) => warn_and_wait(&error).await,
+                    };
+                }
+            }
+        });
     }
 
     /// Creates backups in a separate task, so that they continue if deletions fail.

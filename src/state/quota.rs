@@ -47,8 +47,7 @@ impl DiskReserve {
     /// Whether less than `1 / part` of the reserve is free.
     fn is_low(&self, reserve: Option<usize>, part: u64) -> bool {
         let Some(space) = self.space.get() else { return false };
-        let reserve =
-            reserve.map_or_else(|| DEFAULT_RESERVE.min(space.total / 20), |reserve| reserve as u64);
+        let reserve = reserve_of(reserve, space.total);
         let low = space.free < reserve;
         if low && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::error!(
@@ -61,6 +60,19 @@ impl DiskReserve {
             tracing::info!(free = space.free, "the disk has enough free space again");
         }
         space.free < reserve / part
+    }
+}
+
+/// Returns how many bytes of a disk of this size are kept free.
+fn reserve_of(configured: Option<usize>, total: u64) -> u64 {
+    configured.map_or_else(|| DEFAULT_RESERVE.min(total / 20), |reserve| reserve as u64)
+}
+
+impl App {
+    /// Returns how many bytes of the disk are kept free; 0 if its size is unknown.
+    pub(super) fn disk_reserve(&self) -> u64 {
+        let space = self.0.disk_space.space.get();
+        space.map_or(0, |space| reserve_of(self.0.config.caps.disk_reserve, space.total))
     }
 }
 
@@ -192,7 +204,7 @@ const UNCOUNTED_TABLES: [Table; 5] = [
     Table::AccessRules,
 ];
 /// Tables of records about removals.
-const REMOVAL_TABLES: [Table; 2] = [Table::Removals, Table::Sweeps];
+const REMOVAL_TABLES: [Table; 3] = [Table::Removals, Table::InsightRemovals, Table::Sweeps];
 
 fn effect(tx: &WriteTx<'_>) -> Effect {
     let (mut added, mut removed, mut grown) = (0_u64, 0_u64, 0);

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::auth::authorize::authorize;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
 use crate::auth::{Caller, Tenant, WriteAccess};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
@@ -49,16 +51,17 @@ pub(super) fn render_queue(cores: usize, time_limit: Duration) -> FairQueue {
     })
 }
 
-/// Runs `render` on a thread of its own. Releases the slot when `render` returns, even if the client has disconnected.
-async fn run_blocking(
+/// Runs `render` on a thread of its own. Releases the slot when `render` returns, even if the client has disconnected. The
+/// future is boxed, because every change would have room for it and few run it.
+fn run_blocking(
     slot: Option<Slot>,
     render: impl FnOnce() -> Result<Versioned> + Send + 'static,
-) -> Result<Versioned> {
+) -> BoxFuture<'static, Result<Versioned>> {
     let rendered = run_low_priority(Priority::Answer, move || {
         let _slot = slot;
         render()
     });
-    rendered.await?
+    async { rendered.await? }.boxed()
 }
 
 /// What an attempt of a change has reserved for a large response.
@@ -113,7 +116,7 @@ impl App {
     ///
     /// # Errors
     /// The errors of authorization, `rule` and `render`; 503 if too many large responses wait, or if the commit failed.
-    pub(crate) async fn change_and_render<P: Tenant>(
+    pub(crate) fn change_and_render<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
         rule: impl Fn(
@@ -127,12 +130,13 @@ impl App {
         + Sync
         + 'static,
         render: impl Fn(&AnyTx<'_>, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
-    ) -> Result<Versioned> {
+    ) -> impl Future<Output = Result<Versioned>> + Send {
         let (auth, is_dry_run) = (Arc::clone(&access.auth), access.dry_run.is_some());
         let render = Arc::new(render);
         let render_in_write = Arc::clone(&render);
-        let write = move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
-            let context = authorize(tx, &auth, now)?;
+        // Allocated here, so that the future does not have room for the parsed body several times.
+        let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
+            let context = auth.renew(tx, now)?;
             let tenant = P::of(&context)?;
             let mut body = rule(tx, &context.caller, &tenant, now, large)?;
             if is_dry_run && body.is_none() {
@@ -141,11 +145,15 @@ impl App {
             }
             let caller = context.caller.clone();
             Ok((Author::of(context), (body, caller, tenant)))
-        };
-        let (((body, caller, tenant), snapshot), slot) = self.with_slot(access, write).await?;
-        match body {
-            Some(body) => Ok(body),
-            None => run_blocking(slot, move || render(&AnyTx(&*snapshot), &caller, &tenant)).await,
+        });
+        async move {
+            let (((body, caller, tenant), snapshot), slot) = self.with_slot(access, write).await?;
+            match body {
+                Some(body) => Ok(body),
+                None => {
+                    run_blocking(slot, move || render(&AnyTx(&*snapshot), &caller, &tenant)).await
+                }
+            }
         }
     }
 
@@ -155,7 +163,7 @@ impl App {
     ///
     /// # Errors
     /// As [`change_and_render`](Self::change_and_render); 422 if the idempotency key was used with another body.
-    pub(crate) async fn post_and_render<P: Tenant>(
+    pub(crate) fn post_and_render<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<CreatedObject>
@@ -163,12 +171,12 @@ impl App {
         + Sync
         + 'static,
         render: impl Fn(&AnyTx<'_>, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
-    ) -> Result<ApiResponse> {
+    ) -> impl Future<Output = Result<ApiResponse>> + Send {
         let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
         let (is_dry_run, render) = (access.dry_run.is_some(), Arc::new(render));
         let render_in_write = Arc::clone(&render);
-        let write = move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
-            let context = authorize(tx, &auth, now)?;
+        let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
+            let context = auth.renew(tx, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = |tx: &mut WriteTx<'_>| {
@@ -184,32 +192,34 @@ impl App {
                 large.require_reserved(0)?;
             }
             Ok((Author::of(context), (done, tenant)))
-        };
-        let (((done, tenant), snapshot), slot) = self.with_slot(access, write).await?;
-        let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
-        match done {
-            PostOutcome::Done(CreatedObject { status, id, body }) => {
-                let body = match body {
-                    Some(body) => body,
-                    None => render(id).await?,
-                };
-                Ok(if status == 201 {
-                    ApiResponse::Created(body)
-                } else {
-                    ApiResponse::Object(body)
-                })
+        });
+        async move {
+            let (((done, tenant), snapshot), slot) = self.with_slot(access, write).await?;
+            let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
+            match done {
+                PostOutcome::Done(CreatedObject { status, id, body }) => {
+                    let body = match body {
+                        Some(body) => body,
+                        None => render(id).await?,
+                    };
+                    Ok(if status == 201 {
+                        ApiResponse::Created(body)
+                    } else {
+                        ApiResponse::Object(body)
+                    })
+                }
+                PostOutcome::Replayed(IdempotentResponse { status, object: Some(id), .. }) => {
+                    let Versioned { version, json, .. } = render(id).await?;
+                    let version = Some(version);
+                    Ok(ApiResponse::Replayed(IdempotentResponse {
+                        status,
+                        version,
+                        body: json,
+                        object: None,
+                    }))
+                }
+                PostOutcome::Replayed(reply) => Ok(ApiResponse::Replayed(reply)),
             }
-            PostOutcome::Replayed(IdempotentResponse { status, object: Some(id), .. }) => {
-                let Versioned { version, json, .. } = render(id).await?;
-                let version = Some(version);
-                Ok(ApiResponse::Replayed(IdempotentResponse {
-                    status,
-                    version,
-                    body: json,
-                    object: None,
-                }))
-            }
-            PostOutcome::Replayed(reply) => Ok(ApiResponse::Replayed(reply)),
         }
     }
 
@@ -217,12 +227,14 @@ impl App {
     async fn with_slot<P, T: Send + 'static>(
         &self,
         access: &WriteAccess<P>,
-        write: impl Fn(&mut WriteTx<'_>, Timestamp, &LargeResponse) -> Result<RuleOutcome<T>>
-        + Send
-        + Sync
-        + 'static,
+        write: Arc<
+            impl Fn(&mut WriteTx<'_>, Timestamp, &LargeResponse) -> Result<RuleOutcome<T>>
+            + Send
+            + Sync
+            + 'static,
+        >,
     ) -> Result<((T, Arc<Snapshot>), Option<Slot>)> {
-        let (write, consumer) = (Arc::new(write), access.consumer);
+        let consumer = access.consumer;
         let (mut slot, mut reserved) = (None, None);
         for _ in 1..MAX_ATTEMPTS {
             let large = Arc::new(LargeResponse { reserved, ..LargeResponse::default() });
@@ -234,7 +246,7 @@ impl App {
                 return Ok((written?, slot));
             }
             if slot.is_none() {
-                slot = Some(self.rendering_slot(consumer).await?);
+                slot = Some(self.rendering_slot(consumer).boxed().await?);
             }
             (access.reserve)(wanted)?;
             reserved = Some(wanted);

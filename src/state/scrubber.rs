@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::resources::record_registry;
-use crate::store::CheckReport;
+use crate::store::{CheckReport, ScrubPace};
 use crate::time::Timestamp;
 
 use super::{App, Inner};
@@ -48,7 +48,7 @@ impl App {
 /// Checks the data file. Returns whether it could be read, or `None` once the service is dropped.
 async fn scrub_once(inner: &Weak<Inner>) -> Option<bool> {
     let store = inner.upgrade()?.store.clone();
-    let findings = store.scrub(record_registry()).await;
+    let findings = store.scrub(record_registry(), ScrubPace::default()).await;
     drop(store);
     let app = inner.upgrade()?;
     match findings {

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::ids::UserId;
 use crate::resources::sessions::{
-    self, BrowserNonce, CodeDigest, Fields, MailCode, NewSession, SessionText, VerifiedSession,
+    self, BrowserNonce, CodeDigest, Fields, KnownBrowser, MailCode, NewSession, SessionText,
+    VerifiedSession,
 };
 use crate::resources::users;
 use crate::secret::{Seed, encode_base62};
@@ -97,6 +98,21 @@ impl App {
             sessions::create_from_mail(tx, browser, code, new, now)
         })
         .await
+    }
+
+    /// Returns the proof that the user of a new session has signed in in a browser. Returns `None` if the session has ended.
+    ///
+    /// # Errors
+    /// 500 or 503 if the file cannot be read.
+    pub(crate) fn known_browser(&self, text: &SessionText) -> Result<Option<KnownBrowser>> {
+        match self.verify_session(&text.encode()) {
+            Ok(session) => {
+                let rng = &mut Seed::generate().rng();
+                Ok(Some(self.0.signing.sessions.known_browser(session.user(), rng)))
+            }
+            Err(error) if error.status() == 401 => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Creates a session if `rule` does. The transaction is committed even if it does not.

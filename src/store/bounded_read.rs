@@ -139,4 +139,8 @@ impl Raw for BoundedRead<'_> {
         let spend = |bytes| self.spend(bytes);
         self.snapshot.between_spending(table, span, (skip, order), spend, visit)
     }
+
+    fn has_ranks(&self) -> bool {
+        true
+    }
 }

@@ -8,6 +8,7 @@ use std::io::BufReader;
 use std::path::Path;
 
 use redb::Database;
+use redb::backends::FileBackend;
 
 use crate::error::{Error, Result};
 
@@ -18,6 +19,7 @@ use super::file_system::{FileReader, FsHandle};
 use super::key::Key;
 use super::panics::catch_panic;
 use super::progress::Progress;
+use super::ranks;
 use super::record_registry::RecordRegistry;
 use super::schema::Table;
 use super::sealed::HexKey;
@@ -32,29 +34,34 @@ fn check_counts(
 ) -> Result<()> {
     check_sums(tx, Table::Counts, report)?;
     tx.each(Table::Counts, &mut |key, payload| {
-        let Some(stored) = payload.ok().map(|mut payload| u64::read(&mut payload)) else {
-            expected.0.remove(key);
-            return Ok(());
-        };
-        let counted = expected.0.remove(key);
-        if stored.is_none() || stored != counted {
-            let (what, stored, counted) =
-                (counted_name(key), stored.unwrap_or(0), counted.unwrap_or(0));
-            let text = format_args!("the stored count of {what} is {stored}, expected {counted}");
-            report.problem(Table::Counts, text);
+        let counted = expected.take(key);
+        if let Some(stored) = payload.ok().map(|mut payload| u64::read(&mut payload))
+            && (stored.is_none() || stored != counted)
+        {
+            count_problem(key, Some(stored.unwrap_or(0)), counted.unwrap_or(0), report);
         }
         Ok(())
     })?;
-    for (key, counted) in expected.0 {
-        let text = format!("the count of {} is missing, expected {counted}", counted_name(&key));
-        report.problem(Table::Counts, text);
+    for (key, counted) in expected.take_between(None, None) {
+        count_problem(&key, None, counted, report);
     }
     Ok(())
 }
 
-/// Returns what a count is of: the name of a table or of a sum.
-fn counted_name(key: &[u8]) -> String {
-    String::read(&mut &*key).unwrap_or_default()
+/// Reports a count that is not `counted`; `stored` is `None` if it is missing.
+pub(super) fn count_problem(
+    key: &[u8],
+    stored: Option<u64>,
+    counted: u64,
+    report: &mut CheckReport,
+) {
+    // The name of a table or of a sum.
+    let what = String::read(&mut &*key).unwrap_or_default();
+    let text = match stored {
+        Some(stored) => format!("the stored count of {what} is {stored}, expected {counted}"),
+        None => format!("the count of {what} is missing, expected {counted}"),
+    };
+    report.problem(Table::Counts, text);
 }
 
 impl Store {
@@ -66,7 +73,8 @@ impl Store {
     /// When the file is or becomes closed, cannot be read, or its folder has no space for the copy.
     #[doc(hidden)]
     pub async fn check(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
-        let (walk_begun, snapshot) = self.begin_walk().await?;
+        let walk_begun = self.begin_walk().await;
+        let snapshot = self.snapshot()?;
         let walk_progress = progress.clone();
         let walk = move || {
             let _under_way = walk_begun;
@@ -77,7 +85,9 @@ impl Store {
         let copy =
             self.quiesce(move || copy_unnamed(&fs, &path)).await?.map_err(Error::internal)?;
         let walk = move || {
-            match catch_panic(|| builder(DEFAULT_CACHE).create_file(copy)) {
+            match catch_panic(|| {
+                builder(DEFAULT_CACHE).create_with_backend(FileBackend::new(copy)?)
+            }) {
                 Some(Ok(mut database)) => check_structure(&mut database, &progress, &mut report),
                 Some(Err(error)) => report.problem(Table::Meta, format_args!("redb: {error}")),
                 None => report.problem(Table::Meta, "redb panicked while checking the structure"),
@@ -99,7 +109,7 @@ pub(super) fn check_snapshot(
     let mut report = CheckReport { steps, ..CheckReport::default() };
     let mut counts = ExpectedCounts::default();
     let mut others = Table::ALL.to_vec();
-    others.retain(|table| *table != Table::Counts);
+    others.retain(|table| !matches!(table, Table::Counts | Table::Ranks));
     for kind in &registry.record_types {
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
@@ -112,6 +122,8 @@ pub(super) fn check_snapshot(
     for table in others {
         report_errors(table, &mut report, |found| check_sums(tx, table, found).map(drop));
     }
+    let lists: Vec<_> = registry.ranked().collect();
+    report_errors(Table::Ranks, &mut report, |found| ranks::check(tx, &lists, found));
     report.steps = progress.begin("looking up each key", of);
     for table in Table::ALL {
         report_errors(*table, &mut report, |found| check_reachable(tx, *table, found));
@@ -145,7 +157,7 @@ fn check_reachable(tx: &Snapshot, table: Table, report: &mut CheckReport) -> Res
 }
 
 /// Reports a table that cannot be walked to its end, and lets the check continue. redb panics on some invalid pages.
-fn report_errors(
+pub(super) fn report_errors(
     table: Table,
     report: &mut CheckReport,
     walk: impl FnOnce(&mut CheckReport) -> Result<()>,

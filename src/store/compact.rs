@@ -1,22 +1,30 @@
 //! `compact`: returns the unused space of the data file to the operating system.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redb::{CompactionError, Database};
 use serde::Serialize;
+use tokio::sync::OwnedRwLockWriteGuard;
+use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::engine::{RETRY_AFTER, begin, storage_error};
+use super::engine::{RETRY_AFTER, close, storage_error};
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
-use super::write::WriteTx;
+use super::space::FreeSpace;
 
+/// How long a compaction in the background waits for what is reading the whole file.
+const WALKS_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a compaction waits for requests that are still reading.
 const READERS_TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval at which it tries again.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The free space that a compaction by a copy leaves at least: 64 MiB.
+const MIN_ROOM: u64 = 64 * 1024 * 1024;
 
 /// A completed compaction.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -27,75 +35,91 @@ pub struct Compacted {
     pub bytes: u64,
 }
 
-/// The size of the data file, and how much of it is unused.
-#[derive(Debug, Clone, Copy)]
-pub struct SpaceUsage {
-    /// The size of the file in bytes.
-    pub bytes: u64,
-    /// How many of these bytes a compaction would free, by redb's estimate.
-    pub dead: u64,
-}
-
 impl Store {
-    /// Returns the size of the file and its unused space.
+    /// Stores the records of older layouts in the current one, and returns the unused space of the file to the operating
+    /// system. If the disk has room for a copy of what is used, requests are served meanwhile. If not, this waits for requests
+    /// that are reading, and new requests fail with 503.
     ///
     /// # Errors
-    /// 503 when the file is closed or cannot be read.
-    pub(crate) async fn space(&self) -> Result<SpaceUsage> {
-        let bytes = self.path().metadata().map_err(Error::internal)?.len();
-        let allocated = self.write(|tx| tx.allocated()).await?;
-        Ok(SpaceUsage { bytes, dead: bytes.saturating_sub(allocated) })
-    }
-
-    /// Stores the records of older layouts in the current one, and returns the unused space of the file to the
-    /// operating system. Waits for requests that are reading; new requests fail with 503 meanwhile.
-    ///
-    /// # Errors
-    /// 400 when a backup, an export, a check or a scrub is reading the whole file; 503 when requests read for
-    /// too long, the file is closed, or it cannot be written.
+    /// 400 when a backup, an export or a check is reading the whole file; 503 when requests read for too long, the file
+    /// is closed, or it cannot be written.
     #[doc(hidden)]
     pub async fn compact(
         &self,
         registry: RecordRegistry,
         progress: &Progress,
     ) -> Result<Compacted> {
+        let alone = self.begin_compaction()?;
+        self.upgrade(&registry).await?;
+        if self.has_room_for_copy(MIN_ROOM).await? {
+            match self.compact_by_copy(alone, progress).await {
+                Ok(compacted) => return Ok(compacted),
+                // For example, the file is a mount point of its own.
+                Err(cause) => tracing::warn!(%cause, "the data file is compacted in its place"),
+            }
+        } else {
+            drop(alone);
+        }
+        self.compact_in_place(progress).await
+    }
+
+    /// Compacts the file as [`compact`](Self::compact) does while requests are served, or not at all. Waits some time for
+    /// what is reading the whole file.
+    ///
+    /// # Errors
+    /// The errors of [`compact`](Self::compact); also 503 when a copy would leave less than `reserve` bytes of the disk free.
+    pub(crate) async fn compact_while_serving(&self, reserve: u64) -> Result<Compacted> {
+        let alone = timeout(WALKS_TIMEOUT, Arc::clone(&self.walk_lock).write_owned()).await;
+        let Ok(alone) = alone else { return Err(under_way()) };
+        if !self.has_room_for_copy(reserve.max(MIN_ROOM)).await? {
+            return Err(Error::unavailable(RETRY_AFTER, "the disk has no room for a copy"));
+        }
+        self.compact_by_copy(alone, &Progress::silent()).await
+    }
+
+    async fn compact_by_copy(
+        &self,
+        alone: OwnedRwLockWriteGuard<()>,
+        progress: &Progress,
+    ) -> Result<Compacted> {
+        let bytes_before = self.size()?;
+        self.replace_by_copy(alone, progress).await?;
+        Ok(Compacted { bytes_before, bytes: self.size()? })
+    }
+
+    /// Compacts the file where it is. Waits for requests that are reading; new requests fail with 503 meanwhile.
+    ///
+    /// # Errors
+    /// The errors of [`compact`](Self::compact).
+    #[doc(hidden)]
+    pub async fn compact_in_place(&self, progress: &Progress) -> Result<Compacted> {
         progress.begin("compacting", 0);
-        let Ok(_alone) = self.walk_lock.try_write() else {
-            let text = "a backup, an export, a check or a scrub is running; compact after it";
-            return Err(Error::invalid("under_way", text));
-        };
-        let (fs, path) = (self.fs.clone(), self.path().to_owned());
-        let size = move || {
-            let size = fs.file_system().open(&path).and_then(|file| file.size());
-            size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
-        };
+        let _alone = self.begin_compaction()?;
+        let store = self.clone();
         self.with_exclusive_file(move |mut database| {
-            let bytes_before = size()?;
-            upgrade(&database, &registry)?;
+            let bytes_before = store.size()?;
             compact(&mut database)?;
-            drop(database);
-            Ok(Compacted { bytes_before, bytes: size()? })
+            close(database)?;
+            Ok(Compacted { bytes_before, bytes: store.size()? })
         })
         .await
     }
+
+    fn begin_compaction(&self) -> Result<OwnedRwLockWriteGuard<()>> {
+        Arc::clone(&self.walk_lock).try_write_owned().map_err(|_| under_way())
+    }
+
+    /// Whether a copy of the used part of the file leaves `reserve` bytes of the disk free.
+    async fn has_room_for_copy(&self, reserve: u64) -> Result<bool> {
+        let Some(room) = FreeSpace::of(self).get() else { return Ok(true) };
+        // Commits that happen meanwhile make the copy larger.
+        Ok(room.free > reserve + self.space().await?.used / 4 * 5)
+    }
 }
 
-/// Stores every record of an older layout in the current one.
-fn upgrade(database: &Database, registry: &RecordRegistry) -> Result<()> {
-    let transaction = begin(database)?;
-    let mut tx = WriteTx::new(&transaction);
-    let mut upgraded = 0;
-    for record_type in &registry.record_types {
-        upgraded += record_type.upgrade(&mut tx)?;
-    }
-    if upgraded == 0 {
-        drop(tx);
-        return transaction.abort().map_err(storage_error);
-    }
-    tx.finish()?;
-    transaction.commit().map_err(storage_error)?;
-    tracing::info!(upgraded, "stored records of older releases in the current layout");
-    Ok(())
+fn under_way() -> Error {
+    let text = "a backup, an export or a check is running; compact after it";
+    Error::invalid("under_way", text)
 }
 
 fn compact(database: &mut Database) -> Result<()> {

@@ -40,6 +40,14 @@ pub(super) fn require_usable(database: &Database) -> Result<()> {
     begin(database)?.abort().map_err(storage_error)
 }
 
+/// Closes `database`. Snapshots of it cannot be read any more.
+///
+/// # Errors
+/// 503 when the last bytes could not be written: the next opening then repairs the file.
+pub(super) fn close(database: Database) -> Result<()> {
+    database.close().map_err(storage_error)
+}
+
 /// Begins a read of the last committed state of `database`.
 pub(super) fn begin_read(database: &Database) -> Result<ReadTransaction> {
     database.begin_read().map_err(storage_error)
@@ -70,24 +78,34 @@ pub(super) fn get_value(
     }
 }
 
-/// Calls `visit` with each key from `from` up to, but not including, `until`, and its verified payload, after
+/// Returns the entries from `from` up to, but not including, `until` (`None`: the end of the table). Returns `None` if there
+/// can be none.
+pub(super) fn range_of<'s>(
+    source: &'s impl ReadableTable<Bytes, Bytes>,
+    (from, until): (&[u8], Option<&[u8]>),
+) -> Result<Option<redb::Range<'s, Bytes, Bytes>>> {
+    // redb panics on a range whose end is before its start.
+    if until.is_some_and(|until| until <= from) {
+        return Ok(None);
+    }
+    let upper = until.map_or(Bound::Unbounded, Bound::Excluded);
+    let range = source.range::<&[u8]>((Bound::Included(from), upper)).map_err(storage_error)?;
+    Ok(Some(range))
+}
+
+/// Calls `visit` with each key from `span.0` up to, but not including, `span.1`, and its verified payload, after
 /// the first `skip` keys. Calls `spend` with the size of each value before verifying it, and with 0 for each
 /// skipped key.
 pub(super) fn walk_range(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
-    (from, until): (&[u8], Option<&[u8]>),
+    span: (&[u8], Option<&[u8]>),
     mut skip: usize,
     order: Order,
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    // redb panics on a range whose end is before its start.
-    if until.is_some_and(|until| until <= from) {
-        return Ok(());
-    }
-    let upper = until.map_or(Bound::Unbounded, Bound::Excluded);
-    let range = source.range::<&[u8]>((Bound::Included(from), upper)).map_err(storage_error)?;
+    let Some(range) = range_of(source, span)? else { return Ok(()) };
     let step = |entry: std::result::Result<_, redb::StorageError>| {
         let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
             entry.map_err(storage_error)?;

@@ -6,25 +6,30 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use redb::Durability;
+use redb::backends::FileBackend;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::Store;
-use super::backup::{ValueStream, Visitor, each_value};
-use super::engine::RETRY_AFTER;
+use super::engine::{RETRY_AFTER, begin_read, storage_error};
 use super::export_lines::{self, ExportLine, Sequence};
-use super::file::{self, folder_of};
+use super::file::{self, builder, folder_of};
 use super::file_system::FsHandle;
+use super::fill::{PAGE_CACHE, fill, require_length};
 use super::key::Key;
 use super::open_error::OpenError;
-use super::progress::Progress;
+use super::progress::{Progress, Steps};
 use super::record_registry::{RecordRegistry, RecordTypes};
 use super::schema::{
     FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
 use super::sealed::damaged;
+use super::sliced_walk::SliceLimit;
+use super::snapshot::Snapshot;
+use super::value_stream::{ValueStream, Visitor};
 use crate::low_priority::{Priority, run_low_priority};
 
 /// The version of the line format.
@@ -84,18 +89,19 @@ pub struct ExportOptions {
 }
 
 impl Store {
-    /// Exports the state of the last commit. Reads and writes continue meanwhile. Reads only the tables that
-    /// have lines, so a damaged index does not prevent an export; an import rebuilds the indexes.
+    /// Exports the state of a commit: the last one, or one that followed meanwhile. Reads and writes continue. Reads only
+    /// the tables that have lines, so a damaged index does not prevent an export; an import rebuilds the indexes.
     ///
     /// # Errors
     /// When a record is damaged, or the operating system reports an error.
     #[doc(hidden)]
     pub async fn export(&self, how: ExportOptions) -> Result<Export, OpenError> {
-        let (walk_begun, snapshot) = self.begin_walk().await?;
+        let walk_begun = self.begin_walk().await;
+        let tables = how.tables();
+        let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
         let put = move || {
             let _under_way = walk_begun;
-            let tables = how.tables();
-            how.lines(snapshot.values_of(&tables)?, |take| each_value(&snapshot, &tables, take))
+            how.lines(walk.of, |steps, take| walk.each(&tables, steps, take))
         };
         run_low_priority(Priority::Upkeep, put).await?
     }
@@ -108,7 +114,7 @@ impl ExportOptions {
     /// The errors of [`Store::export`]; also when the stream breaks off or comes from a different release.
     pub fn receive(&self, from: impl Read) -> Result<Export, OpenError> {
         let (mut stream, of) = ValueStream::open(from)?;
-        self.lines(of, |take| stream.each(take))
+        self.lines(of, |steps, take| stream.each(steps, take))
     }
 
     /// Returns the tables that have lines.
@@ -120,20 +126,31 @@ impl ExportOptions {
         Table::backed_up().into_iter().filter(has_lines).collect()
     }
 
+    /// Writes the lines of the values that `source` passes on, of which there are about `of`. `source` returns how many
+    /// values they leave. The values are first put in order in an unnamed file.
     fn lines(
         &self,
         of: u64,
-        source: impl FnOnce(&mut Visitor<'_>) -> Result<()>,
+        source: impl FnOnce(&mut Steps, &mut Visitor<'_>) -> Result<u64>,
     ) -> Result<Export, OpenError> {
         let folder = &self.folder;
-        let body = tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder))?;
-        let mut lines = ExportWriter::new(self, body);
+        let file = || tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder));
+        let values = FileBackend::new(file()?).map_err(storage_error)?;
+        let values = builder(PAGE_CACHE).create_with_backend(values).map_err(storage_error)?;
+        let mut transaction = values.begin_write().map_err(storage_error)?;
+        transaction.set_durability(Durability::None).map_err(storage_error)?;
+        let mut steps = self.progress.begin("copying", of);
+        let of = fill(transaction, |take| source(&mut steps, take))?;
+        require_length(&values, of)?;
+        let mut lines = ExportWriter::new(self, file()?);
         let mut steps = self.progress.begin("exporting", of);
-        source(&mut |table, key, payload| {
-            lines.add(table, key, payload)?;
-            steps.advance();
-            Ok(())
-        })?;
+        let snapshot = Snapshot::new(begin_read(&values)?, Box::new(|| ()));
+        for table in self.tables() {
+            snapshot.each(table, &mut |key, payload| {
+                steps.advance();
+                lines.add(table, key, payload?)
+            })?;
+        }
         lines.end()
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use redb::{Database, DatabaseError, StorageError};
 
+use super::engine::close;
 use super::file_system::{FsFile, FsHandle, open_no_follow};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
@@ -143,9 +144,15 @@ pub(super) fn rewrite_draft_path(data: &Path) -> PathBuf {
     beside(data, "rewriting")
 }
 
+/// The temporary name of a compacted copy of a data file.
+pub(super) fn compact_draft_path(data: &Path) -> PathBuf {
+    beside(data, "compacting")
+}
+
 /// Removes the files that a crash may have left: an incomplete new file, a second name of the data file
-/// itself, and an incomplete rewrite.
+/// itself, an incomplete rewrite, and an incomplete compacted copy.
 pub(super) fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+    remove(fs, &compact_draft_path(data))?;
     remove(fs, &rewrite_draft_path(data))?;
     remove(fs, &draft_path(data))
 }
@@ -162,7 +169,7 @@ pub(super) fn fill_draft(
         .create_with_backend(fs.backend(Arc::clone(&file)))
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
     fill_in(&mut database)?;
-    drop(database);
+    close(database)?;
     file.sync().map_err(OpenError::io("sync", draft))
 }
 
@@ -195,16 +202,18 @@ pub(super) fn replace(
     Ok(kept)
 }
 
-/// Gives the file at `new` the owner of the file at `data`, if that exists. The user that restores a backup
+/// Gives the file at `new` the owner and the mode of the file at `data`, if that exists. The user that restores a backup
 /// may be another one than the user that the server runs as.
 pub(super) fn copy_owner(data: &Path, new: &Path) -> Result<(), OpenError> {
     let (Ok(old), Ok(replacement)) = (data.symlink_metadata(), new.symlink_metadata()) else {
         return Ok(());
     };
-    if (old.uid(), old.gid()) == (replacement.uid(), replacement.gid()) {
-        return Ok(());
+    if (old.uid(), old.gid()) != (replacement.uid(), replacement.gid()) {
+        let changed = lchown(new, Some(old.uid()), Some(old.gid()));
+        changed.map_err(OpenError::io("change the owner of", new))?;
     }
-    lchown(new, Some(old.uid()), Some(old.gid())).map_err(OpenError::io("change the owner of", new))
+    let changed = fs::set_permissions(new, old.permissions());
+    changed.map_err(OpenError::io("change the mode of", new))
 }
 
 /// Gives the file at `data`, if it exists, a second name that is still free.

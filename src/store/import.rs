@@ -159,7 +159,7 @@ fn fill<R: BufRead>(
     let regenerator =
         (!header.secrets).then(|| Regenerator { secret: SigningSecret::new(&mut rng), draw: rng });
     if let Some(regenerator) = &regenerator {
-        tx.put_secret(&regenerator.secret)?;
+        tx.put_secret(&regenerator.secret);
     }
     let mut import = Import {
         types: RecordTypes::of(registry),
@@ -248,7 +248,7 @@ impl Import<'_, '_> {
         }
         let secret: SigningSecret = line.meta_alone()?;
         self.writer.require_order(Table::Meta, &[])?;
-        self.writer.tx.put_secret(&secret)?;
+        self.writer.tx.put_secret(&secret);
         export_lines::write_meta(Table::Meta, &secret, &mut self.writer.rendered)
     }
 
@@ -257,7 +257,7 @@ impl Import<'_, '_> {
         let (table, last) = sequence.checked()?;
         let key = table.name().to_owned().encoded();
         self.writer.require_order(Table::Sequences, &key)?;
-        self.writer.tx.put_raw(Table::Sequences, &key, &last.encoded())?;
+        self.writer.tx.put_raw(Table::Sequences, &key, &last.encoded());
         export_lines::write_meta(Table::Sequences, &sequence, &mut self.writer.rendered)
     }
 

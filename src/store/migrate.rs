@@ -29,9 +29,9 @@ use super::write::WriteTx;
 /// Migrates a file from one format to the next.
 pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
-/// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. There is none yet. The new
-/// tables of a format exist before the first step runs.
-const STEPS: &[Step] = &[];
+/// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. The new tables of a format
+/// exist before the first step runs.
+const STEPS: &[Step] = &[|tx| tx.pack_tables()];
 
 /// The indexes that a release added to records which files may already have, each with the step that fills its table.
 /// The step runs in the transaction that creates the table, so no new format is necessary.
@@ -157,7 +157,7 @@ pub(super) fn migrate(
     for step in steps.iter().skip(done) {
         step(&mut tx)?;
     }
-    tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded())?;
+    tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded());
     tx.finish()?;
     transaction.commit().map_err(storage_error)?;
     if found == to {
@@ -179,7 +179,7 @@ fn index_memberships_by_id(tx: &mut WriteTx<'_>) -> Result<()> {
         from.clone_from(last);
         from.push(0);
         for (id, key) in entries {
-            tx.put_raw(Table::MembershipsById, id.as_bytes(), &key)?;
+            tx.put_raw(Table::MembershipsById, id.as_bytes(), &key);
         }
         tx.savepoint()?;
     }

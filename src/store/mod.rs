@@ -8,13 +8,17 @@
 //! Whatever reads or writes the file, here and in the rules, fails with 503 if the disk does and with 500 if the file
 //! is damaged. The documentation of functions mentions only other errors.
 
+mod access;
 mod backup;
 mod bounded_read;
 mod byte_usage;
 mod canonical;
+mod change_feed;
 mod check;
 mod check_report;
 mod compact;
+mod compact_copy;
+mod consumer_times;
 mod cooldowns;
 mod engine;
 mod expected_counts;
@@ -22,20 +26,27 @@ mod export;
 mod export_lines;
 mod file;
 pub mod file_system;
+mod fill;
+mod hot_values;
 mod import;
 mod import_writer;
 pub mod key;
 mod metrics;
 mod migrate;
 mod open_error;
+mod opened_file;
 mod overlay;
+mod packed;
 mod panics;
 mod payload;
 mod pending_numbers;
+mod pending_values;
 mod per_table;
 mod progress;
 mod queue;
 mod queued;
+mod ranking;
+mod ranks;
 mod raw;
 pub mod record;
 mod record_registry;
@@ -45,32 +56,37 @@ pub mod schema;
 mod scrub;
 mod sealed;
 mod secrets;
+mod shared;
+mod sliced_walk;
 mod snapshot;
 mod space;
 mod task;
 #[cfg(test)]
 mod tests;
 mod undo_log;
+mod upgrade;
+mod value_log;
+mod value_stream;
 mod window;
 mod write;
 mod writer;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use arc_swap::ArcSwapOption;
 use redb::Database;
 use tokio::runtime::Handle;
-use tokio::sync::{OwnedRwLockReadGuard, RwLock, oneshot};
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
+pub use access::{AccessTables, AccessVersion};
 pub use backup::{Backup, receive};
 pub use bounded_read::{BoundedRead, CancelToken};
 pub use byte_usage::Owner;
 pub use canonical::canonical_line;
 pub use check_report::CheckReport;
-pub use compact::{Compacted, SpaceUsage};
+pub use compact::Compacted;
 pub use export::{ExportOptions, require_absent};
 pub use export_lines::Redaction;
 pub use file::{beside, folder_of, resolve_symlink};
@@ -79,6 +95,8 @@ pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 pub use progress::{Progress, Stage};
+pub(crate) use ranking::RankBuilder;
+pub use ranks::RankedList;
 pub use raw::{AnyTx, Raw};
 pub use record::Added;
 pub(crate) use record::impl_record;
@@ -86,8 +104,9 @@ pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};
 pub use record_registry::{RecordRegistry, RecordType, RecordTypeOf};
 pub use restore::PreparedRestore;
 pub use schema::Table;
+pub use scrub::ScrubPace;
 pub use snapshot::Snapshot;
-pub use space::FreeSpace;
+pub use space::{FreeSpace, SpaceUsage};
 pub use undo_log::Change;
 pub use window::{Order, Window};
 pub use write::WriteTx;
@@ -99,12 +118,13 @@ use crate::secret::{SeededRng, SigningSecret};
 use engine::{RETRY_AFTER, begin, storage_error};
 use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
-use metrics::WriterStats;
+use hot_values::HotValues;
 use migrate::open_database;
 use queue::{QueueError, Sender};
-use queued::PendingWrite;
+use queued::{PendingWrite, flatten_reply};
+use shared::Shared;
 use task::Task;
-use writer::{Shared, Writer};
+use writer::Writer;
 
 /// The default size of redb's page cache: 64 MiB.
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
@@ -193,7 +213,7 @@ impl Store {
             let mut tx = WriteTx::new(&transaction);
             tx.begin_file()?;
             let secret = SigningSecret::new(rng);
-            tx.put_secret(&secret)?;
+            tx.put_secret(&secret);
             filled = Some(fill(&mut tx, &secret)?);
             tx.finish()?;
             transaction.commit().map_err(storage_error)?;
@@ -218,13 +238,10 @@ impl Store {
     ) -> Result<Self, OpenError> {
         let (queue, tasks) = queue::queue();
         let queue = Arc::new(queue);
-        let first = writer::snapshot(&database, &Arc::downgrade(&queue))?;
-        let shared = Arc::new(Shared {
-            snapshot: ArcSwapOption::from_pointee(first),
-            ready: AtomicBool::new(true),
-            generation: AtomicU64::new(0),
-            stats: WriterStats::default(),
-        });
+        let file = Arc::default();
+        let first =
+            writer::snapshot(&database, &Arc::downgrade(&queue))?.of_file(Arc::clone(&file));
+        let shared = Arc::new(Shared::new(first));
         let writer = Writer {
             fs: fs.clone(),
             path: path.to_owned(),
@@ -234,6 +251,8 @@ impl Store {
             sender: Arc::downgrade(&queue),
             shared: Arc::clone(&shared),
             expected: 1,
+            hot: HotValues::default(),
+            file,
             runtime: Handle::try_current().ok(),
         };
         let thread = std::thread::Builder::new()
@@ -272,11 +291,9 @@ impl Store {
             .ok_or_else(|| Error::unavailable(RETRY_AFTER, "the data file is closed"))
     }
 
-    /// Returns a snapshot for reading the whole file. The file is not compacted until the caller drops the
-    /// guard.
-    async fn begin_walk(&self) -> Result<(OwnedRwLockReadGuard<()>, Arc<Snapshot>)> {
-        let under_way = Arc::clone(&self.walk_lock).read_owned().await;
-        Ok((under_way, self.snapshot()?))
+    /// Begins to read the whole file. It is not compacted until the caller drops the guard.
+    async fn begin_walk(&self) -> OwnedRwLockReadGuard<()> {
+        Arc::clone(&self.walk_lock).read_owned().await
     }
 
     /// Runs `rule` as a write of the service or its operator. See [`write_for`](Self::write_for) for writes
@@ -319,11 +336,11 @@ impl Store {
             Ok(()) => match self.queue.send_write(consumer, queued) {
                 Ok(displaced) => {
                     if let Some(write) = displaced {
-                        write.answer(Err(refusal(QueueError::ShareUsed)));
+                        write.answer(Err(QueueError::ShareUsed.into()));
                     }
                     flatten_reply(answer.await).flatten()
                 }
-                Err(why) => Err(refusal(why)),
+                Err(why) => Err(why.into()),
             },
             Err(closed) => Err(closed),
         };
@@ -331,46 +348,8 @@ impl Store {
         written.flatten()
     }
 
-    /// Runs `work` on the writer thread between two transactions, so the bytes of the file are exactly the
-    /// last commit. Writes wait meanwhile; reads do not.
-    ///
-    /// # Errors
-    /// 503 when the queue is full or the file is closed.
-    pub(crate) async fn quiesce<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        self.enqueue(Task::Quiesce(Box::new(move || {
-            let _ = reply.send(work());
-        })))?;
-        flatten_reply(answer.await)
-    }
-
-    /// Passes the open file to `work` on the writer thread and opens the file again afterwards. Until then
-    /// every read and write fails with 503.
-    ///
-    /// # Errors
-    /// The error of `work`; 503 when the queue is full or the file is closed.
-    pub(crate) async fn with_exclusive_file<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(Database) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (reply, answer) = oneshot::channel();
-        self.enqueue(Task::ExclusiveFile(Box::new(move |database| {
-            let outcome = work(database);
-            Box::new(move || drop(reply.send(outcome)))
-        })))?;
-        flatten_reply(answer.await)?
-    }
-
-    fn enqueue(&self, task: Task) -> Result<()> {
-        self.require_ready()?;
-        self.queue.send(task).map_err(refusal)
-    }
-
     fn require_ready(&self) -> Result<()> {
-        if self.ready() { Ok(()) } else { Err(refusal(QueueError::Closed)) }
+        if self.ready() { Ok(()) } else { Err(QueueError::Closed.into()) }
     }
 
     /// Completes the queued writes, closes the file cleanly and releases its lock.
@@ -381,17 +360,4 @@ impl Store {
             let _ = tokio::task::spawn_blocking(move || thread.join()).await;
         }
     }
-}
-
-fn refusal(why: QueueError) -> Error {
-    match why {
-        QueueError::Full => Error::unavailable(RETRY_AFTER, "the write queue is full"),
-        QueueError::ShareUsed => Error::overloaded(RETRY_AFTER, "too many writes of one tenant"),
-        QueueError::Closed => Error::unavailable(RETRY_AFTER, "the data file is closed"),
-    }
-}
-
-fn flatten_reply<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
-    answer
-        .map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed during the request"))
 }

@@ -35,14 +35,22 @@ impl<'p> Payload<'p> {
     }
 }
 
+/// The room for the fields of most records, in bytes.
+const USUAL_FIELDS: usize = 512;
+
 /// Returns a payload without its fields, which the caller appends.
 pub(super) fn begin_payload(version: u64, layout: usize, meta: &[u8]) -> Result<Vec<u8>> {
-    let mut out = postcard::to_stdvec(&(version, layout, meta.len())).map_err(Error::internal)?;
+    let out = Vec::with_capacity(USUAL_FIELDS + meta.len());
+    let mut out =
+        postcard::to_extend(&(version, layout, meta.len()), out).map_err(Error::internal)?;
     out.extend_from_slice(meta);
     Ok(out)
 }
 
+/// The room for the metadata of most records, in bytes.
+const USUAL_META: usize = 128;
+
 /// Returns the bytes of a record's metadata.
 pub(super) fn meta_bytes(meta: &impl Serialize) -> Result<Vec<u8>> {
-    postcard::to_stdvec(meta).map_err(Error::internal)
+    postcard::to_extend(meta, Vec::with_capacity(USUAL_META)).map_err(Error::internal)
 }

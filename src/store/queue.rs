@@ -6,29 +6,25 @@
 //! Tasks other than writes divide the queue into spans. Such a task runs after all writes that were queued before it, and
 //! before all writes that were queued after it.
 
+mod span;
+
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::error::Error;
 use crate::fair_queue::Consumer;
 
 use super::cooldowns::{Cooldowns, LARGE_WRITE};
+use super::engine::RETRY_AFTER;
 use super::queued::QueuedWrite;
 use super::task::{NextWrite, Task};
+use span::{Lane, Span};
 
 /// The maximum number of queued tasks.
 pub(super) const MAX_QUEUED: usize = 4096;
 /// The maximum number of queued writes of one consumer.
 pub(super) const MAX_QUEUED_PER_CONSUMER: usize = MAX_QUEUED / 4;
-
-/// Identifies a backlog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-struct Lane {
-    /// `None` for writes of the service itself and of its operator. Only [`MAX_QUEUED`] limits their number.
-    consumer: Option<Consumer>,
-    /// Whether the backlog holds the writes that are known to be large.
-    is_large: bool,
-}
 
 /// Why a task was not queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +35,16 @@ pub(super) enum QueueError {
     ShareUsed,
     /// The writer has stopped.
     Closed,
+}
+
+impl From<QueueError> for Error {
+    fn from(why: QueueError) -> Self {
+        match why {
+            QueueError::Full => Self::unavailable(RETRY_AFTER, "the write queue is full"),
+            QueueError::ShareUsed => Self::overloaded(RETRY_AFTER, "too many writes of one tenant"),
+            QueueError::Closed => Self::unavailable(RETRY_AFTER, "the data file is closed"),
+        }
+    }
 }
 
 /// The result of looking for another write for the current batch.
@@ -69,18 +75,9 @@ struct State {
     queued: usize,
     queued_per_consumer: HashMap<Option<Consumer>, usize>,
     closed: bool,
-    /// Whether the writer is waiting for a task.
-    receiving: bool,
+    /// The number of queued tasks that wakes the writer. `None` if it does not wait.
+    wakes_at: Option<usize>,
     cooldowns: Cooldowns,
-}
-
-/// Writes, and the task that runs after all of them.
-#[derive(Default)]
-struct Span {
-    backlogs: HashMap<Lane, VecDeque<Box<dyn QueuedWrite>>>,
-    /// The lanes with a backlog, in the order of their turns.
-    turns: VecDeque<Lane>,
-    then: Option<Task>,
 }
 
 /// Creates an empty queue.
@@ -109,7 +106,9 @@ impl Sender {
         *own += 1;
         state.queued += 1;
         state.last_span().push(Lane { consumer, is_large: false }, write);
-        self.0.wake(state);
+        if state.wakes_at.is_some_and(|enough| state.queued >= enough) {
+            self.0.wake(state);
+        }
         Ok(displaced)
     }
 
@@ -156,10 +155,16 @@ impl Receiver {
                 return None;
             }
             let rest = state.next_due().unwrap_or(Duration::MAX);
-            state.receiving = true;
-            let waited = self.0.arrived.wait_timeout(state, rest);
-            state = waited.unwrap_or_else(PoisonError::into_inner).0;
-            state.receiving = false;
+            state = self.0.wait(state, 1, rest);
+        }
+    }
+
+    /// Waits until `enough` writes are due or a task is queued that is not a write, but at most for `limit`.
+    pub(super) fn wait_for(&self, enough: usize, limit: Duration) {
+        let state = self.0.lock();
+        let missing = enough.saturating_sub(state.due());
+        if missing > 0 && state.spans.iter().all(|span| span.then.is_none()) {
+            drop(self.0.wait(state, missing, limit));
         }
     }
 
@@ -218,10 +223,25 @@ impl Inner {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wake(&self, state: MutexGuard<'_, State>) {
-        let sleeps = state.receiving;
+    /// Waits until `more` further tasks are queued, but at most for `limit`.
+    fn wait<'s>(
+        &self,
+        mut state: MutexGuard<'s, State>,
+        more: usize,
+        limit: Duration,
+    ) -> MutexGuard<'s, State> {
+        state.wakes_at = Some(state.queued + more);
+        let waited = self.arrived.wait_timeout(state, limit);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        state.wakes_at = None;
+        state
+    }
+
+    /// Wakes the writer if it waits.
+    fn wake(&self, mut state: MutexGuard<'_, State>) {
+        let waits = state.wakes_at.take().is_some();
         drop(state);
-        if sleeps {
+        if waits {
             self.arrived.notify_one();
         }
     }
@@ -342,41 +362,5 @@ impl State {
             self.cooldowns.begin(consumer, now);
         }
         BatchNext::Write(NextWrite { consumer, write, is_cooling_down })
-    }
-}
-
-impl Span {
-    fn push(&mut self, lane: Lane, write: Box<dyn QueuedWrite>) {
-        let backlog = self.backlogs.entry(lane).or_default();
-        if backlog.is_empty() {
-            self.turns.push_back(lane);
-        }
-        backlog.push_back(write);
-    }
-
-    /// Removes and returns the newest write of `consumer`. Prefers writes that are not known to be large.
-    fn pop_newest(&mut self, consumer: Option<Consumer>) -> Option<Box<dyn QueuedWrite>> {
-        let lanes = [false, true].map(|is_large| Lane { consumer, is_large });
-        let lane = lanes.into_iter().find(|lane| self.backlogs.contains_key(lane))?;
-        let backlog = self.backlogs.get_mut(&lane)?;
-        let newest = backlog.pop_back();
-        if backlog.is_empty() {
-            self.backlogs.remove(&lane);
-            self.turns.retain(|turn| *turn != lane);
-        }
-        newest
-    }
-
-    /// Removes and returns the next write of the lane at position `at` of the turns.
-    fn pop(&mut self, at: usize) -> Option<(Option<Consumer>, Box<dyn QueuedWrite>)> {
-        let lane = self.turns.remove(at)?;
-        let backlog = self.backlogs.get_mut(&lane)?;
-        let write = backlog.pop_front()?;
-        if backlog.is_empty() {
-            self.backlogs.remove(&lane);
-        } else {
-            self.turns.push_back(lane);
-        }
-        Some((lane.consumer, write))
     }
 }

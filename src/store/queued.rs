@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 
+use super::engine::RETRY_AFTER;
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
@@ -64,4 +65,10 @@ where
         let outcome = self.outcome.unwrap_or_else(|| Err(Error::internal("a write did not run")));
         let _ = self.reply.send(committed.map(|snapshot| Ok((outcome?, snapshot))));
     }
+}
+
+/// Returns what was sent on a reply channel; 503 if the writer dropped the channel.
+pub(super) fn flatten_reply<T>(answer: Result<T, oneshot::error::RecvError>) -> Result<T> {
+    answer
+        .map_err(|_| Error::unavailable(RETRY_AFTER, "the data file was closed during the request"))
 }

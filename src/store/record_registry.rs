@@ -1,6 +1,6 @@
 //! The types of records, for everything that processes all tables alike: `check`, `export` and `import`.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeMap;
 
 use crate::error::Result;
 
@@ -10,7 +10,8 @@ use super::export_lines::{self, ExportLine, Redaction};
 use super::import_writer::ImportWriter;
 use super::key::Key;
 use super::per_table::PerTable;
-use super::record::{Added, Record, Reference, Row, Tx, entry_payload};
+use super::ranks::RankedList;
+use super::record::{Added, Record, Reference, Row, Tx, entry_payload, split_entry};
 use super::schema::Table;
 use super::sealed::HexKey;
 use super::snapshot::Snapshot;
@@ -35,6 +36,11 @@ impl RecordRegistry {
             (!kind.added().is_empty()).then(|| (table, kind.added().len() as u64))
         };
         self.record_types.iter().filter_map(layout).collect()
+    }
+
+    /// Returns the lists with ranks.
+    pub(super) fn ranked(&self) -> impl Iterator<Item = &'static RankedList> + use<'_> {
+        self.record_types.iter().filter_map(|kind| kind.ranked())
     }
 }
 
@@ -62,19 +68,42 @@ pub trait RecordType: Send + Sync {
     fn table(&self) -> Table;
     /// Returns the table of the records, followed by the tables of their indexes.
     fn tables(&self) -> Vec<Table>;
+    /// Returns [`Record::RANKED`].
+    #[doc(hidden)]
+    fn ranked(&self) -> Option<&'static RankedList>;
     /// Returns [`Record::ADDED`].
     #[doc(hidden)]
     fn added(&self) -> &'static [Added];
-    /// Stores every record of an older layout in the current one. Returns the number of these records.
+    /// Stores the records with these keys in the current layout.
     #[doc(hidden)]
-    fn upgrade(&self, tx: &mut WriteTx<'_>) -> Result<u64>;
+    fn upgrade(&self, tx: &mut WriteTx<'_>, keys: &[Vec<u8>]) -> Result<()>;
     #[doc(hidden)]
     fn check(
         &self,
         tx: &Snapshot,
         is_pending: IsPendingDeletion,
-        counts: &mut ExpectedCounts,
-        findings: &mut CheckReport,
+        expected: &mut ExpectedCounts,
+        report: &mut CheckReport,
+    ) -> Result<()>;
+    /// Checks one record with its index entries and references, and adds what it contributes to `expected`. Reports the
+    /// error instead if there is no payload.
+    #[doc(hidden)]
+    fn check_record(
+        &self,
+        tx: &Snapshot,
+        is_pending: IsPendingDeletion,
+        value: (&[u8], Result<&[u8]>),
+        expected: &mut ExpectedCounts,
+        report: &mut CheckReport,
+    ) -> Result<()>;
+    /// Checks that an entry in the table of an index belongs to a record.
+    #[doc(hidden)]
+    fn check_entry(
+        &self,
+        tx: &Snapshot,
+        index: Table,
+        entry: (&[u8], &[u8]),
+        report: &mut CheckReport,
     ) -> Result<()>;
     /// Appends the line of a record to an export. Returns false if the record has no line.
     #[doc(hidden)]
@@ -87,20 +116,21 @@ pub trait RecordType: Send + Sync {
 /// The record type of `R`, with what is secret in its records.
 pub struct RecordTypeOf<R: Record>(pub Redaction<R>);
 
-/// The expected number of entries of each index.
-type EntryCounts = HashMap<Table, u64>;
-
 impl<R: Record> RecordType for RecordTypeOf<R> {
     fn table(&self) -> Table {
         R::TABLE
+    }
+
+    fn ranked(&self) -> Option<&'static RankedList> {
+        R::RANKED
     }
 
     fn added(&self) -> &'static [Added] {
         R::ADDED
     }
 
-    fn upgrade(&self, tx: &mut WriteTx<'_>) -> Result<u64> {
-        tx.upgrade_all::<R>()
+    fn upgrade(&self, tx: &mut WriteTx<'_>, keys: &[Vec<u8>]) -> Result<()> {
+        tx.upgrade_all::<R>(keys)
     }
 
     fn tables(&self) -> Vec<Table> {
@@ -112,38 +142,61 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         &self,
         tx: &Snapshot,
         is_pending: IsPendingDeletion,
-        counts: &mut ExpectedCounts,
+        expected: &mut ExpectedCounts,
         report: &mut CheckReport,
     ) -> Result<()> {
-        let mut entries = EntryCounts::new();
+        let mut entries = BTreeMap::new();
+        // Two indexes may share a table.
+        entries.extend(R::INDEXES.iter().map(|index| (index.table(), 0)));
         tx.each(R::TABLE, &mut |key, payload| {
             report.count_value();
-            let read = payload.and_then(|payload| Ok((payload, Row::<R>::parse(payload)?)));
-            match read {
-                Ok((payload, record)) => {
-                    if record.key().encoded() != key {
-                        let what = "a record is stored under another record's key";
-                        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
-                    }
-                    if record.projected().is_some() {
-                        let what = "the metadata of a record differs from its fields";
-                        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
-                    }
-                    let found = FoundRecord { key, payload, record: &record };
-                    check_entries_of(tx, &found, &mut entries, report);
-                    check_references(tx, &record, is_pending, report)?;
-                    counts.add(tx, key, payload, &record);
-                }
-                Err(error) => report.problem(R::TABLE, error),
+            let Some(record) = check_record::<R>(tx, is_pending, (key, payload), expected, report)?
+            else {
+                return Ok(());
+            };
+            for index in R::INDEXES.iter().filter(|index| index.entry(&record).is_some()) {
+                *entries.entry(index.table()).or_default() += 1;
             }
             Ok(())
         })?;
-        // Two indexes may share a table.
-        let indexes: BTreeSet<_> = R::INDEXES.iter().map(|index| index.table()).collect();
-        for index in indexes {
-            let expected = entries.get(&index).copied().unwrap_or(0);
+        for (index, expected) in entries {
             check_number(tx, index, expected, report)?;
         }
+        Ok(())
+    }
+
+    fn check_record(
+        &self,
+        tx: &Snapshot,
+        is_pending: IsPendingDeletion,
+        value: (&[u8], Result<&[u8]>),
+        expected: &mut ExpectedCounts,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        check_record::<R>(tx, is_pending, value, expected, report).map(drop)
+    }
+
+    fn check_entry(
+        &self,
+        tx: &Snapshot,
+        index: Table,
+        (key, payload): (&[u8], &[u8]),
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        for index in R::INDEXES.iter().filter(|shares| shares.table() == index) {
+            let Some((primary, _)) = split_entry(index.form(), payload) else { continue };
+            match tx.get_raw(R::TABLE, primary).map(|found| found.as_deref().map(Row::<R>::parse)) {
+                Ok(Some(Ok(record))) if index.entry(&record).as_deref() == Some(key) => {
+                    return Ok(());
+                }
+                // The record itself is reported.
+                Ok(Some(Err(_))) => return Ok(()),
+                Err(error) if error.status() == 500 => return Ok(()),
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+        }
+        report.problem(index, format_args!("an entry belongs to no record, {}", HexKey(key)));
         Ok(())
     }
 
@@ -163,16 +216,44 @@ struct FoundRecord<'f, R> {
     record: &'f R,
 }
 
+/// Checks a record, and adds what it contributes to `expected`. Returns the record if it can be read.
+fn check_record<R: Record>(
+    tx: &Snapshot,
+    is_pending: IsPendingDeletion,
+    (key, payload): (&[u8], Result<&[u8]>),
+    expected: &mut ExpectedCounts,
+    report: &mut CheckReport,
+) -> Result<Option<R>> {
+    let read = payload.and_then(|payload| Ok((payload, Row::<R>::parse(payload)?)));
+    let (payload, record) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            report.problem(R::TABLE, error);
+            return Ok(None);
+        }
+    };
+    if record.key().encoded() != key {
+        let what = "a record is stored under another record's key";
+        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+    }
+    if record.projected().is_some() {
+        let what = "the metadata of a record differs from its fields";
+        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+    }
+    check_entries_of(tx, &FoundRecord { key, payload, record: &record }, report);
+    check_references(tx, &record, is_pending, report)?;
+    expected.add(tx, key, payload, &record);
+    Ok(Some(record))
+}
+
 /// Checks that every index has the right entry for a record.
 fn check_entries_of<R: Record>(
     tx: &Snapshot,
     found: &FoundRecord<'_, R>,
-    entries: &mut EntryCounts,
     report: &mut CheckReport,
 ) {
     for index in R::INDEXES {
         let Some(entry) = index.entry(found.record) else { continue };
-        *entries.entry(index.table()).or_default() += 1;
         let expected = entry_payload(index.form(), found.key, found.payload);
         let wrong = match tx.get_raw(index.table(), &entry).ok().flatten() {
             Some(stands) if stands == expected => continue,

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::backup::require_valid;
-use super::engine::{begin, begin_read, definition, storage_error};
+use super::engine::{begin, begin_read, close, definition, storage_error};
 use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
 use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
@@ -81,7 +81,7 @@ impl PreparedRestore {
         drop(snapshot);
         clear_transient(&database)?;
         require_valid(from, &mut database, registry, progress)?;
-        drop(database);
+        close(database)?;
         Ok(prepared)
     }
 
@@ -133,7 +133,7 @@ impl Store {
                 || Ok(stored_secret(&Snapshot::new(begin_read(&database)?, Box::new(|| ())))?);
             let swapped = held().and_then(|secret| {
                 require_same(&fs, &data, &secret, &registry)?;
-                drop(database);
+                close(database)?;
                 swap_files(&fs, &data, &stamp)
             });
             swapped.map_err(|error| Error::invalid("not_restored", error.to_string()))

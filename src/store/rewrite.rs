@@ -16,16 +16,14 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 
-use super::engine::{begin, begin_read, definition, storage_error};
+use super::engine::{begin, begin_read, storage_error};
 use super::file;
 use super::file_system::FsHandle;
+use super::fill::{PAGE_CACHE, fill};
 use super::open_error::OpenError;
 use super::panics::catch_panic;
 use super::schema::Table;
 use super::snapshot::{InspectSealed, Snapshot};
-
-/// The page cache for files that are read once: 16 MiB.
-const PAGE_CACHE: usize = 16 * 1024 * 1024;
 
 /// Rewrites the data file if possible.
 ///
@@ -76,15 +74,9 @@ fn swap(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
 /// Copies sealed values unchanged. A damaged value stays damaged, so that it is not mistaken for a missing
 /// one.
 fn copy(from: &Database, to: &mut Database, draft: &Path) -> Result<(), OpenError> {
-    let transaction = begin(to)?;
-    let read = each(from, |table, put| {
-        let mut opened = transaction.open_table(definition(table)).map_err(storage_error)?;
-        put(&mut |key, sealed| {
-            opened.insert(key, sealed).map_err(storage_error)?;
-            Ok(())
-        })
+    let read = fill(begin(to)?, |take| {
+        each(from, |table, put| put(&mut |key, sealed| take(table, key, Some(sealed))))
     })?;
-    transaction.commit().map_err(storage_error)?;
     let written = each(to, |_, visit| visit(&mut |_, _| Ok(())))?;
     let sound = to.check_integrity().map_err(storage_error)?;
     if sound && written == read {

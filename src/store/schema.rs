@@ -1,13 +1,15 @@
 //! Every table and index of a data file, and the version of the file format.
 //!
-//! All tables map bytes to bytes. [`Key`](super::Key) encodes the keys. Every value is sealed with a checksum over
+//! All tables map bytes to bytes. [`Key`] encodes the keys. Every value is sealed with a checksum over
 //! table, key and value ([`sealed`](super::sealed)), which each read verifies.
 //!
 //! In the key descriptions below, "as above" stands for the primary key of the indexed record.
 
+use super::key::Key;
+
 /// The version of the file format. A file of an older format is migrated when it is opened; a file of a newer format
 /// is refused.
-pub const FORMAT: u64 = 1;
+pub const FORMAT: u64 = 2;
 
 /// Marks a redb file as a Steward data file, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -25,6 +27,13 @@ pub const LAYOUT_KEY: &[u8] = b"layout ";
 /// Returns the key of the layout of `table`, in [`Table::Meta`].
 pub fn layout_key(table: Table) -> Vec<u8> {
     [LAYOUT_KEY, table.name().as_bytes()].concat()
+}
+
+/// Returns the key of a tenant's count of records in `table`, in [`Table::Counts`].
+pub fn count_key(table: Table, tenant: &[u8]) -> Vec<u8> {
+    let mut key = table.name().to_owned().encoded();
+    key.extend_from_slice(tenant);
+    key
 }
 
 /// The key of the first signing secret. After a rotation it still derives the tags of API keys.
@@ -215,6 +224,10 @@ tables! {
     Insights = "insights/1",
     /// Unique. Key: project, short id.
     InsightsByShortId = "insights_by_short_id/1",
+    /// Who deleted an insight and when, while it is deleted. Key: project, insight.
+    InsightRemovals = "insight_removals/1",
+    /// Key: project, time, insight.
+    InsightRemovalsByMoment = "insight_removals_by_moment/1",
     /// Texts, the content of tiles that show Markdown. Key: project, text.
     Texts = "texts/1",
     /// Tiles of dashboards. After insights and texts, because an import reads the tables in this order and what a tile
@@ -244,7 +257,7 @@ tables! {
     /// Unique. Key: keyed hash of a token that opens a public page, whether the token was replaced.
     SharingTokens = "sharing_tokens/2",
 
-    /// Entries of the activity log. Key: organization, time, entry id.
+    /// Entries of the activity log. Packed, and so are its indexes. Key: organization, time, entry id.
     Activity = "activity/1",
     /// Key: project, then as above.
     ActivityByProject = "activity_by_project/1",
@@ -267,6 +280,10 @@ tables! {
     /// Deleted organizations, projects, memberships and roles whose records are not all deleted yet. Key: organization,
     /// then a role, or null and 0, the project, or the user with the highest bit set.
     Sweeps = "sweeps/2",
+
+    /// Where the row at a position of a long list is ([`ranks`](super::ranks)). Derived from the lists. Key: the name of
+    /// the list's table, the height, then the tenant or the first key of a bucket or a group.
+    Ranks = "ranks/1",
 }
 
 impl Table {
@@ -281,13 +298,23 @@ impl Table {
         Self::SignInRequestsByUser,
     ];
 
+    /// The tables whose values are blocks of several entries ([`packed`](super::packed)).
+    pub(super) const PACKED: &[Self] =
+        &[Self::Activity, Self::ActivityByProject, Self::ActivityByUser, Self::ActivityByItem];
+
+    /// Whether the values of the table are blocks of several entries.
+    pub(super) fn is_packed(self) -> bool {
+        Self::PACKED.contains(&self)
+    }
+
     /// Whether backups and exports leave the table out.
     pub fn is_transient(self) -> bool {
         Self::TRANSIENT.contains(&self)
     }
 
-    /// Returns the tables that a backup contains.
+    /// Returns the tables that a backup contains. It omits ranks, which are built again.
     pub(super) fn backed_up() -> Vec<Self> {
-        Self::ALL.iter().filter(|table| !table.is_transient()).copied().collect()
+        let is_kept = |table: &&Self| !table.is_transient() && **table != Self::Ranks;
+        Self::ALL.iter().filter(is_kept).copied().collect()
     }
 }

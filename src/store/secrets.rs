@@ -22,16 +22,18 @@ pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
 
 impl WriteTx<'_> {
     /// Stores the signing secret.
-    pub(super) fn put_secret(&mut self, secret: &SigningSecret) -> Result<()> {
+    pub(super) fn put_secret(&mut self, secret: &SigningSecret) {
         let (first, renewed) = secret.parts();
-        self.put_raw(Table::Meta, SECRET_KEY, first)?;
-        renewed.map_or(Ok(()), |renewed| self.put_raw(Table::Meta, RENEWED_KEY, renewed))
+        self.put_raw(Table::Meta, SECRET_KEY, first);
+        if let Some(renewed) = renewed {
+            self.put_raw(Table::Meta, RENEWED_KEY, renewed);
+        }
     }
 
     /// Rotates every subkey of the signing secret except the one for key tags, and returns the new secret.
     pub fn renew_secret(&mut self, rng: &mut SeededRng) -> Result<SigningSecret> {
         let secret = stored_secret(self)?.renewed(rng);
-        self.put_secret(&secret)?;
+        self.put_secret(&secret);
         Ok(secret)
     }
 }

@@ -1,12 +1,15 @@
 //! A consistent view of the file, as one commit left it.
 
-use std::sync::OnceLock;
+use std::ops::{Bound, ControlFlow};
+use std::sync::{Arc, OnceLock};
 
 use redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use crate::error::Result;
 
 use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
+use super::opened_file::OpenedFile;
+use super::packed::{self, unpack};
 use super::per_table::PerTable;
 use super::raw::{Raw, Visit};
 use super::schema::Table;
@@ -17,6 +20,8 @@ use super::window::Order;
 pub(super) type InspectValue<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
 /// Called with a key and its sealed value.
 pub(super) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
+/// Called with a key and its sealed value; decides whether the walk continues.
+pub(super) type InspectSealedUntil<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
 /// Called when a read of the file fails.
 pub(super) type ReadFailureHook = Box<dyn Fn() + Send + Sync>;
@@ -27,16 +32,31 @@ pub struct Snapshot {
     transaction: ReadTransaction,
     on_read_failure: ReadFailureHook,
     generation: u64,
+    pub(super) access_version: u64,
+    /// Dropped last: the file is closed only after its transaction has ended.
+    _file: Option<Arc<OpenedFile>>,
 }
 
 impl Snapshot {
     pub(super) fn new(transaction: ReadTransaction, on_read_failure: ReadFailureHook) -> Self {
-        Self { tables: PerTable::new(OnceLock::new), transaction, on_read_failure, generation: 0 }
+        Self {
+            tables: PerTable::new(OnceLock::new),
+            transaction,
+            on_read_failure,
+            generation: 0,
+            access_version: 0,
+            _file: None,
+        }
     }
 
-    /// Sets the number of times that the file had been opened before this snapshot.
-    pub(super) fn with_generation(self, generation: u64) -> Self {
-        Self { generation, ..self }
+    /// Sets the number of times that the file had been opened before this snapshot, and the version of its access tables.
+    pub(super) fn with_versions(self, generation: u64, access_version: u64) -> Self {
+        Self { generation, access_version, ..self }
+    }
+
+    /// Keeps `file` open as long as this snapshot exists.
+    pub(super) fn of_file(self, file: Arc<OpenedFile>) -> Self {
+        Self { _file: Some(file), ..self }
     }
 
     /// A number that differs each time the data file is opened, also after a restore. Versions of records are
@@ -76,9 +96,15 @@ impl Snapshot {
         }
     }
 
-    /// Returns the number of values in `table` without a walk.
+    /// Returns the number of stored values in `table` without a walk. A block counts as one.
     pub fn len(&self, table: Table) -> Result<u64> {
         self.table(table)?.len().map_err(storage_error)
+    }
+
+    /// Returns the size in bytes of the pages of `table`. Reads all of them.
+    pub(super) fn size(&self, table: Table) -> Result<u64> {
+        let pages = self.table(table)?.stats().map_err(storage_error)?;
+        Ok(pages.stored_bytes() + pages.metadata_bytes() + pages.fragmented_bytes())
     }
 
     /// Returns the number of values in all tables.
@@ -98,14 +124,71 @@ impl Snapshot {
 
     /// Calls `visit` with every key of `table` and its verified payload, or the error of its verification.
     pub(super) fn each(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
+        if !table.is_packed() {
+            return self.each_value(table, visit);
+        }
+        self.each_value(table, &mut |key, block| match block
+            .and_then(|block| unpack(table, key, block))
+        {
+            Ok(entries) => {
+                entries.iter().try_for_each(|entry| visit(&entry.key, Ok(&entry.payload)))
+            }
+            Err(error) => visit(key, Err(error)),
+        })
+    }
+
+    /// Calls `visit` as [`each`](Self::each) does, but with the blocks of a packed table.
+    fn each_value(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
         self.each_sealed(table, &mut |key, sealed| visit(key, unseal(table, key, sealed)))
     }
 
     /// Calls `visit` with every key of `table` and its sealed value.
     pub(super) fn each_sealed(&self, table: Table, visit: &mut InspectSealed<'_>) -> Result<()> {
-        for entry in self.table(table)?.range::<&[u8]>(..).map_err(storage_error)? {
+        self.each_stored_after(table, None, &mut |key, sealed| {
+            visit(key, sealed).map(ControlFlow::Continue)
+        })
+    }
+
+    /// Calls `visit` with every key of `table` after `after` and its sealed value, until `visit` breaks.
+    pub(super) fn each_stored_after(
+        &self,
+        table: Table,
+        after: Option<&[u8]>,
+        visit: &mut InspectSealedUntil<'_>,
+    ) -> Result<()> {
+        self.each_stored_from(table, after.map_or(Bound::Unbounded, Bound::Excluded), visit)
+    }
+
+    /// Calls `visit` as [`each_stored_after`](Self::each_stored_after) does, but in a packed table it begins with the block
+    /// that may contain entries before and after `after`.
+    pub(super) fn each_sealed_after(
+        &self,
+        table: Table,
+        after: Option<&[u8]>,
+        visit: &mut InspectSealedUntil<'_>,
+    ) -> Result<()> {
+        let block = match after.filter(|_| table.is_packed()) {
+            Some(after) => packed::block_key(self.table(table)?, after)?,
+            None => None,
+        };
+        match &block {
+            Some(block) => self.each_stored_from(table, Bound::Included(block), visit),
+            None => self.each_stored_after(table, after, visit),
+        }
+    }
+
+    fn each_stored_from(
+        &self,
+        table: Table,
+        from: Bound<&[u8]>,
+        visit: &mut InspectSealedUntil<'_>,
+    ) -> Result<()> {
+        let opened = self.table(table)?;
+        for entry in opened.range::<&[u8]>((from, Bound::Unbounded)).map_err(storage_error)? {
             let (key, sealed) = entry.map_err(storage_error)?;
-            visit(key.value(), sealed.value())?;
+            if visit(key.value(), sealed.value())?.is_break() {
+                break;
+            }
         }
         Ok(())
     }
@@ -122,7 +205,13 @@ impl Snapshot {
         spend: impl Fn(usize) -> Result<()>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        let walk = |opened| walk_range(opened, table, span, skip, order, spend, visit);
+        let walk = |opened| {
+            if table.is_packed() {
+                packed::walk(opened, table, span, (skip, order), spend, visit)
+            } else {
+                walk_range(opened, table, span, skip, order, spend, visit)
+            }
+        };
         self.note_failure(self.table(table).and_then(walk))
     }
 }
@@ -134,7 +223,14 @@ impl Raw for Snapshot {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.note_failure(self.table(table).and_then(|opened| get_value(opened, table, key, visit)))
+        let get = |opened| {
+            if table.is_packed() {
+                packed::get(opened, table, key, visit)
+            } else {
+                get_value(opened, table, key, visit)
+            }
+        };
+        self.note_failure(self.table(table).and_then(get))
     }
 
     fn raw_between(
@@ -146,5 +242,9 @@ impl Raw for Snapshot {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         self.between_spending(table, span, (skip, order), |_| Ok(()), visit)
+    }
+
+    fn has_ranks(&self) -> bool {
+        true
     }
 }

@@ -1,12 +1,18 @@
-//! The free space of the file system that holds the data file.
+//! The space that the data file takes, and the free space of its file system.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::error::{Error, Result};
+use crate::low_priority::{Priority, run_low_priority};
+
 use super::Store;
+use super::engine::RETRY_AFTER;
 use super::file::folder_of;
 use super::file_system::{FreeBytes, FsHandle};
+use super::schema::Table;
 
 /// How long a measurement is used.
 const CACHE_TIME: Duration = Duration::from_secs(1);
@@ -57,5 +63,55 @@ impl FreeSpace {
             tracing::warn!(%error, "the free space of the file system cannot be read");
             None
         })
+    }
+}
+
+/// The number of bytes in a block of [`MetadataExt::blocks`].
+const BLOCK: u64 = 512;
+
+/// The space that the data file takes, and how much of it is used.
+#[derive(Debug, Clone, Copy)]
+pub struct SpaceUsage {
+    /// The size of the file on disk, in bytes. A sparse file is longer.
+    pub bytes: u64,
+    /// How many of these bytes are in pages with values.
+    pub used: u64,
+}
+
+impl SpaceUsage {
+    /// How many bytes of the file are unused.
+    pub fn dead(self) -> u64 {
+        self.bytes.saturating_sub(self.used)
+    }
+}
+
+impl Store {
+    /// Measures the used space of the file on a thread of low priority. Reads the whole file, each table from a snapshot of
+    /// its own.
+    ///
+    /// # Errors
+    /// 503 when the file is closed or cannot be read.
+    pub(crate) async fn space(&self) -> Result<SpaceUsage> {
+        let store = self.clone();
+        let measure = move || {
+            let bytes = store.size_on_disk()?;
+            let used = Table::ALL.iter().map(|table| store.snapshot()?.size(*table));
+            Ok(SpaceUsage { bytes, used: used.sum::<Result<u64>>()? })
+        };
+        run_low_priority(Priority::Upkeep, measure).await?
+    }
+
+    /// Returns the size of the file on disk, in bytes.
+    pub(crate) fn size_on_disk(&self) -> Result<u64> {
+        let length = self.size()?;
+        let on_disk = self.path().metadata().map_or(length, |file| file.blocks() * BLOCK);
+        Ok(length.min(on_disk))
+    }
+
+    /// Returns the length of the file in bytes.
+    pub(super) fn size(&self) -> Result<u64> {
+        let file = self.fs.file_system().open(self.path());
+        let size = file.and_then(|file| file.size());
+        size.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
     }
 }

@@ -3,9 +3,11 @@
 use redb::Database;
 use tokio::sync::oneshot;
 
+use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 
-use super::queued::QueuedWrite;
+use super::Store;
+use super::queued::{QueuedWrite, flatten_reply};
 
 /// A task for the writer thread.
 pub(super) enum Task {
@@ -16,6 +18,8 @@ pub(super) enum Task {
     /// Pass the open database to a function, then open the file again. The function returns a second function, which
     /// runs after the file was opened and reports the result.
     ExclusiveFile(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
+    /// Replace the file.
+    Replace(Replace),
     /// Check that the file is still usable, because a read failed.
     Probe,
     /// Run a function with the open database between two transactions.
@@ -26,10 +30,63 @@ pub(super) enum Task {
     Close,
 }
 
+/// Replaces the file of the open database. The number is the size of the page cache in bytes.
+pub(super) type Replace = Box<dyn FnOnce(&Database, usize) -> Replacement + Send>;
+
+/// The result of a replacement of the file.
+pub(super) enum Replacement {
+    /// The file was replaced by this one, which has the same content. Then call the function.
+    Replaced(Database, Box<dyn FnOnce() + Send>),
+    /// The file was not replaced.
+    Kept,
+    /// It is uncertain which of the two files a power cut would leave, or what the open one contains.
+    Unknown(Error),
+}
+
 /// The write that runs next.
 pub(super) struct NextWrite {
     pub(super) consumer: Option<Consumer>,
     pub(super) write: Box<dyn QueuedWrite>,
     /// Whether the consumer is in its cooldown. If so, and the write is large, the writer puts it back.
     pub(super) is_cooling_down: bool,
+}
+
+impl Store {
+    /// Runs `work` on the writer thread between two transactions, so the bytes of the file are exactly the
+    /// last commit. Writes wait meanwhile; reads do not.
+    ///
+    /// # Errors
+    /// 503 when the queue is full or the file is closed.
+    pub(crate) async fn quiesce<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::Quiesce(Box::new(move || {
+            let _ = reply.send(work());
+        })))?;
+        flatten_reply(answer.await)
+    }
+
+    /// Passes the open file to `work` on the writer thread and opens the file again afterwards. Until then
+    /// every read and write fails with 503.
+    ///
+    /// # Errors
+    /// The error of `work`; 503 when the queue is full or the file is closed.
+    pub(crate) async fn with_exclusive_file<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Database) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::ExclusiveFile(Box::new(move |database| {
+            let outcome = work(database);
+            Box::new(move || drop(reply.send(outcome)))
+        })))?;
+        flatten_reply(answer.await)?
+    }
+
+    pub(super) fn enqueue(&self, task: Task) -> Result<()> {
+        self.require_ready()?;
+        Ok(self.queue.send(task)?)
+    }
 }

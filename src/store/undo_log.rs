@@ -6,6 +6,7 @@ use crate::error::Result;
 
 use super::byte_usage;
 use super::payload::Payload;
+use super::pending_values::PendingValue;
 use super::schema::Table;
 
 /// One value as it was before the write changed it.
@@ -17,8 +18,8 @@ pub(super) struct UndoEntry {
 
 /// The previous state of a value.
 pub(super) enum PreviousValue {
-    /// The sealed value, or `None` if the key was absent.
-    Sealed(Option<Vec<u8>>),
+    /// What the batch had stored; `None` if it had not changed the key.
+    Pending(Option<PendingValue>),
     /// A count, sum or sequence, which the batch keeps in memory.
     Number(u64),
 }

@@ -1,8 +1,11 @@
 //! Changing records, and keeping their indexes, counts and sums up to date.
 
+mod apply;
 mod batch;
 mod layouts;
 mod measure;
+mod ranks;
+mod reads;
 mod sums;
 
 use std::cell::OnceCell;
@@ -12,11 +15,15 @@ use redb::WriteTransaction;
 use crate::error::{Error, Result};
 
 use super::byte_usage::Growth;
-use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
+use super::change_feed::NotedChanges;
+use super::engine::{Bytes, definition, storage_error};
+use super::hot_values::HotValues;
 use super::key::Key;
 use super::pending_numbers::PendingNumbers;
+use super::pending_values::{PendingValue, PendingValues};
 use super::per_table::PerTable;
-use super::raw::{Raw, Visit, read_number};
+use super::ranks::RankChanges;
+use super::raw::read_number;
 use super::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
 use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
 use super::sealed::{damaged, seal};
@@ -27,11 +34,17 @@ use super::window::{Order, Window};
 pub struct WriteTx<'t> {
     tables: PerTable<OnceCell<redb::Table<'t, Bytes, Bytes>>>,
     transaction: &'t WriteTransaction,
+    /// The values that the batch has changed since it was last applied to redb.
+    pending: PendingValues,
+    /// Stored values that earlier writes read.
+    hot: HotValues,
     undo_log: UndoLog,
     numbers: PendingNumbers,
     growth: Growth,
-    /// Whether redb failed or panicked in the middle of a change, which leaves the tables in an unknown state.
-    is_torn: bool,
+    noted: NotedChanges,
+    rank_changes: RankChanges,
+    /// Whether ranks remain to be built.
+    are_ranks_due: bool,
     /// Whether the batch ends after this write.
     ends_batch: bool,
     /// Whether this write is undone even if its rule succeeds.
@@ -40,48 +53,33 @@ pub struct WriteTx<'t> {
     other_work: usize,
     /// How many records this write may change.
     max_records: usize,
-}
-
-impl Raw for WriteTx<'_> {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
-        match self.numbers.get(table, key) {
-            None => get_value(self.table(table)?, table, key, visit),
-            Some(0) => Ok(()),
-            Some(number) => visit(&number.encoded()),
-        }
-    }
-
-    /// Does not include the numbers that the batch keeps in memory: no write walks counts or sequences.
-    fn raw_between(
-        &self,
-        table: Table,
-        span: (&[u8], Option<&[u8]>),
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        walk_range(self.table(table)?, table, span, skip, order, |_| Ok(()), visit)
-    }
+    /// See [`AccessVersion`](super::access::AccessVersion).
+    pub(super) access_version: Option<u64>,
 }
 
 impl<'t> WriteTx<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
+        Self::with(transaction, HotValues::default())
+    }
+
+    /// Begins a batch that knows these stored values.
+    pub(super) fn with(transaction: &'t WriteTransaction, hot: HotValues) -> Self {
         Self {
             tables: PerTable::new(OnceCell::new),
             transaction,
+            pending: PendingValues::default(),
+            hot,
             undo_log: UndoLog::default(),
             numbers: PendingNumbers::default(),
             growth: Growth::default(),
-            is_torn: false,
+            noted: NotedChanges::default(),
+            rank_changes: RankChanges::default(),
+            are_ranks_due: false,
             ends_batch: false,
             is_discarded: false,
             other_work: 0,
             max_records: usize::MAX,
+            access_version: None,
         }
     }
 
@@ -89,14 +87,16 @@ impl<'t> WriteTx<'t> {
     pub(super) fn create_tables(&mut self) -> Result<()> {
         Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))?;
         let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-        self.put_raw(Table::Meta, TABLES_KEY, names.join("\n").as_bytes())
+        self.put_raw(Table::Meta, TABLES_KEY, names.join("\n").as_bytes());
+        Ok(())
     }
 
     /// Initializes an empty file of this format: its tables, the mark and the format version.
     pub(super) fn begin_file(&mut self) -> Result<()> {
         self.create_tables()?;
-        self.put_raw(Table::Meta, MARK_KEY, MARK)?;
-        self.put_raw(Table::Meta, FORMAT_KEY, &FORMAT.encoded())
+        self.put_raw(Table::Meta, MARK_KEY, MARK);
+        self.put_raw(Table::Meta, FORMAT_KEY, &FORMAT.encoded());
+        Ok(())
     }
 
     fn table(&self, table: Table) -> Result<&redb::Table<'t, Bytes, Bytes>> {
@@ -168,10 +168,11 @@ impl<'t> WriteTx<'t> {
         payload: Vec<u8>,
     ) -> Result<()> {
         self.note_layout::<R>()?;
+        self.noted.begin_record(R::TABLE, &key);
         self.reindex(&key, old, Some((record, &payload)))?;
         self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
-        self.put_raw(R::TABLE, &key, &payload)?;
+        self.put_raw(R::TABLE, &key, &payload);
         self.changed(Change { table: R::TABLE, key, before, after: Some(payload) })
     }
 
@@ -182,10 +183,11 @@ impl<'t> WriteTx<'t> {
             return Ok(None);
         };
         let old = Row::<R>::parse(&before)?;
+        self.noted.begin_record(R::TABLE, &key);
         self.note_growth(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
-        self.remove_raw(R::TABLE, &key)?;
+        self.remove_raw(R::TABLE, &key);
         self.changed(Change { table: R::TABLE, key, before: Some(before), after: None })?;
         Ok(Some(old))
     }
@@ -230,37 +232,28 @@ impl<'t> WriteTx<'t> {
         let before = read_number(self, table, key)?;
         self.numbers.set(table, key, number);
         self.undo_log.note_value(table, key, PreviousValue::Number(before));
-        Ok(())
-    }
-
-    /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
-    pub(super) fn put_raw(&mut self, table: Table, key: &[u8], payload: &[u8]) -> Result<()> {
-        let before = self.swap(table, key, Some(&seal(table, key, payload)))?;
-        self.undo_log.note_value(table, key, PreviousValue::Sealed(before));
-        Ok(())
-    }
-
-    /// Removes a value and remembers it. Updates no index and no count, and does not list a [`Change`].
-    pub(super) fn remove_raw(&mut self, table: Table, key: &[u8]) -> Result<()> {
-        let before = self.swap(table, key, None)?;
-        if before.is_some() {
-            self.undo_log.note_value(table, key, PreviousValue::Sealed(before));
+        if table == Table::Counts {
+            self.noted.note_count(key, number.wrapping_sub(before).cast_signed());
         }
         Ok(())
     }
 
-    /// Stores a sealed value under `key`, or removes the key if `sealed` is `None`. Returns the previous value.
-    fn swap(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
-        self.table(table)?;
-        self.is_torn = true;
-        let opened = self.table_mut(table)?;
-        let before = match sealed {
-            Some(sealed) => opened.insert(key, sealed),
-            None => opened.remove(key),
-        };
-        let before = before.map_err(storage_error)?.map(|before| before.value().to_vec());
-        self.is_torn = false;
-        Ok(before)
+    /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
+    pub(super) fn put_raw(&mut self, table: Table, key: &[u8], payload: &[u8]) {
+        self.set_raw(table, key, Some(seal(table, key, payload)));
+    }
+
+    /// Removes a value and remembers it. Updates no index and no count, and does not list a [`Change`].
+    pub(super) fn remove_raw(&mut self, table: Table, key: &[u8]) {
+        self.set_raw(table, key, None);
+    }
+
+    fn set_raw(&mut self, table: Table, key: &[u8], value: PendingValue) {
+        if table.decides_access() {
+            self.access_version = None;
+        }
+        let before = self.pending.set(table, key, value);
+        self.undo_log.note_value(table, key, PreviousValue::Pending(before));
     }
 
     /// Returns the records that this write changed, in the order of their first change.
@@ -277,7 +270,7 @@ impl<'t> WriteTx<'t> {
             return Err(Error::internal("a dry run would undo what was written before it"));
         }
         let outcome = rule(self);
-        self.rollback()?;
+        self.rollback();
         outcome
     }
 
@@ -299,6 +292,9 @@ impl<'t> WriteTx<'t> {
         old: Option<&R>,
         new: Option<(&R, &[u8])>,
     ) -> Result<()> {
+        if let Some(list) = R::RANKED {
+            self.rank_changes.watch(list);
+        }
         let mut due = Vec::with_capacity(R::INDEXES.len());
         for index in R::INDEXES {
             let before = old.and_then(|record| index.entry(record));
@@ -313,11 +309,11 @@ impl<'t> WriteTx<'t> {
         }
         for (index, before, after) in due {
             if let Some(entry) = before {
-                self.remove_raw(index.table(), &entry)?;
+                self.remove_raw(index.table(), &entry);
             }
             if let (Some(entry), Some((_, payload))) = (after, new) {
                 let payload = entry_payload(index.form(), key, payload);
-                self.put_raw(index.table(), &entry, &payload)?;
+                self.put_raw(index.table(), &entry, &payload);
             }
         }
         let new = new.map(|(record, _)| record);
@@ -357,33 +353,5 @@ impl<'t> WriteTx<'t> {
             None => Err(damaged(Table::Counts, &"a record exists that was never counted")),
             Some(number) => self.set_number(Table::Counts, key, number),
         }
-    }
-
-    /// Returns how many bytes of the file are in use.
-    pub(super) fn allocated(&self) -> Result<u64> {
-        let stats = self.transaction.stats().map_err(storage_error)?;
-        Ok(stats.allocated_pages().saturating_mul(stats.page_size() as u64))
-    }
-
-    /// Whether this write has written anything.
-    pub(super) fn wrote_anything(&self) -> bool {
-        self.undo_log.wrote_anything()
-    }
-
-    /// Writes the numbers that were kept in memory. This must be the last step before the commit.
-    pub(super) fn finish(mut self) -> Result<()> {
-        self.settle()?;
-        for (table, key, number) in self.numbers.take() {
-            let sealed = (number > 0).then(|| seal(table, &key, &number.encoded()));
-            self.swap(table, &key, sealed.as_deref())?;
-        }
-        Ok(())
-    }
-
-    fn require_whole(&self) -> Result<()> {
-        if self.is_torn {
-            return Err(Error::internal("redb failed halfway through a change"));
-        }
-        Ok(())
     }
 }

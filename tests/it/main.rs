@@ -19,6 +19,7 @@ mod api_keys;
 mod auth;
 mod batch_exports;
 mod clients;
+mod compaction;
 mod conformance;
 mod console;
 mod dashboards;
@@ -54,6 +55,7 @@ mod support {
     pub mod batch_exports;
     pub mod console;
     pub mod contract;
+    pub mod crawler;
     pub mod dashboards;
     pub mod dns;
     pub mod domains;

@@ -7,7 +7,6 @@ use axum::http::Method;
 use serde_json::json;
 use steward::Config;
 use steward::testing::metrics::Metrics;
-use steward::testing::operator::{Operation, perform};
 use steward::testing::router::routes;
 use steward::testing::store::Progress;
 
@@ -197,9 +196,9 @@ async fn refused_writes_are_counted_in_metrics() {
     let workspace = metered().await;
     let app = workspace.app.clone();
     let reading = app.store().snapshot().expect("a snapshot");
-    // Compaction waits for the open snapshot, and closes the file meanwhile.
+    // Compaction in place waits for the open snapshot, and closes the file meanwhile.
     let compacting =
-        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::silent()).await });
+        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
     eventually("the file is closed", || (!workspace.app.store().ready()).then_some(())).await;
     for _ in 0..3 {
         let refused =

@@ -1,24 +1,23 @@
 //! A real browser: Debian's chromium, driven over `WebDriver`.
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
+use std::io::Read;
+use std::sync::LazyLock;
 
-use axum::http::Method;
-use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
+use fantoccini::wd::WindowHandle;
 use fantoccini::{Client, ClientBuilder, Locator};
 use flate2::read::GzDecoder;
 use hyper_util::client::legacy::connect::HttpConnector;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use url::{ParseError, Url};
+use url::Url;
 
+use super::chromedriver::{Chromedriver, Devtools, capabilities};
 use super::wait::TEST_TIMEOUT;
 
 /// A browser with its own profile. It is closed when it is dropped.
 pub struct Browser {
     client: Client,
-    driver: Child,
+    _driver: Chromedriver,
     _profile: TempDir,
 }
 
@@ -30,35 +29,13 @@ impl Browser {
     /// Opens a browser with these arguments too.
     pub async fn open_with(more: &[&str]) -> Self {
         let profile = TempDir::new().expect("a folder");
-        let mut driver = Command::new("chromedriver")
-            .arg("--port=0")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver starts (apt install chromium chromium-driver)");
-        let port = port(&mut driver);
-        let data = format!("--user-data-dir={}", profile.path().display());
-        let mut args = vec![
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            data.as_str(),
-        ];
-        args.extend(more);
-        let mut wanted = Capabilities::new();
-        wanted.insert("goog:chromeOptions".to_owned(), json!({ "args": args }));
+        let driver = Chromedriver::start().expect("chromedriver starts");
         let client = ClientBuilder::new(HttpConnector::new())
-            .capabilities(wanted)
-            .connect(&format!("http://127.0.0.1:{port}"))
+            .capabilities(capabilities(profile.path(), more))
+            .connect(&driver.url)
             .await
             .expect("chromedriver starts a browser (apt install chromium chromium-driver)");
-        Self { client, driver, _profile: profile }
+        Self { client, _driver: driver, _profile: profile }
     }
 
     /// Opens a page.
@@ -66,11 +43,18 @@ impl Browser {
         self.client.goto(url).await.expect("a page");
     }
 
-    /// Waits for the element of this CSS selector and returns its text.
+    /// Waits for the element of this CSS selector and returns its text. If the page is replaced meanwhile, that is the text on
+    /// the new page.
     pub async fn text(&self, selector: &str) -> String {
-        let wait = self.client.wait().at_most(TEST_TIMEOUT);
-        let found = wait.for_element(Locator::Css(selector)).await;
-        found.unwrap_or_else(|_| panic!("timed out: {selector}")).text().await.expect("its text")
+        loop {
+            let wait = self.client.wait().at_most(TEST_TIMEOUT);
+            let found = wait.for_element(Locator::Css(selector)).await;
+            let found = found.unwrap_or_else(|_| panic!("timed out: {selector}"));
+            match found.text().await {
+                Err(error) if error.is_stale_element_reference() => {}
+                text => return text.expect("its text"),
+            }
+        }
     }
 
     /// Replaces the text of a field.
@@ -78,6 +62,22 @@ impl Browser {
         let field = self.client.find(Locator::Css(selector)).await.expect("a field");
         field.clear().await.expect("it can be changed");
         field.send_keys(text).await.expect("it takes text");
+    }
+
+    /// Enters a text in the field with this id, or chooses it if the field is a list or a box.
+    pub async fn enter(&self, id: &str, text: &str) {
+        let selector = format!("#{id}");
+        let kind = self.run(&format!("return document.getElementById('{id}').type")).await;
+        match kind.as_str().expect("the type of a field") {
+            "select-one" => self.click(&format!("{selector} option[value='{text}']")).await,
+            "checkbox" => {
+                let is_checked = format!("return String(document.getElementById('{id}').checked)");
+                if self.run(&is_checked).await != text {
+                    self.click(&selector).await;
+                }
+            }
+            _ => self.fill(&selector, text).await,
+        }
     }
 
     pub async fn click(&self, selector: &str) {
@@ -99,27 +99,31 @@ impl Browser {
     pub async fn note_refusals(&self) {
         let source = "window.refused = []; addEventListener('securitypolicyviolation', \
                       event => refused.push(event.effectiveDirective + ' ' + event.blockedURI))";
+        self.run_first(source).await;
+    }
+
+    /// Runs a script in each page before the scripts of the page.
+    pub async fn run_first(&self, source: &str) {
         let script = json!({ "source": source });
         self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
     }
 
-    /// Makes pages record errors of scripts too, in `window.faults`.
+    /// Makes pages record errors of scripts too, in `window.faults`. A transition between pages that the browser skips, because
+    /// something else comes first, is none.
     pub async fn note_faults(&self) {
         let source = "window.faults = []; addEventListener('error', event => faults.push(event.message)); \
-                      addEventListener('unhandledrejection', event => faults.push(String(event.reason))); \
+                      addEventListener('unhandledrejection', event => { \
+                      if (event.reason?.message !== 'Transition was skipped') faults.push(String(event.reason)) }); \
                       console.error = (...texts) => faults.push(texts.join(' '))";
-        let script = json!({ "source": source });
-        self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
+        self.run_first(source).await;
     }
 
     /// Returns the violations of accessibility rules on the page, as axe-core finds them, each with its elements.
     pub async fn accessibility_violations(&self) -> Value {
-        let mut axe = String::new();
-        let packed = include_bytes!("axe-core/axe.min.js.gz");
-        GzDecoder::new(&packed[..]).read_to_string(&mut axe).expect("a script");
-        let run = "axe.run().then(found => found.violations.map(one => \
+        let run = "self.axe && axe.run().then(found => found.violations.map(one => \
                    [one.id, one.nodes.map(node => node.html + ' ' + node.failureSummary)]))";
-        for expression in [format!("{axe};0"), run.to_owned()] {
+        // A page keeps the script from one check to the next.
+        for expression in [run, axe_core(), run] {
             let script =
                 json!({ "expression": expression, "awaitPromise": true, "returnByValue": true });
             let done = self.devtools("Runtime.evaluate", script).await;
@@ -184,6 +188,25 @@ impl Browser {
         self.client.back().await.expect("a page before");
     }
 
+    /// Returns the tab that is used.
+    pub async fn tab(&self) -> WindowHandle {
+        self.client.window().await.expect("a tab")
+    }
+
+    /// Opens another tab and uses it.
+    pub async fn open_tab(&self) -> WindowHandle {
+        let opened = self.client.new_window(true).await.expect("a tab").handle;
+        self.switch_to(&opened).await;
+        self.note_refusals().await;
+        self.note_faults().await;
+        opened
+    }
+
+    /// Uses another tab.
+    pub async fn switch_to(&self, tab: &WindowHandle) {
+        self.client.switch_to_window(tab.clone()).await.expect("the tab is open");
+    }
+
     /// Returns the URL of the page.
     pub async fn url(&self) -> Url {
         self.client.current_url().await.expect("a URL")
@@ -211,13 +234,38 @@ impl Browser {
         focused.send_keys(&key.to_string()).await.expect("it takes keys");
     }
 
+    /// Presses Tab. Chromedriver would put the focus back to the first part of a field for a date.
+    pub async fn press_tab(&self) {
+        for kind in ["rawKeyDown", "keyUp"] {
+            let event =
+                json!({ "type": kind, "key": "Tab", "code": "Tab", "windowsVirtualKeyCode": 9 });
+            self.devtools("Input.dispatchKeyEvent", event).await;
+        }
+    }
+
     /// Emulates a screen of this width, with the color scheme `light` or `dark`.
     pub async fn look(&self, width: u32, scheme: &str) {
+        self.resize(width, 900).await;
+        self.prefer(&[("prefers-color-scheme", scheme)]).await;
+    }
+
+    /// Emulates a screen of this width and height.
+    pub async fn resize(&self, width: u32, height: u32) {
         let screen =
-            json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": true });
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": true });
         self.devtools("Emulation.setDeviceMetricsOverride", screen).await;
-        let scheme = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
-        self.devtools("Emulation.setEmulatedMedia", json!({ "features": scheme })).await;
+    }
+
+    /// Emulates these preferences of the user, such as `forced-colors`.
+    pub async fn prefer(&self, features: &[(&str, &str)]) {
+        let features: Vec<_> =
+            features.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+        self.devtools("Emulation.setEmulatedMedia", json!({ "features": features })).await;
+    }
+
+    /// Makes pages behave as in the window that has the focus of the system.
+    pub async fn keep_focus(&self) {
+        self.devtools("Emulation.setFocusEmulationEnabled", json!({ "enabled": true })).await;
     }
 
     /// Makes pages run no scripts, as some people set their browser.
@@ -247,39 +295,13 @@ impl Browser {
     }
 }
 
-/// A `DevTools` command, which chromedriver passes on.
-#[derive(Debug)]
-struct Devtools {
-    command: &'static str,
-    parameters: Value,
-}
-
-impl WebDriverCompatibleCommand for Devtools {
-    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, ParseError> {
-        base.join(&format!("session/{}/goog/cdp/execute", session.unwrap_or_default()))
-    }
-
-    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
-        let body = json!({ "cmd": self.command, "params": self.parameters });
-        (Method::POST, Some(body.to_string()))
-    }
-}
-
-impl Drop for Browser {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.driver), Signal::TERM);
-        let _ = self.driver.wait();
-    }
-}
-
-fn port(driver: &mut Child) -> String {
-    let lines = BufReader::new(driver.stdout.take().expect("stdout is a pipe")).lines();
-    lines
-        .map(|line| line.expect("a line"))
-        .find_map(|line| {
-            line.split_once("successfully on port ")
-                .map(|(_, port)| port.trim_end_matches('.').to_owned())
-        })
-        .filter(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
-        .expect("the driver's port")
+/// Returns a script that defines axe-core.
+fn axe_core() -> &'static str {
+    static SCRIPT: LazyLock<String> = LazyLock::new(|| {
+        let mut script = String::new();
+        let packed = include_bytes!("axe-core/axe.min.js.gz");
+        GzDecoder::new(&packed[..]).read_to_string(&mut script).expect("a script");
+        script + ";0"
+    });
+    &SCRIPT
 }

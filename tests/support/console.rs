@@ -12,6 +12,8 @@ pub struct Visitor {
     pub cookie: Option<String>,
     /// The cookie of a request for a sign-in mail, as the browser sends it.
     pub mail_cookie: Option<String>,
+    /// The cookie that proves that a user has signed in in the browser, as the browser sends it.
+    pub known_cookie: Option<String>,
     /// The address that a trusted proxy names.
     pub address: Option<String>,
 }
@@ -64,6 +66,12 @@ pub struct FilledForm {
 }
 
 impl FilledForm {
+    /// Returns a form that has these fields.
+    pub fn of(action: &str, fields: &[(&str, &str)]) -> Self {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Self { action: action.to_owned(), fields: fields.collect() }
+    }
+
     /// Types a text into a field, or chooses it.
     #[must_use]
     pub fn with(mut self, name: &str, text: &str) -> Self {
@@ -124,12 +132,144 @@ impl Page {
         forms.map(|rest| rest.split("</form>").next().unwrap_or_default())
     }
 
+    /// Returns every form that changes something, once for each of its buttons and actions, with all rows selected.
+    pub fn buttons(&self) -> Vec<FilledForm> {
+        let mut found: Vec<FormParts> = Vec::new();
+        for (index, piece) in self.html.split("<form ").enumerate() {
+            let (form, rest) = match index {
+                0 => ("", piece),
+                _ => piece.split_once("</form>").expect("the end of a form"),
+            };
+            if index > 0 {
+                found.push(FormParts::of(form));
+            }
+            for (text, enclosing) in [(form, index.checked_sub(1)), (rest, None)] {
+                for tag in text.split('<').skip(1) {
+                    let head = tag.split('>').next().unwrap_or_default();
+                    let named = attribute(head, "form");
+                    let by_id = named.and_then(|id| found.iter().position(|one| one.id == id));
+                    if let Some(form) = by_id.or(enclosing).and_then(|at| found.get_mut(at)) {
+                        form.add(head);
+                    }
+                }
+            }
+        }
+        found.into_iter().filter(|form| form.is_post).flat_map(FormParts::presses).collect()
+    }
+
+    /// Returns the commands that the page shows instead of sending a form. None if the form would send no request.
+    #[track_caller]
+    pub fn commands(&self) -> Vec<String> {
+        self.assert_shows(200, "As a command");
+        let Some((_, rest)) = self.html.split_once("id=\"commands\">\n<pre><code dir=\"ltr\">")
+        else {
+            assert!(
+                self.html.contains("id=\"commands\">There is nothing to change"),
+                "{}",
+                self.html
+            );
+            return Vec::new();
+        };
+        let (text, _) = rest.split_once("</code>").expect("the end");
+        let text = unescape(text);
+        text.split("\ncurl ")
+            .map(|one| format!("curl {}", one.trim_start_matches("curl ")))
+            .collect()
+    }
+
+    /// Returns the command that the page shows instead of sending a form.
+    #[track_caller]
+    pub fn command(&self) -> String {
+        let commands = self.commands();
+        let [command] = commands.as_slice() else { panic!("{commands:?}") };
+        command.clone()
+    }
+
     /// Returns the targets of all links, without fragments.
     pub fn links(&self) -> Vec<String> {
         let links = self.html.split(" href=\"").skip(1);
         let links = links.filter_map(|rest| rest.split('"').next());
         let links = links.map(unescape);
         links.map(|link| link.split('#').next().unwrap_or_default().to_owned()).collect()
+    }
+}
+
+/// A form with what can be pressed and chosen in it.
+struct FormParts {
+    id: String,
+    is_post: bool,
+    filled: FilledForm,
+    /// The names and values of its buttons, apart from those that only show something.
+    buttons: Vec<Option<(String, String)>>,
+    /// The ids of its rows.
+    rows: Vec<String>,
+    /// The actions that it offers for the rows.
+    actions: Vec<String>,
+    /// The name of the last select.
+    select: String,
+}
+
+impl FormParts {
+    fn of(form: &str) -> Self {
+        let head = format!(" {}", form.split('>').next().unwrap_or_default());
+        Self {
+            id: attribute(&head, "id").unwrap_or_default().to_owned(),
+            is_post: head.contains(" method=\"post\""),
+            filled: fill(form),
+            buttons: Vec::new(),
+            rows: Vec::new(),
+            actions: Vec::new(),
+            select: String::new(),
+        }
+    }
+
+    /// Adds an element of the form, which may stand elsewhere on the page.
+    fn add(&mut self, head: &str) {
+        let (name, value) = (attribute(head, "name"), attribute(head, "value").map(unescape));
+        let value = value.unwrap_or_default();
+        match head.split(' ').next().unwrap_or_default() {
+            "button" if attribute(head, "type") == Some("button") => {}
+            "button" if name.is_some_and(|name| name.starts_with('_')) => {}
+            "button" => self.buttons.push(name.map(|name| (name.to_owned(), value))),
+            "input" if name == Some("id") => self.rows.push(value),
+            "select" => name.unwrap_or_default().clone_into(&mut self.select),
+            "option" if self.filled.fields.iter().any(|(name, _)| name == "action") => {
+                self.actions.push(value);
+            }
+            "option" => self.choose(value),
+            _ => {}
+        }
+    }
+
+    /// Chooses an option if the page has chosen none. A rule is for everyone unless somebody is chosen.
+    fn choose(&mut self, option: String) {
+        if ["organization_member", "role"].contains(&self.select.as_str()) {
+            return;
+        }
+        let mut fields = self.filled.fields.iter_mut();
+        let chosen = fields.find(|(name, value)| *name == self.select && value.is_empty());
+        if let Some((_, value)) = chosen {
+            *value = option;
+        }
+    }
+
+    /// Returns what the browser sends for each button and each action.
+    fn presses(self) -> Vec<FilledForm> {
+        let Self { filled, mut buttons, rows, actions, .. } = self;
+        let filled = rows.iter().fold(filled.without("id"), |form, row| form.and("id", row));
+        buttons.sort();
+        buttons.dedup();
+        let mut presses = Vec::new();
+        for button in buttons {
+            match button {
+                Some((name, value)) => presses.push(filled.clone().and(&name, &value)),
+                None if actions.is_empty() => presses.push(filled.clone()),
+                None => {
+                    presses.extend(actions.iter().map(|one| filled.clone().with("action", one)));
+                }
+            }
+        }
+        presses
     }
 }
 
@@ -184,7 +324,13 @@ impl Visitor {
 
     /// Returns a browser that is not signed in.
     pub fn new(workspace: &Workspace) -> Self {
-        Self { client: workspace.anonymous(), cookie: None, mail_cookie: None, address: None }
+        Self {
+            client: workspace.anonymous(),
+            cookie: None,
+            mail_cookie: None,
+            known_cookie: None,
+            address: None,
+        }
     }
 
     /// Returns a browser that signed in with this API key.
@@ -229,6 +375,8 @@ impl Visitor {
             let kept = (!pair.ends_with('=')).then(|| pair.to_owned());
             if pair.contains("steward-mail") {
                 self.mail_cookie = kept;
+            } else if pair.contains("steward-known") {
+                self.known_cookie = kept;
             } else {
                 self.cookie = kept;
             }
@@ -245,8 +393,9 @@ impl Visitor {
         body: &str,
     ) -> Page {
         let mut headers = headers.to_vec();
-        let cookies: Vec<_> =
-            [&self.cookie, &self.mail_cookie].into_iter().flatten().cloned().collect();
+        let cookies =
+            [&self.cookie, &self.mail_cookie, &self.known_cookie].into_iter().flatten().cloned();
+        let cookies: Vec<_> = cookies.collect();
         let cookies = cookies.join("; ");
         headers.extend((!cookies.is_empty()).then_some(("cookie", cookies.as_str())));
         headers.extend(self.address.as_deref().map(|address| ("x-forwarded-for", address)));

@@ -462,6 +462,18 @@ impl Connection {
         Ok(line.trim_end().to_owned())
     }
 
+    /// Returns whether the server has closed the connection by now.
+    pub fn is_closed_now(&self) -> bool {
+        let socket = self.stream.get_ref();
+        socket.set_nonblocking(true).expect("a socket");
+        let peeked = socket.peek(&mut [0]);
+        socket.set_nonblocking(false).expect("a socket");
+        match peeked {
+            Ok(bytes) => bytes == 0,
+            Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+        }
+    }
+
     /// Returns whether the server closed the connection without sending more.
     pub fn is_closed(&mut self) -> bool {
         matches!(self.stream.read(&mut [0]), Ok(0))

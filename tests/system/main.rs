@@ -24,12 +24,19 @@ mod service;
 #[expect(dead_code, reason = "other test binaries use the other helpers")]
 #[path = "../support"]
 mod support {
+    pub mod batch_exports;
     pub mod browser;
+    mod chromedriver;
+    pub mod console;
     pub mod contract;
+    pub mod crawler;
     pub mod dns;
+    pub mod every_text;
     pub mod exports;
     pub mod metrics;
+    pub mod objects;
     pub mod process;
+    pub mod sessions;
     pub mod sharing;
     pub mod smtp;
     pub mod systemd;

@@ -5,6 +5,8 @@ mod backups;
 mod console;
 mod keys;
 mod life;
+#[cfg(feature = "sqlite-peer")]
+mod peers;
 mod reads;
 mod writes;
 
@@ -12,17 +14,33 @@ pub use backups::backups;
 pub use console::console;
 pub use keys::keys;
 pub use life::life;
+#[cfg(feature = "sqlite-peer")]
+pub use peers::peers;
 pub use reads::{insights, reads};
 pub use writes::writes;
 
 use crate::plan::Run;
+#[cfg(not(feature = "sqlite-peer"))]
+use crate::report::ReportLine;
 use crate::report::{grouped, middle};
+#[cfg(not(feature = "sqlite-peer"))]
+use crate::{Result, Settings, progress};
 
 /// All rows.
-pub const ALL: [u8; 27] = [
+pub const ALL: [u8; 30] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-    27,
+    27, 28, 29, 30,
 ];
+
+/// Rows 28-30 need the feature `sqlite-peer`, which compiles `SQLite`.
+#[cfg(not(feature = "sqlite-peer"))]
+#[expect(clippy::unnecessary_wraps, reason = "called as the function of the feature is")]
+pub fn peers(settings: &Settings) -> Result<Vec<ReportLine>> {
+    if settings.wants(&[28, 29, 30]) {
+        progress("rows 28-30 are left out: they need `--features sqlite-peer`");
+    }
+    Ok(Vec::new())
+}
 
 /// Formats the median rates of the service and of its reference: "80,000 of 100,000 req/s".
 fn rates(rounds: &[(Run, Run)]) -> String {

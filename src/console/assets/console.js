@@ -4,17 +4,22 @@ const on = (type, selector, act) => document.addEventListener(type, (event) => {
   const element = event.target.closest?.(selector);
   if (element) act(element, event);
 });
-const say = (text) => { document.getElementById("say").textContent = text; };
+// What a screen reader says. What everybody has to know is visible too, until something else is said.
+const say = (text, isVisible = false) => {
+  const element = document.getElementById("say");
+  element.textContent = text;
+  element.className = isVisible ? "toast" : "vh";
+};
 
-// A button copies the text of the element that it names.
+// A button copies the text of the element that it names, or of the one before it.
 on("click", "[data-copy]", async (button) => {
-  const source = document.getElementById(button.dataset.copy);
+  const source = button.dataset.copy ? document.getElementById(button.dataset.copy) : button.previousElementSibling;
   try {
     await navigator.clipboard.writeText(source.textContent.trim());
   } catch {
     // Over plain HTTP under a name, browsers give no access to the clipboard.
     getSelection().selectAllChildren(source);
-    say("The text is selected. Press Ctrl-C to copy it.");
+    say("The text is selected. Press Ctrl-C to copy it.", true);
     return;
   }
   const icon = button.querySelector("use"), before = icon.getAttribute("href");
@@ -89,7 +94,7 @@ on("submit", "form[data-in-place]", async (form, event) => {
     if (!page.getElementById("nav") || !content) {
       if (!event.submitter) delete form.dataset.repeat;
       else if (answer.redirected || isGet) location.assign(answer.url);
-      else say(page.querySelector("main")?.textContent.trim() ?? "The request failed.");
+      else say(page.querySelector("main")?.textContent.trim() ?? "The request failed.", true);
       return;
     }
     Idiomorph.morph(find(document), content, { morphStyle: "outerHTML" });
@@ -97,48 +102,111 @@ on("submit", "form[data-in-place]", async (form, event) => {
     showAges();
     if (event.submitter) say(document.title);
   } catch {
-    if (event.submitter) say("The service cannot be reached. Try again.");
+    if (event.submitter) say(UNREACHABLE, true);
   } finally {
     form.removeAttribute("aria-busy");
   }
 });
 
+// Sends a form in the background. Returns the page that answers it, or nothing if `element` has asked again since.
+const turns = new WeakMap();
+const answerTo = async (element, form, fields) => {
+  const turn = (turns.get(element) ?? 0) + 1;
+  turns.set(element, turn);
+  const answer = await fetch(form.getAttribute("action"), { method: "POST", body: new URLSearchParams(fields) });
+  const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
+  return turns.get(element) === turn ? page : null;
+};
+const UNREACHABLE = "The service cannot be reached. Try again.";
+
+// Fills an element with the command of a form, or with the reason why there is none.
+const showCommand = async (result, form, submitter) => {
+  const fields = new FormData(form, submitter);
+  fields.set("_show", "command");
+  const page = await answerTo(result, form, fields);
+  if (!page) return false;
+  const error = () => page.querySelector("main .error, main [role=alert]") ?? page.querySelector("h1");
+  result.replaceChildren(page.getElementById("commands") ?? error());
+  result.firstElementChild.removeAttribute("id");
+  return true;
+};
+
 // The command of a form and the preview of a text follow what is typed. The server renders them.
 const showPart = async (details) => {
   const form = details.closest("form"), button = details.querySelector("[name=_show]");
   try {
-    const answer = await fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form, button)) });
-    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-    const found = page.getElementById(form.id)?.querySelector(`details[data-shown=${details.dataset.shown}]`);
+    if (button.value === "command") { await showCommand(details.querySelector("[data-result]"), form, button); return; }
+    const page = await answerTo(details, form, new FormData(form, button));
+    const found = page?.getElementById(form.getAttribute("id"))?.querySelector(`details[data-shown=${details.dataset.shown}]`);
     if (found) Idiomorph.morph(details, found, { morphStyle: "outerHTML" });
-    else form.requestSubmit(button);
+    else if (page) form.requestSubmit(button);
   } catch {
-    say("The service cannot be reached. Try again.");
+    say(UNREACHABLE, true);
   }
 };
 on("click", "[name=_show]", (button, event) => { event.preventDefault(); showPart(button.closest("details")); });
 document.addEventListener("toggle", ({ target }) => {
-  if (target.matches?.("details[data-shown]") && target.open && !target.querySelector("pre, [data-result]")) showPart(target);
+  if (target.matches?.("details[data-shown]") && target.open && !target.querySelector("[data-result]")?.hasChildNodes()) showPart(target);
 }, true);
 document.addEventListener("change", ({ target }) => {
   if (target.form) all("details[data-shown][open]", target.form).forEach(showPart);
 });
 
+// Buttons show their command before they act, if the user has switched that on in this tab.
+if (document.querySelector(".shell")) {
+  document.getElementById("main").insertAdjacentHTML("afterend", policy.createHTML(`<footer class="commands">
+<label class="check"><input type="checkbox">Buttons show their command</label><p role="status"></p></footer>
+<dialog class="commands" aria-labelledby="commands-title"><form method="dialog" class="form"><h2 id="commands-title">As a command</h2>
+<div data-result></div><div class="bar"><button class="b go" value="send">Do it</button><button class="b">Close</button></div></form></dialog>`));
+  const first = document.querySelector("footer.commands input"), dialog = document.querySelector("dialog.commands");
+  const KEPT = "steward-commands-first";
+  let isConfirmed = false;
+  const tell = () => {
+    const text = first.checked ? "Buttons show their command first. Nothing changes until you choose Do it." : "";
+    document.querySelector("footer.commands [role=status]").textContent = text;
+  };
+  first.checked = sessionStorage.getItem(KEPT) !== null;
+  tell();
+  first.addEventListener("change", () => {
+    if (first.checked) sessionStorage.setItem(KEPT, "");
+    else sessionStorage.removeItem(KEPT);
+    tell();
+  });
+  document.addEventListener("submit", async (event) => {
+    const { target: form, submitter } = event;
+    const isAction = form.getAttribute("method") === "post" && form.getAttribute("action") !== "/console/sign_out/";
+    if (!first.checked || isConfirmed || leaving === form || !isAction) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    try {
+      if (!await showCommand(dialog.querySelector("[data-result]"), form, submitter)) return;
+    } catch {
+      say(UNREACHABLE, true);
+      return;
+    }
+    dialog.returnValue = "";
+    dialog.onclose = () => {
+      const menu = submitter?.closest("[popover]");
+      (menu ? document.querySelector(`[popovertarget="${menu.id}"]`) : submitter)?.focus();
+      if (dialog.returnValue !== "send") return;
+      isConfirmed = true;
+      form.requestSubmit(submitter);
+      isConfirmed = false;
+    };
+    dialog.showModal();
+  }, true);
+}
+
 // A button that only shows something: its answer replaces a part of the page. A live one follows what is typed.
-const turns = new WeakMap();
 const replacePart = async (button) => {
-  const turn = (turns.get(button) ?? 0) + 1;
-  turns.set(button, turn);
   try {
-    const fields = new URLSearchParams(new FormData(button.form, button));
-    const answer = await fetch(button.form.action, { method: "POST", body: fields });
-    const page = new DOMParser().parseFromString(policy.createHTML(await answer.text()), "text/html");
-    if (turns.get(button) !== turn) return;
+    const page = await answerTo(button, button.form, new FormData(button.form, button));
+    if (!page) return;
     const part = document.getElementById(button.dataset.part), found = page.getElementById(part.id);
     if (found) Idiomorph.morph(part, found, { morphStyle: "outerHTML" });
     else button.form.requestSubmit(button);
   } catch {
-    say("The service cannot be reached. Try again.");
+    say(UNREACHABLE, true);
   }
 };
 on("click", "[data-part]", (button, event) => { event.preventDefault(); replacePart(button); });
@@ -263,10 +331,29 @@ if (arranged) {
   });
 }
 
-// A form is sent once, even if its button is pressed twice. The browser enables it again when the page is shown again.
-document.addEventListener("submit", ({ target, defaultPrevented }) => {
-  if (defaultPrevented || target.method !== "post") return;
-  setTimeout(() => [...target.elements].filter((one) => one.matches("button:not([type=button])")).forEach((button) => { button.disabled = true; }));
+// A form is sent once, even if its button is pressed twice. The browser enables it again when the page is shown again. A
+// form leaves the page only if the service answers, so that what is typed stays.
+let leaving = null;
+document.addEventListener("submit", async (event) => {
+  const { target: form, submitter } = event, buttons = () => [...form.elements].filter((one) => one.matches("button:not([type=button])"));
+  if (event.defaultPrevented || form.method !== "post") return;
+  if (leaving === form) {
+    setTimeout(() => buttons().forEach((button) => { button.disabled = true; }));
+    return;
+  }
+  event.preventDefault();
+  if (form.matches("[aria-busy]")) return;
+  form.setAttribute("aria-busy", "true");
+  try {
+    await fetch(document.querySelector("link[rel=stylesheet]").href, { method: "HEAD", cache: "no-store" });
+    leaving = form;
+    form.requestSubmit(submitter);
+  } catch {
+    say("The service cannot be reached. What you typed is still here. Try again.", true);
+  } finally {
+    leaving = null;
+    form.removeAttribute("aria-busy");
+  }
 });
 addEventListener("pageshow", ({ persisted }) => {
   if (persisted) all("form[method=post] button").forEach((button) => { button.disabled = false; });
@@ -327,7 +414,10 @@ async function askForNews(isFirst) {
   page.searchParams.set("since", since);
   try {
     const answer = await fetch(page, { headers: tag ? { "If-None-Match": tag } : {}, redirect: "manual" });
-    if (answer.type === "opaqueredirect") due = Infinity;
+    if (answer.type === "opaqueredirect") {
+      due = Infinity;
+      say("Your session has ended. Sign in again to see new entries.", true);
+    }
     if (!answer.ok || asked !== url.href + since) return;
     tag = answer.headers.get("ETag");
     const { count } = await answer.json(), text = count === 1 ? "1 new entry" : `${count} new entries`;

@@ -21,13 +21,13 @@ const NAME: &str = "name";
 pub(in crate::console) struct Confirm {
     /// The question, which is also the title.
     pub(in crate::console) question: String,
-    /// What happens.
+    /// The consequences of the action.
     pub(in crate::console) text: String,
-    /// What has to be typed before the action, for example the name of a project.
+    /// A text that has to be typed before the action, for example the name of a project.
     pub(in crate::console) name: Option<String>,
     /// The label of the button.
     pub(in crate::console) submit: &'static str,
-    /// Where the browser sends the form.
+    /// The URL that the browser sends the form to.
     pub(in crate::console) action: String,
     /// The page that the user came from.
     pub(in crate::console) back: String,
@@ -36,7 +36,7 @@ pub(in crate::console) struct Confirm {
     pub(in crate::console) state: ConfirmState,
 }
 
-/// What [`Confirm`] shows besides the question.
+/// The parts of a [`Confirm`] besides the question.
 #[derive(Default)]
 pub(in crate::console) struct ConfirmState {
     once: String,

@@ -9,7 +9,7 @@ pub(super) struct Difference {
     pub(super) label: String,
     pub(super) before: String,
     pub(super) now: String,
-    /// What is typed in the form, or a dash if it was not changed there.
+    /// The value in the form, or a dash if it was not changed there.
     pub(super) yours: String,
 }
 

@@ -1,14 +1,14 @@
 //! A field of a form on a page.
 
-use std::collections::HashSet;
-
 use crate::error::TextPosition;
 use crate::resources::sharing::page::text_html;
 
+use super::choice::Choice;
 use super::input::{Input, Shape};
-use super::kind::{Choice, ItemKind, Kind, Property, words};
+use super::kind::{FieldKind, ItemKind};
+use super::property::Property;
 
-/// What a Markdown becomes.
+/// The preview of a Markdown text.
 pub(super) enum Preview {
     /// Sanitized HTML.
     Html(String),
@@ -28,19 +28,12 @@ pub(super) struct Field {
     /// Whether the request contains the field.
     pub(super) is_changed: bool,
     pub(super) error: Option<String>,
-    /// What the Markdown becomes, if the user asked for it.
+    /// The preview, if the user asked for it.
     pub(super) preview: Option<Preview>,
     /// The line of the text that the error is about, with a mark below the place.
     pub(super) excerpt: Option<String>,
     /// Whether the page puts the cursor here.
     pub(super) has_focus: bool,
-}
-
-/// A checkbox of a field.
-pub(super) struct Checkbox {
-    pub(super) value: String,
-    pub(super) label: String,
-    pub(super) is_checked: bool,
 }
 
 /// How the `attr` of an API error names a field, the most exact first.
@@ -63,10 +56,14 @@ impl Field {
         is_change: bool,
     ) -> Self {
         property.kind = match (input.shape, property.kind) {
-            (Shape::Area | Shape::Markdown | Shape::Code, Kind::Text | Kind::Email) => Kind::Area,
-            (Shape::Line, Kind::Area) => Kind::Text,
-            (Shape::Several, Kind::Lines { items }) => Kind::Boxes { choices: Vec::new(), items },
-            (Shape::Several, _) => Kind::Boxes { choices: Vec::new(), items: ItemKind::Json },
+            (Shape::Area | Shape::Markdown | Shape::Code, FieldKind::Text | FieldKind::Email) => {
+                FieldKind::Area
+            }
+            (Shape::Line, FieldKind::Area) => FieldKind::Text,
+            (Shape::Several, FieldKind::Lines { items }) => {
+                FieldKind::Boxes { choices: Vec::new(), items }
+            }
+            (Shape::Several, _) => FieldKind::Boxes { choices: Vec::new(), items: ItemKind::Json },
             (_, kind) => kind,
         };
         if !input.choices.is_empty() {
@@ -108,115 +105,33 @@ impl Field {
         self.property.kind = self.property.kind.offering(choices);
     }
 
-    /// Returns the rows of checkboxes, each with its heading. What is typed and is none of the choices stands at the end.
-    pub(super) fn boxes(&self) -> Vec<(Option<&str>, Vec<Checkbox>)> {
-        let Kind::Boxes { choices, .. } = &self.property.kind else { return Vec::new() };
-        let mut others: Vec<&str> = self.text.lines().collect();
-        let typed: HashSet<&str> = others.iter().copied().collect();
-        let mut rows: Vec<(Option<&str>, Vec<Checkbox>)> = Vec::new();
-        let mut known = HashSet::new();
-        for choice in choices {
-            let (value, group) = (choice.text(), choice.group.as_deref());
-            let is_checked = typed.contains(value.as_str());
-            known.insert(value.clone());
-            let checkbox = Checkbox { value, label: choice.label.clone(), is_checked };
-            match rows.last_mut() {
-                Some((last, row)) if group.is_some() && *last == group => row.push(checkbox),
-                _ => rows.push((group, vec![checkbox])),
-            }
-        }
-        others.retain(|line| !known.contains(*line));
-        let other = |line: &&str| {
-            let (value, label) = ((*line).to_owned(), (*line).to_owned());
-            (None, vec![Checkbox { value, label, is_checked: true }])
-        };
-        rows.extend(others.iter().map(other));
-        rows
-    }
-
-    /// Returns the label: that of the page, the first sentence of the description, or the name in words.
-    pub(super) fn label(&self) -> String {
-        if let Some(label) = self.input.label {
-            return label.to_owned();
-        }
-        let (first, _) = self.sentences();
-        let statement = first.strip_prefix("Whether ").unwrap_or(first);
-        match statement.trim_end_matches('.') {
-            "" => words(self.input.name.rsplit('.').next().unwrap_or_default()),
-            text => words_of_sentence(text),
-        }
-    }
-
-    /// Returns the text below the field.
-    pub(super) fn hint(&self) -> String {
-        let (first, rest) = self.sentences();
-        let hint = match self.input.hint {
-            Some(hint) => hint,
-            None if self.input.label.is_some() => first,
-            None => rest,
-        };
-        let kept = "Leave it empty to keep the stored value.";
-        let parts = [
-            (!hint.is_empty()).then_some(hint),
-            self.is_lines().then_some("One on each line."),
-            self.is_moment().then_some("In UTC."),
-            (self.is_secret() && self.is_change).then_some(kept),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
-    }
-
-    /// Returns the value in words.
-    pub(super) fn words(&self) -> String {
-        let choice = self.choices().iter().find(|choice| choice.text() == self.text);
-        if self.is_boxes() {
-            let boxes = self.boxes().into_iter().flat_map(|(_, row)| row);
-            let checked = boxes.filter(|checkbox| checkbox.is_checked);
-            return checked.map(|checkbox| checkbox.label).collect::<Vec<_>>().join(", ");
-        }
-        match choice {
-            Some(choice) => choice.label.clone(),
-            None if self.is_flag() => if self.text == "true" { "Yes" } else { "No" }.to_owned(),
-            None if self.is_secret() => "Not shown".to_owned(),
-            None if self.text.trim().is_empty() => "–".to_owned(),
-            None => self.text.clone(),
-        }
-    }
-
-    /// Splits the description after its first sentence.
-    fn sentences(&self) -> (&str, &str) {
-        let text = self.property.description.trim();
-        let end = text.find(". ").map_or(text.len(), |at| at + 1);
-        let (first, rest) = text.split_at_checked(end).unwrap_or((text, ""));
-        (first, rest.trim())
-    }
-
     pub(super) fn choices(&self) -> &[Choice] {
         match &self.property.kind {
-            Kind::Choice(choices) => choices,
+            FieldKind::Choice(choices) => choices,
             _ => &[],
         }
     }
 
-    /// Whether what is typed is none of the choices, so that it needs an option of its own.
+    /// Returns whether the text is not among the choices, so that it needs an option of its own.
     pub(super) fn is_other_choice(&self) -> bool {
         let choices = self.choices();
         !choices.is_empty() && choices.iter().all(|choice| choice.text() != self.text)
     }
 
     pub(super) const fn is_flag(&self) -> bool {
-        matches!(self.property.kind, Kind::Flag)
+        matches!(self.property.kind, FieldKind::Flag)
     }
 
     pub(super) const fn is_area(&self) -> bool {
         matches!(
             self.property.kind,
-            Kind::Area | Kind::SecretArea | Kind::Lines { .. } | Kind::Json
+            FieldKind::Area | FieldKind::SecretArea | FieldKind::Lines { .. } | FieldKind::Json
         )
     }
 
     pub(super) const fn is_code(&self) -> bool {
         matches!(self.input.shape, Shape::Code)
-            || matches!(self.property.kind, Kind::Json | Kind::SecretArea)
+            || matches!(self.property.kind, FieldKind::Json | FieldKind::SecretArea)
     }
 
     /// Renders the Markdown.
@@ -241,28 +156,28 @@ impl Field {
     }
 
     pub(super) const fn is_secret(&self) -> bool {
-        matches!(self.property.kind, Kind::Secret | Kind::SecretArea)
+        matches!(self.property.kind, FieldKind::Secret | FieldKind::SecretArea)
     }
 
     pub(super) const fn is_lines(&self) -> bool {
-        matches!(self.property.kind, Kind::Lines { .. })
+        matches!(self.property.kind, FieldKind::Lines { .. })
     }
 
     pub(super) const fn is_boxes(&self) -> bool {
-        matches!(self.property.kind, Kind::Boxes { .. })
+        matches!(self.property.kind, FieldKind::Boxes { .. })
     }
 
     pub(super) const fn is_moment(&self) -> bool {
-        matches!(self.property.kind, Kind::Moment)
+        matches!(self.property.kind, FieldKind::Moment)
     }
 
     /// Returns the type of the input element.
     pub(super) const fn input_type(&self) -> &'static str {
         match self.property.kind {
-            Kind::Email => "email",
-            Kind::Secret => "password",
-            Kind::Number { .. } => "number",
-            Kind::Moment => "datetime-local",
+            FieldKind::Email => "email",
+            FieldKind::Secret => "password",
+            FieldKind::Number { .. } => "number",
+            FieldKind::Moment => "datetime-local",
             _ => "text",
         }
     }
@@ -270,7 +185,7 @@ impl Field {
     /// Returns the limits of a number.
     pub(super) const fn range(&self) -> (Option<i64>, Option<i64>) {
         match self.property.kind {
-            Kind::Number { min, max } => (min, max),
+            FieldKind::Number { min, max } => (min, max),
             _ => (None, None),
         }
     }
@@ -278,13 +193,6 @@ impl Field {
     /// Returns the id of the input element.
     pub(super) fn id(&self, form: &str) -> String {
         format!("{form}-{}", self.input.name.replace('.', "-"))
-    }
-
-    /// Returns the ids of the hint and the error, for `aria-describedby`.
-    pub(super) fn described_by(&self, id: &str) -> String {
-        let error = self.error.as_ref().map(|_| format!("{id}-error"));
-        let hint = (!self.hint().is_empty()).then(|| format!("{id}-hint"));
-        error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns how exactly the `attr` of an API error names the field, or `None` if it does not.
@@ -304,11 +212,6 @@ impl Field {
             () => None,
         }
     }
-}
-
-fn words_of_sentence(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// Returns the part of a line around a position, with a mark below the position.

@@ -1,4 +1,4 @@
-//! What a page says about the fields of its form, beyond the schema.
+//! How a page presents the fields of a form, beyond the schema.
 
 /// How a field is shown, if not as its schema says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

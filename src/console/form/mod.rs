@@ -1,12 +1,16 @@
 //! Forms whose fields come from the request bodies of the API. A form becomes exactly one request, and what was typed is
 //! shown again beside the error of a request that failed.
 
+mod boxes;
+mod choice;
 mod confirm;
 mod conflict;
 mod field;
 mod input;
 mod kind;
-mod sent;
+mod property;
+mod submitted;
+mod wording;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -17,18 +21,17 @@ use crate::error::Result;
 
 use super::api::Versioned;
 use super::assets::icon;
-use super::layout::Command;
 use super::operation::Operation;
 use super::visit::SignedIn;
 
+pub(super) use choice::Choice;
 pub(super) use confirm::{Confirm, ConfirmState};
 pub(super) use input::Input;
-pub(super) use kind::Choice;
-pub(super) use sent::{Outcome, Sent};
+pub(super) use submitted::{Outcome, SubmittedForm};
 
 use conflict::Difference;
 use field::{Field, Preview};
-use kind::Property;
+use property::Property;
 
 /// The hidden field with the `Idempotency-Key`.
 pub(super) const ONCE: &str = "_once";
@@ -36,8 +39,6 @@ pub(super) const ONCE: &str = "_once";
 pub(super) const VERSION: &str = "_version";
 /// The hidden field with the values that the form was filled from, as JSON.
 const BEFORE: &str = "_before";
-/// The field of the buttons that show the command or a preview instead of sending the request.
-pub(super) const SHOW: &str = "_show";
 
 /// Returns a new `Idempotency-Key` for a form, so that a form that is sent twice is done once.
 pub(super) fn once_key() -> String {
@@ -138,7 +139,6 @@ impl FormSpec {
             once: once_key(),
             version: object.version.clone(),
             before: self.before(&object.body),
-            command: None,
             is_read_only: false,
             differences: Vec::new(),
             refusal: None,
@@ -154,8 +154,8 @@ impl FormSpec {
         request: &SignedIn,
         operation: Operation,
         action: &str,
-    ) -> Result<Sent> {
-        Sent::read(self, request, operation, action)
+    ) -> Result<SubmittedForm> {
+        SubmittedForm::read(self, request, operation, action)
     }
 
     fn properties(
@@ -227,7 +227,6 @@ pub(super) struct Form {
     once: String,
     version: Option<String>,
     before: Map<String, Value>,
-    command: Option<Command>,
     /// Whether the page shows the values as text.
     is_read_only: bool,
     /// What others have changed since the form was filled.
@@ -305,7 +304,7 @@ impl Form {
 mod tests {
     use serde_json::json;
 
-    use super::kind::Kind;
+    use super::kind::FieldKind;
     use super::*;
 
     #[test]
@@ -323,9 +322,9 @@ mod tests {
             let (property, is_required) = property(&schema, "target.config.a", variant);
             (property.kind, is_required)
         };
-        assert_eq!(found(Some(("type", "A"))), (Kind::Flag, true));
-        assert_eq!(found(Some(("type", "B"))), (Kind::Number { min: None, max: None }, true));
-        assert_eq!(found(Some(("type", "C"))), (Kind::Json, false));
-        assert_eq!(found(None), (Kind::Json, false));
+        assert_eq!(found(Some(("type", "A"))), (FieldKind::Flag, true));
+        assert_eq!(found(Some(("type", "B"))), (FieldKind::Number { min: None, max: None }, true));
+        assert_eq!(found(Some(("type", "C"))), (FieldKind::Json, false));
+        assert_eq!(found(None), (FieldKind::Json, false));
     }
 }

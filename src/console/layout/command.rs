@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::console::operation::Write;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
+use crate::http::routes::RouteTable;
 
 /// A `curl` command for a POSIX shell. The key comes from the variable `KEY`. Not `Debug`, because the body may contain
 /// secrets.
@@ -31,7 +32,19 @@ impl Command {
     /// # Errors
     /// 500 if the API has no such operation.
     pub(in crate::console) fn write(request: &SignedIn, write: &Write) -> Result<Self> {
-        let (method, path) = write.operation.target(request.api.table())?;
+        Self::of(&request.visit.base_url(), request.api.table(), write)
+    }
+
+    /// Returns the command that sends a request to the service at `base_url`.
+    ///
+    /// # Errors
+    /// 500 if the API has no such operation.
+    pub(in crate::console) fn of(
+        base_url: &str,
+        table: &RouteTable,
+        write: &Write,
+    ) -> Result<Self> {
+        let (method, path) = write.operation.target(table)?;
         let mut headers = Vec::new();
         if let Some(version) = &write.version {
             headers.push(format!("If-Match: {version}"));
@@ -43,7 +56,7 @@ impl Command {
             headers.push("Content-Type: application/json".to_owned());
         }
         let body = write.body.as_ref().map(Value::to_string);
-        Ok(Self { method, url: format!("{}{path}", request.visit.base_url()), headers, body })
+        Ok(Self { method, url: format!("{base_url}{path}"), headers, body })
     }
 }
 

@@ -5,7 +5,7 @@ use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::account::Tenant;
+use super::tenant::Tenant;
 
 /// The part of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,15 +108,15 @@ pub(super) async fn groups(
     section: Section,
 ) -> Result<Vec<Group>> {
     let mut groups = Vec::new();
-    if let Some(place) = &tenant.project {
-        let base = format!("/console/projects/{}/", place.id);
-        let links = links(request, section, IN_PROJECT, &base, Some(&place.id)).await?;
-        groups.push(Group { heading: place.name.clone(), links });
+    if let Some(link) = &tenant.project {
+        let base = format!("/console/projects/{}/", link.id);
+        let links = links(request, section, IN_PROJECT, &base, Some(&link.id)).await?;
+        groups.push(Group { heading: link.name.clone(), links });
     }
-    if let Some(place) = &tenant.organization {
-        let base = format!("/console/organizations/{}/", place.id);
-        let links = links(request, section, IN_ORGANIZATION, &base, Some(&place.id)).await?;
-        groups.push(Group { heading: place.name.clone(), links });
+    if let Some(link) = &tenant.organization {
+        let base = format!("/console/organizations/{}/", link.id);
+        let links = links(request, section, IN_ORGANIZATION, &base, Some(&link.id)).await?;
+        groups.push(Group { heading: link.name.clone(), links });
     }
     let own = links(request, section, OWN, "/console/", None).await?;
     groups.push(Group { heading: "You".to_owned(), links: own });

@@ -1,4 +1,4 @@
-//! What the user has chosen in a form for many objects. A page that refuses the form shows it again.
+//! The choices in a form for several objects. A page that refuses the form shows them again.
 
 use std::fmt::Display;
 

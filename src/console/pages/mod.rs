@@ -2,6 +2,7 @@
 
 mod activity;
 mod batch_exports;
+mod bulk;
 mod chosen;
 mod dashboard;
 mod dashboards;
@@ -16,6 +17,7 @@ mod keys;
 mod member;
 mod members;
 mod organization;
+mod people;
 mod profile;
 mod project_access;
 mod project_settings;
@@ -87,6 +89,16 @@ fn uuid(visit: &Visit, parameter: &str) -> Result<String> {
 /// Returns a name, or `otherwise` if the name is absent or blank.
 fn name_or<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
     name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)
+}
+
+/// Returns the name of a dashboard for people.
+fn dashboard_name(name: Option<&str>) -> &str {
+    name_or(name, "Untitled dashboard")
+}
+
+/// Returns the name of an insight for people: its own, or the derived one.
+fn insight_name<'n>(name: Option<&'n str>, derived: Option<&'n str>) -> &'n str {
+    name_or(name, name_or(derived, "Untitled insight"))
 }
 
 /// Returns the day of a time of the API.

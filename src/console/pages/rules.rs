@@ -1,11 +1,13 @@
-//! Access rules, and whom they name.
+//! Access rules and their subjects: members, roles and everyone.
 
 use std::collections::HashMap;
 
+use askama::Template;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::console::form::Choice;
+use crate::console::list::List;
 use crate::console::person::Person;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -23,7 +25,7 @@ pub(super) struct Rule {
 }
 
 impl Rule {
-    /// Returns whom the rule names, as a form sends it. Empty for everyone.
+    /// Returns the subject of the rule, as a form sends it; empty for everyone.
     pub(super) fn subject(&self) -> String {
         match (&self.organization_member, &self.role) {
             (Some(member), _) => format!("member {member}"),
@@ -44,11 +46,6 @@ pub(super) struct Rules {
 #[derive(Deserialize)]
 struct ProjectFields {
     organization: String,
-}
-
-#[derive(Deserialize)]
-struct Page<T> {
-    results: Vec<T>,
 }
 
 #[derive(Deserialize)]
@@ -83,12 +80,12 @@ impl Subjects {
         if let Some(ProjectFields { organization }) = found {
             let base = format!("/api/organizations/{organization}");
             let path = format!("{base}/members/?limit={MAX_SUBJECTS}");
-            if let Some(page) = api.get_if_allowed::<Page<Member>>(&path).await? {
-                members = page.results.into_iter().map(|one| (one.id, one.user.name())).collect();
+            if let Some(found) = api.get_if_allowed::<List<Member>>(&path).await? {
+                members = found.results.into_iter().map(|one| (one.id, one.user.name())).collect();
             }
-            let path = format!("{base}/roles/?limit={MAX_SUBJECTS}");
-            if let Some(page) = api.get_if_allowed::<Page<Role>>(&path).await? {
-                roles = page.results.into_iter().map(|one| (one.id, one.name)).collect();
+            let path = format!("{base}/roles/?limit={MAX_SUBJECTS}&basic=true");
+            if let Some(found) = api.get_if_allowed::<List<Role>>(&path).await? {
+                roles = found.results.into_iter().map(|one| (one.id, one.name)).collect();
             }
         }
         members.sort_by_key(|(_, name)| name.to_lowercase());
@@ -96,7 +93,7 @@ impl Subjects {
         Ok(Self { members, roles, names })
     }
 
-    /// Names whom a rule is for.
+    /// Returns the name of the subject of a rule.
     pub(super) fn name(&self, rule: &Rule) -> String {
         let named = |id: &String, kind: &str| {
             let name = self.names.get(id).unwrap_or(id);
@@ -123,6 +120,37 @@ impl Subjects {
 fn choices(none: &str, named: &[(String, String)]) -> Vec<Choice> {
     let all = named.iter().map(|(id, name)| Choice::new(id.as_str(), name.as_str()));
     [Choice::new("", none)].into_iter().chain(all).collect()
+}
+
+/// Rules as a table, with a button for each that removes it.
+#[derive(Template)]
+#[template(path = "console/pages/rules.html")]
+pub(super) struct RuleTable {
+    rows: Vec<RuleRow>,
+    /// The URL that the buttons send the form to, if the session may remove rules.
+    action: Option<String>,
+}
+
+/// A rule in the table.
+struct RuleRow {
+    name: String,
+    level: String,
+    subject: String,
+}
+
+impl RuleTable {
+    pub(super) fn new(rules: &[Rule], subjects: &Subjects, action: Option<String>) -> Self {
+        let rows = rules.iter().map(|rule| RuleRow {
+            name: subjects.name(rule),
+            level: rule.access_level.clone(),
+            subject: rule.subject(),
+        });
+        Self { rows: rows.collect(), action }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
 }
 
 /// Returns the body of a request that removes the rule of a subject.

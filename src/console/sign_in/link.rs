@@ -66,7 +66,7 @@ async fn ask(visit: Visit) -> PageResult {
 async fn confirm(visit: Visit) -> PageResult {
     let (code, replaced) = (visit.form.value("code"), visit.session()?);
     match visit.app.sign_in_with_link(code, visit.browser(), replaced.as_ref()).await {
-        Ok(text) => signed_in(&visit.cookie(), &text, &Next::parse("")),
+        Ok(text) => signed_in(&visit, &text, &Next::parse("")),
         Err(error) if error.status() == 401 => invalid(&visit),
         Err(error) => Err(error.into()),
     }

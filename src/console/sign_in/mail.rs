@@ -15,6 +15,7 @@ use crate::console::next::Next;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::Visit;
 use crate::error::{Error, Result};
+use crate::resources::sessions::KnownBrowser;
 
 use super::{MailForm, SignInPage, signed_in};
 
@@ -47,7 +48,9 @@ struct CodePage<'p> {
 async fn ask(visit: Visit) -> PageResult {
     let next = Next::parse(visit.form.value("next"));
     let email = visit.form.value("email");
-    match visit.app.request_sign_in_mail(email, visit.client.address) {
+    let proof = visit.known_browser_cookie().value(&visit.head.headers);
+    let proof = proof.and_then(|text| KnownBrowser::parse(&text));
+    match visit.app.request_sign_in_mail(email, visit.client.address, proof) {
         Ok(nonce) => {
             let mut response = see_other(&format!("{CODE}{}", next.to_query()))?;
             let cookie = visit.mail_cookie().set(&nonce.encode())?;
@@ -78,7 +81,7 @@ async fn enter(visit: Visit) -> PageResult {
     match visit.app.sign_in_with_mail(&nonce, code, visit.browser(), replaced.as_ref()).await {
         Ok(text) => {
             let next = Next::parse(visit.form.value("next"));
-            let mut response = signed_in(&visit.cookie(), &text, &next)?;
+            let mut response = signed_in(&visit, &text, &next)?;
             response.headers_mut().append(SET_COOKIE, visit.mail_cookie().remove()?);
             Ok(response)
         }

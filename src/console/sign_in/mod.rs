@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::resources::sessions::SessionText;
 
 use super::assets::icon;
-use super::cookie::ConsoleCookie;
 use super::entrance::{Entrance, SIGN_IN, see_other};
 use super::layout::card;
 use super::next::Next;
@@ -38,7 +37,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/sign_in/page.html")]
 struct SignInPage<'p> {
     next: &'p Next,
-    /// What is wrong with the key.
+    /// The error of the key.
     error: Option<&'static str>,
     /// The form that asks for a mail. `None` if no mail can sign users in.
     mail: Option<MailForm<'p>>,
@@ -49,7 +48,7 @@ struct SignInPage<'p> {
 struct MailForm<'p> {
     /// The address that was entered.
     email: &'p str,
-    /// What is wrong with it.
+    /// The error of the address.
     error: Option<&'p str>,
 }
 
@@ -79,7 +78,7 @@ async fn sign_in(visit: Visit) -> PageResult {
     let next = Next::parse(visit.form.value("next"));
     let (key, replaced) = (visit.form.value("key").trim(), visit.session()?);
     match visit.app.sign_in_with_key(key, visit.browser(), replaced.as_ref()).await {
-        Ok(text) => signed_in(&visit.cookie(), &text, &next),
+        Ok(text) => signed_in(&visit, &text, &next),
         Err(error) if error.status() == 401 => {
             visit.count_failed_sign_in()?;
             let page = SignInPage { error: Some(INVALID_KEY), ..SignInPage::of(&visit, &next) };
@@ -103,9 +102,16 @@ async fn sign_out(visit: Visit) -> PageResult {
     Ok(response)
 }
 
-/// Stores the session in the browser and opens the next page.
-fn signed_in(cookie: &ConsoleCookie, text: &SessionText, next: &Next) -> PageResult {
+/// Stores the session in the browser and opens the next page. If mails sign users in, the browser also keeps the proof that
+/// the user has signed in in it.
+fn signed_in(visit: &Visit, text: &SessionText, next: &Next) -> PageResult {
     let mut response = see_other(next.as_str())?;
-    response.headers_mut().insert(SET_COOKIE, cookie.set(&text.encode())?);
+    let headers = response.headers_mut();
+    headers.insert(SET_COOKIE, visit.cookie().set(&text.encode())?);
+    if visit.app.offers_mail_sign_in()
+        && let Some(proof) = visit.app.known_browser(text)?
+    {
+        headers.append(SET_COOKIE, visit.known_browser_cookie().set(&proof.encode())?);
+    }
     Ok(response)
 }

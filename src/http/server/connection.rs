@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::body::Incoming;
@@ -96,7 +96,7 @@ impl Connection {
     {
         let Self { peer, router, slot, closed, close_after, deadline } = self;
         let _open = router.count_open();
-        let heard = AtomicBool::new(false);
+        let (heard, known_host) = (AtomicBool::new(false), OnceLock::new());
         let service = service_fn(|mut request: Request<Incoming>| {
             heard.store(true, Ordering::Relaxed);
             // Bytes of a pipelined request were read with the previous one, so the stream did not see it begin.
@@ -106,7 +106,7 @@ impl Connection {
             if deadline.is_some() {
                 extensions.insert(OverTls);
             }
-            let refused = host::require_one(&request).err();
+            let refused = host::require_one(&request, &known_host).err();
             let is_last =
                 refused.is_some() || close_after.is_some_and(|moment| Instant::now() >= moment);
             if let Some(error) = refused {

@@ -1,5 +1,5 @@
 //! `/api/projects/:project_id/access_controls/`, `/api/projects/:project_id/resource_access_controls/` and
-//! `access_controls/` below dashboards and insights; `access/` below dashboards.
+//! `access_controls/` and `access/` below dashboards and insights.
 
 mod of_members;
 

@@ -115,7 +115,8 @@ pub enum DecidedBy {
     NoRule,
     /// Only collaborators may edit, and the member is not one.
     Restriction,
-    /// Only collaborators may edit, and the member is one.
+    /// Only collaborators may edit, and the member is one. For an insight: the restriction of a dashboard that shows it
+    /// lets the member edit.
     Collaborator,
 }
 
@@ -139,7 +140,7 @@ pub struct DashboardRights {
     pub user_access_level: AccessLevel,
     /// `access_control_version`.
     pub access_control_version: &'static str,
-    /// What decides [`Self::level`].
+    /// What decides what the caller may do in the end.
     pub decided_by: DecidedBy,
 }
 
@@ -231,6 +232,57 @@ pub fn on_object(
     decide(caller, created_by, ruled).0
 }
 
+/// A member's rights on a dashboard or an insight, and what decides them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemberRights {
+    /// The level that the member has without regard to a restriction.
+    pub user_access_level: AccessLevel,
+    /// Whether the restriction allows the member to edit. Access rules are a separate check.
+    pub can_edit: bool,
+    /// What decides [`Self::level`].
+    pub decided_by: DecidedBy,
+}
+
+impl MemberRights {
+    /// Returns what the member may do with the object in the end: the level that access rules give, and at most to view
+    /// the object if the restriction does not allow the member to edit.
+    pub fn level(self) -> AccessLevel {
+        if self.can_edit {
+            self.user_access_level
+        } else {
+            self.user_access_level.min(AccessLevel::Viewer)
+        }
+    }
+}
+
+impl From<DashboardRights> for MemberRights {
+    fn from(rights: DashboardRights) -> Self {
+        let DashboardRights { user_access_level, decided_by, .. } = rights;
+        Self { user_access_level, can_edit: rights.can_edit(), decided_by }
+    }
+}
+
+/// Returns a member's rights on an insight that `created_by` created. `ruled` is the level that access rules grant on
+/// it, if a rule applies; `restriction` and `privilege` are the levels of the dashboards that show it. Unlike the creator
+/// of a dashboard, the creator of an insight is not exempt from a restriction.
+pub fn on_insight(
+    member: &Membership,
+    created_by: Option<UserId>,
+    ruled: Option<AccessLevel>,
+    restriction: i64,
+    privilege: i64,
+) -> MemberRights {
+    let (user_access_level, given_by) = decide(member, created_by, ruled);
+    let can_edit = can_edit(restriction, privilege);
+    let decided_by = match given_by {
+        DecidedBy::Admin => given_by,
+        _ if restriction == EVERYONE_EDITS || user_access_level < AccessLevel::Editor => given_by,
+        _ if can_edit => DecidedBy::Collaborator,
+        _ => DecidedBy::Restriction,
+    };
+    MemberRights { user_access_level, can_edit, decided_by }
+}
+
 /// Returns whether a restriction lets a caller with this privilege edit.
 pub const fn can_edit(restriction: i64, privilege: i64) -> bool {
     restriction < COLLABORATORS_EDIT || privilege >= COLLABORATORS_EDIT
@@ -245,16 +297,6 @@ impl DashboardRights {
     /// Returns whether access rules allow the caller to view the dashboard.
     pub fn can_view(&self) -> bool {
         self.user_access_level.can_view()
-    }
-
-    /// Returns what the caller may do with the dashboard in the end: the level that access rules give, and at most to view
-    /// the dashboard if the restriction does not allow the caller to edit.
-    pub fn level(&self) -> AccessLevel {
-        if self.can_edit() {
-            self.user_access_level
-        } else {
-            self.user_access_level.min(AccessLevel::Viewer)
-        }
     }
 
     /// Checks that the caller may view the dashboard.

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 
 use utoipa::openapi::RefOr;
-use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::ids::ActivityId;
-use crate::input::{FieldType, Schema, UuidField};
+use crate::ids::{ActivityId, ProjectId};
+use crate::input::Schema;
 use crate::json::{JsonText, output};
 use crate::resources::loggable::FieldAction;
 use crate::resources::users::{self, EmbeddedUser};
@@ -59,18 +59,6 @@ impl<C: PartialSchema> PartialSchema for CommaList<C> {
 
 impl<C: PartialSchema> ToSchema for CommaList<C> {}
 
-/// The `user` parameter: a UUID or `@me`.
-pub struct ActorParameter;
-
-impl PartialSchema for ActorParameter {
-    fn schema() -> RefOr<Schema> {
-        let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
-        AnyOfBuilder::new().item(UuidField::schema()).item(me).into()
-    }
-}
-
-impl ToSchema for ActorParameter {}
-
 output! {
     /// One change to one object.
     pub struct EntryBody<'a> as ActivityLog {
@@ -80,6 +68,8 @@ output! {
         user: EmbeddedUser as Option<users::Fields>,
         /// The object and its changed fields.
         ..own: JsonText<'a, Fields> as Fields,
+        /// The project of the object, which may be deleted. Null for an object of the organization.
+        project_id: Option<ProjectId>,
         /// When the change was made.
         created_at: Timestamp,
     }

@@ -4,14 +4,13 @@ use crate::auth::{InOrganization, InProject, ReadAccess, Requirements};
 use crate::error::{Error, Result};
 use crate::http::paging::PageParams;
 use crate::http::routes::{RouteSpec, Routes};
-use crate::ids::UserUuid;
-use crate::input::{FieldType, UuidField};
+use crate::resources::users::UserFilter;
 use crate::response::ApiResult;
 use crate::store::Order;
 use crate::time::Timestamp;
 
-use super::body::{self, ActivityNames, CommaList, EntryBody, ScopeNames};
-use super::{ActorFilter, Filter, READ_SCOPE, Visibility};
+use super::body::{ActivityNames, CommaList, EntryBody, ScopeNames};
+use super::{Filter, READ_SCOPE, Visibility};
 
 const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";
 const OF_PROJECT: &str = "/api/projects/{project_id}/activity_log/";
@@ -34,7 +33,7 @@ fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
         .query::<CommaList<ScopeNames>>("scopes", "Same as `scope`.")
         .query::<CommaList<ActivityNames>>("activity", "Only entries with these actions. An unknown action matches no entry.")
         .query::<String>("item_id", "Only entries for the object with this id.")
-        .query::<body::ActorParameter>("user", "Only changes made by this user: a UUID, or `@me`.")
+        .query::<UserFilter>("user", "Only changes made by this user: a UUID, or `@me`.")
         .query::<Timestamp>("after", "Only entries at or after this time.")
         .query::<Timestamp>(
             "before",
@@ -75,19 +74,10 @@ fn filter(page: &PageParams) -> Result<Filter> {
         scopes: page.comma_list("scope", Some("scopes"))?,
         activities: page.comma_list("activity", None)?,
         item: value("item_id").map(str::to_owned),
-        user: value("user").map(parse_actor).transpose()?,
+        user: value("user").map(UserFilter::parse).transpose()?,
         after: moment("after")?,
         before: moment("before")?,
     })
-}
-
-fn parse_actor(text: &str) -> Result<ActorFilter> {
-    if text == "@me" {
-        return Ok(ActorFilter::Caller);
-    }
-    let uuid = UuidField::read(&text.into());
-    uuid.map(|uuid| ActorFilter::Uuid(UserUuid(uuid)))
-        .map_err(|error| error.with_attr_prefix("user"))
 }
 
 /// Parses a time. Fails with 400 for the field `name` if the text is not a time.

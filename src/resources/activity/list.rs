@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use crate::error::Result;
-use crate::ids::{UserId, UserUuid};
+use crate::ids::UserId;
 use crate::json::JsonItems;
-use crate::resources::users::{self, EmbeddedUsers};
+use crate::resources::users::{EmbeddedUsers, UserFilter};
 use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;
 
@@ -28,20 +28,11 @@ pub struct Filter {
     /// Only entries for the object with this id.
     pub item: Option<String>,
     /// Only changes made by this user.
-    pub user: Option<ActorFilter>,
+    pub user: Option<UserFilter>,
     /// Only entries at or after this time.
     pub after: Option<Timestamp>,
     /// Only entries before this time.
     pub before: Option<Timestamp>,
-}
-
-/// The user in a filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ActorFilter {
-    /// The caller, `@me`.
-    Caller,
-    /// The user with this UUID.
-    Uuid(UserUuid),
 }
 
 impl Filter {
@@ -118,13 +109,10 @@ fn list_filtered(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let actor = match filter.user {
-        None => None,
-        Some(ActorFilter::Caller) => Some(caller),
-        Some(ActorFilter::Uuid(uuid)) => match tx.lookup(&users::BY_UUID, &uuid)? {
-            None => return Ok((0, Vec::new())),
-            found => found,
-        },
+    let actor = filter.user.map(|user| user.resolve(tx, caller)).transpose()?;
+    let actor = match actor {
+        Some(None) => return Ok((0, Vec::new())),
+        found => found.flatten(),
     };
     let (mut scanned, mut count, mut items) = (0, 0, EntryItems::default());
     walk(tx, visibility.log, filter, actor, |row| {
@@ -196,6 +184,7 @@ impl EntryItems {
             id: row.meta.id,
             user: self.users.find(tx, row.meta.user)?,
             own: row.json(),
+            project_id: row.meta.project,
             created_at: row.meta.created_at,
         };
         self.text.push(entry)

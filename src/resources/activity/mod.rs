@@ -31,7 +31,7 @@ use crate::secret::SeededRng;
 use crate::store::{Change, Index, Key, Table, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use list::{ActorFilter, Filter, list};
+pub use list::{Filter, list};
 pub use recorded::recorded;
 pub use registration::RECORDS;
 pub use retention::{delete, find_expired};

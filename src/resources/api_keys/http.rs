@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use axum::extract::State;
 
-use crate::auth::authorize::authorize;
 use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
@@ -196,9 +195,9 @@ fn check_before_secret(
     at: &WriteAccess<Global>,
     rule: impl Fn(&Snapshot, &KeyPermissions, Timestamp) -> Result<()> + Send + 'static,
 ) -> impl Fn(&Snapshot) -> Result<()> + Send + 'static {
-    let (app, ask) = (app.clone(), Arc::clone(&at.auth));
+    let (app, auth) = (app.clone(), Arc::clone(&at.auth));
     move |tx| {
         let now = app.now();
-        rule(tx, &authorize(tx, &ask, now)?.caller.key.permissions, now)
+        rule(tx, &auth.renew(tx, now)?.caller.key.permissions, now)
     }
 }

@@ -36,7 +36,7 @@ pub use key_text::{TagKey, parse as parse_key};
 pub use permissions::KeyPermissions;
 pub use registration::RECORDS;
 pub use rotation::{require_can_rotate, rotate};
-pub use scopes::{Scopes, is_scope};
+pub use scopes::{Scopes, includes_scope, is_scope};
 pub use verifiers::{SecretDigest, Verifiers, find_hash, key_for_secret};
 
 /// A personal API key.

@@ -115,16 +115,18 @@ impl Scopes {
         self.0.iter().all(|scope| others.allows(scope))
     }
 
-    /// Returns whether these scopes include `scope`. `write` includes `read` of the same object, and `*` includes
-    /// everything.
+    /// Returns whether one of these scopes includes `scope`.
     pub fn allows(&self, scope: &str) -> bool {
-        let object = scope.strip_suffix(":read");
-        self.0.iter().any(|held| {
-            held == ALL_SCOPES
-                || held == scope
-                || object.is_some_and(|object| held.strip_suffix(":write") == Some(object))
-        })
+        self.0.iter().any(|held| includes_scope(held, scope))
     }
+}
+
+/// Returns whether the scope `held` includes `scope`. `write` includes `read` of the same object, and `*` includes everything.
+pub fn includes_scope(held: &str, scope: &str) -> bool {
+    let object = scope.strip_suffix(":read");
+    held == ALL_SCOPES
+        || held == scope
+        || object.is_some_and(|object| held.strip_suffix(":write") == Some(object))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::store::{Reference, Row, Tx};
 
 use super::deletions::Deletion;
 use super::insights::Insight;
+use super::insights::deletions::InsightDeletion;
 use super::texts::Text;
 use super::tiles::{Content, Tile};
 use super::{Dashboard, Details, DetailsFields};
@@ -24,6 +25,7 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
     &record::<Details>().logged().deleted_with_project(),
     &record::<Deletion>().deleted_with_project(),
     &record::<Insight>().logged().deleted_with_project(),
+    &record::<InsightDeletion>().deleted_with_project(),
     &record::<Text>().logged().deleted_with_project(),
     &record::<Tile>().logged().deleted_with_project(),
 ];

@@ -16,6 +16,7 @@ use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::{
     self as full, DashboardIds, InsightBody, TileOf, TileRefs,
 };
+use crate::resources::dashboards::insights::deletions::InsightDeletion;
 use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
@@ -54,6 +55,10 @@ output! {
         created_by: EmbeddedUser as Option<users::Fields>,
         /// The access level that access rules give the caller.
         user_access_level: AccessLevel,
+        /// When the insight was deleted. Only in lists of deleted insights.
+        deleted_at?: Timestamp,
+        /// The user who deleted the insight. Only in lists of deleted insights.
+        deleted_by?: EmbeddedUser as users::Fields,
     }
 }
 
@@ -144,7 +149,7 @@ fn write_one(
 ) -> Result<()> {
     let mut users = EmbeddedUsers::default();
     if options.basic {
-        return write_basic(tx, row, view, &mut users, out);
+        return basic(tx, row, &basic_fields(row)?, view, &mut users)?.write_json(out);
     }
     let tile = view.tiles.iter().find(|tile| Some(tile.dashboard) == options.from_dashboard);
     let style = match tile {
@@ -160,23 +165,28 @@ fn write_one(
     }
 }
 
-fn write_basic(
+/// Returns the stored fields of the basic form as JSON.
+fn basic_fields(row: &Row<'_, Insight>) -> Result<Vec<u8>> {
+    let fields: BasicFields<'_> = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    serde_json::to_vec(&fields).map_err(Error::internal)
+}
+
+fn basic<'a>(
     tx: &impl Tx,
     row: &Row<'_, Insight>,
-    view: &InsightView,
+    own: &'a [u8],
+    view: &'a InsightView,
     users: &mut EmbeddedUsers,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let fields: BasicFields<'_> = serde_json::from_slice(row.fields).map_err(Error::internal)?;
-    let own = serde_json::to_vec(&fields).map_err(Error::internal)?;
-    let item = BasicInsight {
-        own: JsonText::new(&own),
+) -> Result<BasicInsight<'a>> {
+    Ok(BasicInsight {
+        own: JsonText::new(own),
         dashboards: DashboardIds(&view.tiles),
         dashboard_tiles: TileRefs(&view.tiles),
         created_by: users.find(tx, row.meta.created_by)?,
         user_access_level: view.rights.user_access_level,
-    };
-    item.write_json(out)
+        deleted_at: None,
+        deleted_by: None,
+    })
 }
 
 /// Approximate size of a list item, in bytes.
@@ -195,21 +205,28 @@ impl InsightItems {
         Self { out, basic, users: EmbeddedUsers::default() }
     }
 
-    /// Appends an insight.
+    /// Appends an insight. For a deleted one, `removal` says when and by whom it was deleted.
     pub(super) fn push(
         &mut self,
         tx: &impl Tx,
         row: &Row<'_, Insight>,
         view: &InsightView,
+        removal: Option<&InsightDeletion>,
     ) -> Result<()> {
-        if !self.out.is_empty() {
-            self.out.push(b',');
+        let Self { out, basic: is_basic, users } = self;
+        if !out.is_empty() {
+            out.push(b',');
         }
-        let Self { out, basic, users } = self;
-        if *basic {
-            return write_basic(tx, row, view, users, out);
+        let deleted_at = removal.map(|removal| removal.removed_at);
+        let deleted_by = removal.map(|removal| users.find(tx, Some(removal.removed_by)));
+        let deleted_by = deleted_by.transpose()?;
+        if *is_basic {
+            let own = basic_fields(row)?;
+            let item = basic(tx, row, &own, view, users)?;
+            return BasicInsight { deleted_at, deleted_by, ..item }.write_json(out);
         }
-        full::body(tx, row, &view.tiles, view.rights, users)?.write_json(out)
+        let item = full::body(tx, row, &view.tiles, view.rights, users)?;
+        InsightBody { deleted_at, deleted_by, ..item }.write_json(out)
     }
 
     /// Returns the items of a JSON array.

@@ -37,6 +37,8 @@ pub struct Filter {
     pub modified: TimeRange,
     /// When the insight was created.
     pub created: TimeRange,
+    /// List deleted insights instead of live ones.
+    pub deleted: bool,
 }
 
 /// The times after `from` and before `until`.

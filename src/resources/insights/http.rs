@@ -13,6 +13,7 @@ use crate::http::paging::PageParams;
 use crate::http::path::{PathId, QueryParams};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
+use crate::input::Flag;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::InsightBody;
 use crate::response::{ApiResponse, ApiResult};
@@ -58,6 +59,7 @@ pub fn routes(routes: &mut Routes) {
             "order",
             "Column to sort by, with - in front for descending: name, created_at, updated_at, last_modified_at, created_by.",
         )
+        .query::<bool>("deleted", "True to list deleted insights, the last deleted first.")
         .query::<String>("refresh", "Has no effect: queries are not run.")
         .returns_page::<ListedInsight<'_>>();
     routes
@@ -104,6 +106,7 @@ async fn list(
 ) -> ApiResult {
     let options = parameters::list_options(&page, app.now())?;
     page.with_scan(options.scans())
+        .with_ranks(!options.filter.deleted)
         .respond(access, move |tx, at, page| {
             super::list(tx, &at.tenant, &options, page.window(Order::Ascending))
         })
@@ -172,7 +175,7 @@ fn options(query: &QueryParams) -> Result<ResponseOptions> {
     let from = query.last("from_dashboard").and_then(|text| text.trim().parse().ok());
     Ok(ResponseOptions {
         show_deleted: false,
-        basic: parameters::is_true(query.last("basic")),
+        basic: Flag::is_true(query.last("basic")),
         from_dashboard: from.map(DashboardId),
     })
 }

@@ -3,8 +3,9 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId};
+use crate::resources::dashboards::insights::deletions::{BY_MOMENT, InsightDeletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
 use crate::resources::dashboards::tiles::{self, Content, Tile};
 use crate::store::{Order, Row, Tx, Window};
@@ -28,12 +29,12 @@ pub struct ListOptions {
 impl ListOptions {
     /// Returns whether the list reads insights that it does not show.
     pub fn scans(&self) -> bool {
-        self.filter.narrows() || self.order.column != Column::Id
+        self.filter.narrows() || self.order.column != Column::Id && !self.filter.deleted
     }
 }
 
-/// Lists the live insights of a project that the caller may see and that match the filter. Returns their total count,
-/// and those in `window` as the items of a JSON array.
+/// Lists the insights of a project that the caller may see and that match the filter. Returns their total count, and those
+/// in `window` as the items of a JSON array. Deleted insights are ordered by deletion, the last deleted first.
 ///
 /// # Errors
 /// 403 if access rules hide all insights from the caller; 500 or 503 when the file cannot be read.
@@ -45,6 +46,9 @@ pub fn list(
 ) -> Result<(u64, Vec<u8>)> {
     let mut access = CallerAccess::of(tx, tenant)?;
     access.levels.require_list(tx)?;
+    if options.filter.deleted {
+        return list_deleted(tx, &mut access, options, window);
+    }
     let window = Window { order: options.order.direction, ..window };
     if options.scans() || !access.levels.default_level().can_view() {
         list_filtered(tx, &mut access, options, window)
@@ -66,10 +70,13 @@ fn list_all(
     let count = tx.count::<Insight>(&project)?.saturating_sub(hidden.len() as u64);
     let mut items = InsightItems::new(options.basic, window.limit);
     if window.begins_within(count) {
-        let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
-        tx.scan_where::<Insight, _>(&project, window, keep, |row| {
-            items.push(tx, &row, &access.view(tx, &row.meta)?)
-        })?;
+        let show = |row: Row<'_, Insight>| items.push(tx, &row, &access.view(tx, &row.meta)?, None);
+        if hidden.is_empty() {
+            tx.scan_ranked::<Insight, _>(&project, window, |meta| !meta.deleted, show)?;
+        } else {
+            let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
+            tx.scan_where::<Insight, _>(&project, window, keep, show)?;
+        }
     }
     Ok((count, items.into_bytes()))
 }
@@ -100,12 +107,65 @@ fn list_filtered(
     let mut items = InsightItems::new(*basic, window.limit);
     for id in sorted.into_ids() {
         tx.view::<Insight, _>(&(project, id), |row| {
-            items.push(tx, &row, &access.view(tx, &row.meta)?)
+            items.push(tx, &row, &access.view(tx, &row.meta)?, None)
         })?;
     }
     Ok((count, items.into_bytes()))
 }
 
+/// Lists the deleted insights of a project that the caller may see and that match the filter, the last deleted first.
+/// Returns their total count, and those in `window` as the items of a JSON array.
+fn list_deleted(
+    tx: &impl Tx,
+    access: &mut CallerAccess<'_>,
+    ListOptions { filter, basic, .. }: &ListOptions,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    let project = access.tenant().project.id;
+    let mut items = InsightItems::new(*basic, window.limit);
+    if access.levels.sees_all() && !filter.narrows() {
+        let count = tx.count::<InsightDeletion>(&project)?;
+        if window.begins_within(count) {
+            walk_deleted(tx, project, window, |row, removal| {
+                items.push(tx, row, &access.view(tx, &row.meta)?, Some(removal))
+            })?;
+        }
+        return Ok((count, items.into_bytes()));
+    }
+    let short_id = filter.short_id.as_ref();
+    let named = short_id.map(|id| tx.lookup(&BY_SHORT_ID, &(project, id.clone()))).transpose()?;
+    let is_named = |row: &Row<'_, Insight>| {
+        named.is_none_or(|found| found.is_some_and(|(_, id)| id == row.meta.id))
+    };
+    let mut count = 0;
+    walk_deleted(tx, project, Window::all(Order::Descending), |row, removal| {
+        if is_named(row) && matches(tx, access, filter, row)? {
+            if window.shows(count) {
+                items.push(tx, row, &access.view(tx, &row.meta)?, Some(removal))?;
+            }
+            count += 1;
+        }
+        Ok(())
+    })?;
+    Ok((count as u64, items.into_bytes()))
+}
+
+/// Visits the deleted insights of a project, the last deleted first.
+fn walk_deleted(
+    tx: &impl Tx,
+    project: ProjectId,
+    window: Window,
+    mut visit: impl FnMut(&Row<'_, Insight>, &InsightDeletion) -> Result<()>,
+) -> Result<()> {
+    let window = Window { order: Order::Descending, ..window };
+    tx.walk(&BY_MOMENT, &project, window, |removal| {
+        let key = (project, removal.meta.insight);
+        let found = tx.view::<Insight, _>(&key, |row| visit(&row, &removal.meta))?;
+        found.ok_or_else(|| Error::internal("the record of a deletion names no insight"))
+    })
+}
+
+/// Returns whether an insight matches the filter, except for the short ID, and the caller may see it.
 fn matches(
     tx: &impl Tx,
     access: &mut CallerAccess<'_>,
@@ -113,7 +173,7 @@ fn matches(
     row: &Row<'_, Insight>,
 ) -> Result<bool> {
     let meta = &row.meta;
-    if meta.deleted
+    if meta.deleted != filter.deleted
         || !filter.matches_creator(meta, access.tenant().member.user)
         || !access.levels.level(meta).can_view()
     {

@@ -2,12 +2,11 @@
 //! that show it.
 
 use crate::error::{Error, Result};
-use crate::resources::access_controls::levels::{
-    self, AccessLevel, COLLABORATORS_EDIT, EVERYONE_EDITS,
-};
+use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Meta;
 use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
+use crate::resources::dashboards::insights::levels::RestrictionOfInsight;
 use crate::resources::dashboards::tiles;
 use crate::store::Tx;
 
@@ -31,23 +30,15 @@ impl InsightView {
         limit: usize,
     ) -> Result<Self> {
         let keys = tiles::live_tiles(tx, (insight.project, insight.id))?;
-        let (mut listed, mut restriction, mut privilege) =
-            (Vec::new(), EVERYONE_EDITS, EVERYONE_EDITS);
+        let (mut listed, mut restriction) = (Vec::new(), RestrictionOfInsight::default());
         for key in keys {
             let Some(on) = dashboards.rights(tx, key.1)? else { continue };
-            // A dashboard restricts its insights even if it is hidden from the caller.
-            restriction = on.effective_restriction_level.max(restriction);
-            if !on.can_view() {
-                continue;
-            }
-            privilege = on.effective_privilege_level.max(privilege);
-            if listed.len() < limit {
+            restriction.add(&on);
+            if on.can_view() && listed.len() < limit {
                 listed.push(tiles::listed(tx, key)?);
             }
         }
-        if restriction == EVERYONE_EDITS {
-            privilege = COLLABORATORS_EDIT;
-        }
+        let (restriction, privilege) = restriction.levels();
         let rights = InsightRights {
             effective_restriction_level: restriction,
             effective_privilege_level: privilege,

@@ -4,8 +4,8 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::InsightId;
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::levels::level_on;
+use crate::resources::dashboards::insights::{Insight, deletions};
 use crate::resources::dashboards::tiles;
 use crate::store::{Record, Tx, WriteTx};
 use crate::time::Timestamp;
@@ -56,6 +56,11 @@ pub fn update(
     tiles::resizing_insight(tx, key, &mut dashboards, |tx| put(tx, &after))?;
     changes.apply(tx, tenant, id)?;
     changes.bump_kept(tx, tenant.project.id)?;
+    if after.fields.deleted {
+        deletions::record(tx, &after.meta, tenant.member.user, now)?;
+    } else if before.fields.deleted {
+        deletions::forget(tx, key)?;
+    }
     Ok(id)
 }
 

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{OrganizationId, RoleId, RoleMembershipId};
-use crate::json::{Array, JsonItems, JsonText, WriteJson, WrittenBy, output};
+use crate::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::Membership;
 use crate::resources::members::body::{MemberBody, MemberReader};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
@@ -11,7 +11,7 @@ use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;
 
 use super::memberships::BY_JOINING;
-use super::{BY_NAME, Fields, Role, RoleMembership, default_of};
+use super::{Fields, Role, RoleMembership, default_of};
 
 output! {
     /// A role of an organization.
@@ -27,6 +27,23 @@ output! {
         is_default: bool,
     }
 }
+
+output! {
+    /// A role in basic form.
+    pub struct BasicRole<'a> {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// Always null: the creator of a role is only in the activity log.
+        created_by: Option<users::Fields> = null,
+        /// The number of members of the role.
+        member_count: u64,
+        /// Whether users get the role when they join the organization.
+        is_default: bool,
+    }
+}
+
+/// A role in full or in basic form.
+pub type ListedRole<'a> = Either<RoleBody<'a>, BasicRole<'a>>;
 
 output! {
     /// The membership of a member of the organization in a role.
@@ -103,21 +120,45 @@ fn write(
     Ok(count)
 }
 
-/// Lists the roles of an organization by name, without regard to case. Returns the total and the items in `window` as
-/// the items of a JSON array.
-pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
-    let count = tx.count::<Role>(&organization)?;
-    let (mut items, mut left) = (JsonItems::default(), MAX_MEMBERS);
-    if window.begins_within(count) {
+/// Writes the items of a list of roles.
+pub(super) struct RoleItems {
+    items: JsonItems,
+    is_basic: bool,
+    default: Option<RoleId>,
+    /// How many members of roles the response may still contain.
+    left: usize,
+}
+
+impl RoleItems {
+    pub(super) fn new(tx: &impl Tx, organization: OrganizationId, is_basic: bool) -> Result<Self> {
         let default = default_of(tx, organization)?;
-        tx.walk(&BY_NAME, &organization, window, |row| {
-            items.push(WrittenBy(&mut |out| {
-                left -= write(tx, &row, default, left, out)?;
-                Ok(())
-            }))
-        })?;
+        Ok(Self { items: JsonItems::default(), is_basic, default, left: MAX_MEMBERS })
     }
-    Ok((count, items.into_bytes()))
+
+    /// Appends a role.
+    pub(super) fn push(&mut self, tx: &impl Tx, row: &Row<'_, Role>) -> Result<()> {
+        let Self { items, is_basic, default, left } = self;
+        if *is_basic {
+            return items.push(basic(tx, row, *default)?);
+        }
+        items.push(WrittenBy(&mut |out| {
+            *left -= write(tx, row, *default, *left, out)?;
+            Ok(())
+        }))
+    }
+
+    /// Returns the items of a JSON array.
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.items.into_bytes()
+    }
+}
+
+fn basic<'a>(tx: &impl Tx, row: &Row<'a, Role>, default: Option<RoleId>) -> Result<BasicRole<'a>> {
+    Ok(BasicRole {
+        own: row.json(),
+        member_count: tx.count::<RoleMembership>(&row.meta)?,
+        is_default: default == Some(row.meta.1),
+    })
 }
 
 /// Returns the JSON of a role.
@@ -125,10 +166,33 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
 /// # Errors
 /// 404 if the role does not exist.
 pub fn body(tx: &impl Tx, organization: OrganizationId, id: RoleId) -> Result<Versioned> {
+    view(tx, organization, id, |row, default, json| {
+        write(tx, row, default, MAX_MEMBERS, json).map(drop)
+    })
+}
+
+/// Returns the JSON of a role in basic form.
+///
+/// # Errors
+/// 404 if the role does not exist.
+pub(super) fn basic_body(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    id: RoleId,
+) -> Result<Versioned> {
+    view(tx, organization, id, |row, default, json| basic(tx, row, default)?.write_json(json))
+}
+
+fn view(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    id: RoleId,
+    write: impl Fn(&Row<'_, Role>, Option<RoleId>, &mut Vec<u8>) -> Result<()>,
+) -> Result<Versioned> {
     let default = default_of(tx, organization)?;
     let viewed = tx.view::<Role, _>(&(organization, id), |row| {
         let mut json = Vec::with_capacity(1024);
-        write(tx, &row, default, MAX_MEMBERS, &mut json)?;
+        write(&row, default, &mut json)?;
         Ok(Versioned::new(row.version, json))
     })?;
     viewed.ok_or_else(Error::not_found)

@@ -8,19 +8,20 @@ use axum::extract::State;
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
-use crate::http::path::PathId;
+use crate::http::path::{PathId, QueryParams};
 use crate::http::routes::Routes;
 use crate::ids::RoleId;
-use crate::input::Parsed;
+use crate::input::{Flag, Parsed};
 use crate::resources::cascade_delete;
 use crate::resources::members::Level;
+use crate::resources::users::UserFilter;
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::body::RoleBody;
-use super::{NewRole, Role, RolePatch};
+use super::body::{ListedRole, RoleBody, basic_body};
+use super::{ListOptions, NewRole, Role, RolePatch};
 
 const LIST: &str = "/api/organizations/{organization_id}/roles/";
 const ONE: &str = "/api/organizations/{organization_id}/roles/{id}/";
@@ -33,7 +34,13 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(LIST, "roles_list", read, list)
         .summary("List the roles of an organization, by name.")
-        .returns_page::<RoleBody>();
+        .query::<bool>(
+            "basic",
+            "True for the basic form, with the number of members instead of the members.",
+        )
+        .query::<UserFilter>("user", "Only roles of this user: a UUID, or `@me`.")
+        .returns_page::<ListedRole<'_>>()
+        .may_return(400);
     routes
         .post(LIST, "roles_create", write, create)
         .summary("Create a role in an organization.")
@@ -44,7 +51,11 @@ pub fn routes(routes: &mut Routes) {
         .get(ONE, "roles_retrieve", read, retrieve)
         .summary("Retrieve a role and its members.")
         .id::<RoleId>()
-        .returns::<RoleBody>(200);
+        .query::<bool>(
+            "basic",
+            "True for the basic form, with the number of members instead of the members.",
+        )
+        .returns::<ListedRole<'_>>(200);
     routes
         .put(ONE, "roles_update", write, replace)
         .summary("Rename a role.")
@@ -67,10 +78,15 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
-        super::list(tx, at.tenant.member.organization, page.window(Order::Ascending))
-    })
-    .await
+    let user = page.parameter("user").map(str::trim).filter(|text| !text.is_empty());
+    let user = user.map(UserFilter::parse).transpose()?;
+    let options = ListOptions { user, is_basic: Flag::is_true(page.parameter("basic")) };
+    page.with_scan(user.is_some())
+        .respond(access, move |tx, at, page| {
+            let (organization, caller) = (at.tenant.member.organization, at.caller.user.id);
+            super::list(tx, organization, caller, options, page.window(Order::Ascending))
+        })
+        .await
 }
 
 async fn create(
@@ -91,11 +107,13 @@ async fn retrieve(
     State(app): State<App>,
     access: ReadAccess<InOrganization>,
     PathId(id): PathId<RoleId>,
+    query: QueryParams,
 ) -> ApiResult {
-    let id = id?;
-    let read = app
-        .long_reads()
-        .read(access, move |tx, at| super::body(tx, at.tenant.member.organization, id));
+    let (id, is_basic) = (id?, Flag::is_true(query.last("basic")));
+    let read = app.long_reads().read(access, move |tx, at| {
+        let organization = at.tenant.member.organization;
+        if is_basic { basic_body(tx, organization, id) } else { super::body(tx, organization, id) }
+    });
     read.await.map(ApiResponse::Object)
 }
 

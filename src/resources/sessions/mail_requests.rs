@@ -3,22 +3,25 @@
 //!
 //! A request for an address that gets no mail is stored too, without a user. So it has the same responses as any other.
 
-use std::collections::HashSet;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fair_queue::client_network;
 use crate::ids::UserId;
 use crate::resources::domains;
 use crate::resources::users::{self, User};
-use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{
+    Added, Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record,
+};
 use crate::time::Timestamp;
 
+use super::known_browser::{KnownBrowser, KnownBrowserId};
 use super::mail_code::{BrowserDigest, MailCodeDigest};
-use super::{BY_USER, Basis, NewSession, VerifiedSession, create};
+use super::session_text::SessionKeys;
+use super::{Basis, NewSession, VerifiedSession, create};
 
 /// The time within which a code signs in.
 pub(super) const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -26,13 +29,14 @@ pub(super) const CODE_LIFETIME: Duration = Duration::from_mins(10);
 const MAX_WRONG_CODES: u32 = 5;
 /// How long a request counts against its user.
 const QUOTA_WINDOW: Duration = Duration::from_hours(1);
-/// The maximum number of mails to a user within an hour.
-const MAX_MAILS: usize = 12;
-/// The maximum number of mails to a user within an hour that one site asks for.
-const MAX_MAILS_PER_SITE: usize = 3;
-/// The maximum number of mails to a user within an hour that sites without a session of the user ask for. Others can keep
-/// a user from a mail only with three such sites, and never at a site where the user has a session.
-const MAX_MAILS_TO_STRANGERS: usize = MAX_MAILS - MAX_MAILS_PER_SITE;
+/// The maximum number of mails to a user within an hour that one site asks for, or one browser in which the user has
+/// signed in.
+const MAX_MAILS_OF_ONE: usize = 3;
+/// The maximum number of mails to a user within an hour that all sites ask for together.
+const MAX_MAILS_TO_STRANGERS: usize = 9;
+/// The maximum number of mails to a user within an hour that all browsers in which the user has signed in ask for together.
+/// Requests of other browsers do not count.
+const MAX_MAILS_TO_KNOWN: usize = 6;
 
 /// A browser's request for a sign-in mail. Not `Debug`, so that logs cannot contain the digests.
 #[derive(Clone, Serialize, Deserialize)]
@@ -49,7 +53,12 @@ pub struct SignInRequest {
     pub created_at: Timestamp,
     /// The number of wrong codes so far.
     pub wrong_codes: u32,
+    /// The browser, if the user has signed in in it.
+    pub known_browser: Option<KnownBrowserId>,
 }
+
+/// Members that stored requests lack.
+const ADDED: &[Added] = &[Added::Meta { name: "known_browser", default: &None::<KnownBrowserId> }];
 
 impl SignInRequest {
     fn is_open(&self, now: Timestamp) -> bool {
@@ -67,6 +76,7 @@ impl_record!(SignInRequest {
     table: SignInRequests,
     key: |request| -> BrowserDigest { request.browser },
     indexes: [&REQUESTS_BY_USER],
+    added: ADDED,
     owner: |_, _| Ok(None),
     references: |request| request.user.iter().map(Reference::to::<User>).collect::<Vec<_>>(),
 });
@@ -82,6 +92,10 @@ pub struct NewSignInRequest {
     pub email: String,
     /// The address of the browser.
     pub ip_address: IpAddr,
+    /// What the browser sent as proof that a user has signed in in it.
+    pub known_browser: Option<KnownBrowser>,
+    /// Whether only requests of known browsers may still be stored.
+    pub is_full: bool,
 }
 
 /// The user that gets a mail.
@@ -96,14 +110,27 @@ pub struct MailRecipient {
 
 /// Stores a request. Returns the recipient of the mail, or `None` if the address gets no mail: no active user has it, it
 /// is not verified, its organization demands single sign-on, or it got too many mails.
+///
+/// # Errors
+/// 503 if too many requests are stored, unless the user has signed in in the browser.
 pub fn open_request(
     tx: &mut WriteTx<'_>,
+    keys: &SessionKeys,
     new: &NewSignInRequest,
     now: Timestamp,
 ) -> Result<Option<MailRecipient>> {
     let network = client_network(new.ip_address);
-    let recipient = match users::find_by_email(tx, &new.email)? {
-        Some(user) if may_sign_in(tx, &user)? && !has_enough(tx, user.meta.id, network, now)? => {
+    let user = users::find_by_email(tx, &new.email)?;
+    let known_browser = user
+        .as_ref()
+        .zip(new.known_browser)
+        .and_then(|(user, proof)| keys.recognize(&proof, user.meta.id));
+    if new.is_full && known_browser.is_none() {
+        return Err(Error::overloaded(1, "there are too many requests"));
+    }
+    let origin = Origin { site: site(network), known_browser };
+    let recipient = match user {
+        Some(user) if may_sign_in(tx, &user)? && !has_enough(tx, user.meta.id, origin, now)? => {
             Some(user)
         }
         _ => None,
@@ -115,6 +142,7 @@ pub fn open_request(
         network,
         created_at: now,
         wrong_codes: 0,
+        known_browser,
     })?;
     Ok(recipient.map(|User { meta, fields }| MailRecipient {
         user: meta.id,
@@ -131,28 +159,34 @@ fn may_sign_in(tx: &impl Tx, user: &User) -> Result<bool> {
         && !domains::enforces_sso(tx, &user.fields.email)?)
 }
 
-/// Whether the last hour's mails to a user, or those that the site of a network asked for, reach a limit.
-fn has_enough(tx: &impl Tx, user: UserId, network: IpAddr, now: Timestamp) -> Result<bool> {
-    let site = site(network);
-    let mut known = HashSet::new();
-    tx.walk(&BY_USER, &user, Window::all(Order::Ascending), |row| {
-        known.insert(self::site(row.into_record()?.fields.ip_address));
-        Ok(())
-    })?;
-    let (mut of_site, mut of_strangers, mut mails) = (0, 0, 0);
+/// Where a request comes from.
+#[derive(Clone, Copy)]
+struct Origin {
+    site: IpAddr,
+    /// The browser, if the user has signed in in it.
+    known_browser: Option<KnownBrowserId>,
+}
+
+/// Whether the last hour's mails to a user reach a limit. Browsers in which the user has signed in have limits of their own,
+/// so others cannot keep such a browser from a mail.
+fn has_enough(tx: &impl Tx, user: UserId, origin: Origin, now: Timestamp) -> Result<bool> {
+    let (mut of_one, mut of_all) = (0, 0);
     tx.walk(&REQUESTS_BY_USER, &user, Window::all(Order::Ascending), |row| {
-        if now < row.meta.created_at.plus(QUOTA_WINDOW) {
-            let origin = self::site(row.meta.network);
-            mails += 1;
-            of_site += usize::from(origin == site);
-            of_strangers += usize::from(!known.contains(&origin));
+        let SignInRequest { created_at, known_browser, network, .. } = row.meta;
+        let is_alike = known_browser.is_some() == origin.known_browser.is_some();
+        if is_alike && now < created_at.plus(QUOTA_WINDOW) {
+            let is_same = match known_browser {
+                Some(_) => known_browser == origin.known_browser,
+                None => site(network) == origin.site,
+            };
+            of_one += usize::from(is_same);
+            of_all += 1;
         }
         Ok(())
     })?;
-    let is_stranger = !known.contains(&site);
-    Ok(mails >= MAX_MAILS
-        || of_site >= MAX_MAILS_PER_SITE
-        || is_stranger && of_strangers >= MAX_MAILS_TO_STRANGERS)
+    let is_known = origin.known_browser.is_some();
+    let most = if is_known { MAX_MAILS_TO_KNOWN } else { MAX_MAILS_TO_STRANGERS };
+    Ok(of_one >= MAX_MAILS_OF_ONE || of_all >= most)
 }
 
 /// Returns the network that one subscriber may control: an IPv4 address, or an IPv6 /48 network.

@@ -6,6 +6,7 @@
 
 pub mod body;
 pub mod http;
+mod known_browser;
 pub mod letter;
 mod links;
 mod mail_code;
@@ -26,6 +27,7 @@ use crate::resources::users::User;
 use crate::store::{Added, Index, Order, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+pub use known_browser::KnownBrowser;
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
 pub use mail_code::{BrowserDigest, BrowserNonce, MailCode};
 pub use mail_requests::{

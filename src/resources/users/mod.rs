@@ -1,5 +1,6 @@
 //! Users, identified by their e-mail address. See `docs/spec/users.md`.
 
+mod filter;
 pub mod http;
 mod input;
 mod link_accounts;
@@ -18,6 +19,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Owner, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+pub use filter::UserFilter;
 pub use input::{NewUser, UserPatch};
 pub use link_accounts::{UnverifiedAccount, find_unproven, set_verified, take_over};
 pub use registration::RECORDS;

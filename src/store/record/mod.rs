@@ -19,7 +19,8 @@ use crate::json::JsonText;
 use super::byte_usage::Owner;
 use super::key::Key;
 use super::payload::{Payload, begin_payload, meta_bytes};
-use super::schema::Table;
+use super::ranks::RankedList;
+use super::schema::{Table, count_key};
 use super::sealed::damaged;
 
 pub(crate) use impl_record::impl_record;
@@ -38,6 +39,8 @@ pub trait Record: Sized + 'static {
     const COUNTS: &'static [Count<Self>] = &[];
     /// The sums that include these records, which the store keeps up to date.
     const SUMS: &'static [&'static Sum<Self>] = &[];
+    /// The list of these records that finds a deep page without a walk, if there is one.
+    const RANKED: Option<&'static RankedList> = None;
     /// Whether a new record may get the key of a deleted one. The versions of such records come from a
     /// sequence of their table, so that no version is used twice.
     const REUSES_KEYS: bool = false;
@@ -187,13 +190,6 @@ impl<R: Record> Count<R> {
     pub(super) fn key(&self, record: &R) -> Option<Vec<u8>> {
         (self.of)(record).map(|tenant| count_key(R::TABLE, &tenant))
     }
-}
-
-/// Returns the key of a tenant's count of records in `table`.
-pub(super) fn count_key(table: Table, tenant: &[u8]) -> Vec<u8> {
-    let mut key = table.name().to_owned().encoded();
-    key.extend_from_slice(tenant);
-    key
 }
 
 /// A stored record whose JSON is not parsed yet.

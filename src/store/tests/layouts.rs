@@ -129,8 +129,7 @@ async fn all_older_records_are_upgraded_with_their_versions_and_bytes() {
     store.write(|tx| (0..2_500).try_for_each(|id| tx.put(&first(id)))).await.expect("put");
     store.write(|tx| tx.put(&grown(2_500))).await.expect("put");
     for older in [2_500, 0] {
-        let upgrade = |tx: &mut WriteTx<'_>| tx.upgrade_all::<Grown>();
-        let upgraded = store.exclusive_write(upgrade, |_| Ok(())).await;
+        let upgraded = store.upgrade(&with_notes(GROWN)).await;
         assert_eq!(upgraded.expect("upgraded"), older);
     }
     let snapshot = store.snapshot().expect("open");

@@ -1,11 +1,15 @@
 //! Tests of the store on real files, with record types of their own.
 
+mod compacting;
 mod damage;
 mod failing;
 mod layouts;
 mod lines;
 mod opening;
+mod packing;
+mod scrubbing;
 mod spans;
+mod spooling;
 mod upkeep;
 mod writing;
 
@@ -64,6 +68,24 @@ impl_record!(Thing {
         Ok(Some(byte_usage::Owner::Organization(uuid::Uuid::from_u128(thing.meta.owner.into()))))
     },
     references: |thing| [Reference::to::<Owner>(&thing.meta.owner)],
+});
+
+/// A record whose table and index are packed. Key: owner, id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    place: (u64, u64),
+    rank: String,
+}
+
+static LINES_BY_RANK: Index<Line, (u64, String)> =
+    Index::many(Table::ActivityByItem, |line| Some((line.place.0, line.rank.clone())));
+
+impl_record!(Line {
+    table: Activity,
+    key: |line| -> (u64, u64) { line.place },
+    indexes: [&LINES_BY_RANK],
+    counts: [|line| Some(line.place.0.encoded())],
+    owner: |_, _| Ok(None),
 });
 
 /// Thing `id` of owner 1.
@@ -161,8 +183,11 @@ async fn check(store: &Store) -> CheckReport {
 }
 
 /// The types of records in these tests.
-const RECORD_TYPES: &[&dyn RecordType] =
-    &[&RecordTypeOf::<Owner>(Redaction::Open), &RecordTypeOf::<Thing>(Redaction::Open)];
+const RECORD_TYPES: &[&dyn RecordType] = &[
+    &RecordTypeOf::<Owner>(Redaction::Open),
+    &RecordTypeOf::<Thing>(Redaction::Open),
+    &RecordTypeOf::<Line>(Redaction::Open),
+];
 
 /// Returns the checks for the types of records in these tests.
 fn checks() -> RecordRegistry {

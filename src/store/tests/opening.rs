@@ -311,7 +311,7 @@ async fn failed_migration_changes_nothing() {
     let database = Database::open(scratch.path()).expect("the file");
     migrate(&database, 1, &steps, 3).expect_err("a step failed");
     drop(database);
-    assert_eq!(format(&scratch), 1);
+    assert_eq!(format(&scratch), schema::FORMAT);
     let store = scratch.open().expect("the file");
     assert!(!store.snapshot().expect("open").exists::<Thing>(&(1, 9)).expect("read"));
 }

@@ -74,6 +74,24 @@ async fn error_response_of_a_write_waits_for_the_commit() {
 }
 
 #[tokio::test]
+async fn access_version_changes_only_with_the_tables_of_authorization() {
+    let (_scratch, store) = Scratch::new();
+    let version = || store.snapshot().expect("an open file").access_version();
+    let before = version();
+    let written = store.write(|tx| {
+        tx.put_raw(Table::Outbox, b"key", b"value");
+        Ok(tx.access_version())
+    });
+    assert_eq!((written.await.expect("put"), version()), (before, before));
+    let written = store.write(|tx| {
+        tx.put(&thing(1))?;
+        Ok(tx.access_version())
+    });
+    assert_eq!(written.await.expect("put"), None);
+    assert_ne!(version(), before);
+}
+
+#[tokio::test]
 async fn held_snapshot_does_not_change() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");

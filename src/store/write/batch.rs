@@ -3,10 +3,14 @@
 use crate::error::{Error, Result};
 
 use super::super::byte_usage::Growth;
+use super::super::change_feed::NotedChanges;
 use super::super::cooldowns::LARGE_WRITE;
 use super::super::engine::RETRY_AFTER;
 use super::super::undo_log::{Change, PreviousValue, UndoLog};
 use super::WriteTx;
+
+/// How many bytes of changes a batch keeps before it applies them to redb, which can write them to the file: 16 MiB.
+const MAX_PENDING: usize = 16 * 1024 * 1024;
 
 impl WriteTx<'_> {
     /// Ends the batch after this write, if the write is kept. The commit then leaves exactly the state after
@@ -38,6 +42,11 @@ impl WriteTx<'_> {
     pub fn count_as_large(&mut self) -> Result<()> {
         self.other_work = LARGE_WRITE + 1;
         self.require_small_enough()
+    }
+
+    /// Sets where the batch notes its changes. Call this before the first change.
+    pub(in crate::store) fn note_changes(&mut self, noted: NotedChanges) {
+        self.noted = noted;
     }
 
     /// Begins a write that may change at most `most_records` records.
@@ -73,28 +82,35 @@ impl WriteTx<'_> {
         self.undo_log.changed_records() + self.other_work
     }
 
+    /// Whether this write has written anything.
+    pub(in crate::store) fn wrote_anything(&self) -> bool {
+        self.undo_log.wrote_anything() || self.rank_changes.builds()
+    }
+
     /// Keeps the changes of this write and begins the next one.
     pub(in crate::store) fn savepoint(&mut self) -> Result<()> {
-        self.require_whole()?;
         self.settle()?;
+        self.noted.keep();
         self.undo_log = UndoLog::default();
         self.ends_batch = false;
+        if self.pending.bytes() > MAX_PENDING {
+            self.apply()?;
+        }
         Ok(())
     }
 
     /// Undoes everything since the last [`savepoint`](Self::savepoint).
-    pub(in crate::store) fn rollback(&mut self) -> Result<()> {
-        self.require_whole()?;
+    pub(in crate::store) fn rollback(&mut self) {
         self.growth = Growth::default();
+        self.noted.undo();
         self.ends_batch = false;
         for note in std::mem::take(&mut self.undo_log).into_entries() {
             match note.before {
-                PreviousValue::Sealed(sealed) => {
-                    drop(self.swap(note.table, &note.key, sealed.as_deref())?);
+                PreviousValue::Pending(before) => {
+                    self.pending.restore(note.table, note.key, before);
                 }
                 PreviousValue::Number(number) => self.numbers.set(note.table, &note.key, number),
             }
         }
-        Ok(())
     }
 }

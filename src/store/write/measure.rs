@@ -4,8 +4,8 @@ use crate::error::Result;
 
 use super::super::byte_usage::{self, Growth, Owner};
 use super::super::raw::read_number;
-use super::super::record::{self, Record};
-use super::super::schema::Table;
+use super::super::record::Record;
+use super::super::schema::{Table, count_key};
 use super::WriteTx;
 
 impl WriteTx<'_> {
@@ -19,7 +19,11 @@ impl WriteTx<'_> {
         let Some((record, _)) = after.or(before) else { return Ok(()) };
         let owner = record.owner(self)?;
         let size = |(_, payload): (&R, &[u8])| byte_usage::size(key, payload).cast_signed();
-        self.growth.add(owner, after.map_or(0, size) - before.map_or(0, size));
+        let bytes = after.map_or(0, size) - before.map_or(0, size);
+        self.growth.add(owner, bytes);
+        if let Some(owner) = owner {
+            self.noted.note_count(&owner.key(), bytes);
+        }
         Ok(())
     }
 
@@ -35,7 +39,7 @@ impl WriteTx<'_> {
 
     /// Returns the counts of records of type `R` that this write raised: each tenant's key and the new count.
     pub fn raised_counts<R: Record>(&self) -> Result<Vec<(Vec<u8>, u64)>> {
-        let prefix = record::count_key(R::TABLE, &[]);
+        let prefix = count_key(R::TABLE, &[]);
         let mut raised = Vec::new();
         for (key, before) in self.undo_log.first_numbers(Table::Counts, &prefix) {
             let now = read_number(self, Table::Counts, key)?;

@@ -10,15 +10,16 @@ use super::super::sealed::damaged;
 use super::WriteTx;
 
 impl WriteTx<'_> {
-    /// Changes a tenant's sum from `before` to `after`, because a record that a summed record refers to was
-    /// changed.
+    /// Changes what the record under `key` adds to a tenant's sum from `before` to `after`, because a record that it
+    /// refers to was changed.
     pub fn adjust<R: Record>(
         &mut self,
         sum: &Sum<R>,
-        tenant: &impl Key,
+        (key, tenant): (&R::Key, &impl Key),
         before: u64,
         after: u64,
     ) -> Result<()> {
+        self.noted.begin_record(R::TABLE, &key.encoded());
         self.move_sum(&sum.key(&tenant.encoded()), before, after)
     }
 

@@ -94,13 +94,21 @@ fn idle_connections_of_one_address_do_not_block_others() {
     let mut idle = served.idle_from(ATTACKER, 40);
     assert_eq!(served.dashboards(), 0);
     assert_eq!(served.server.get("/_livez", "").status, 200, "a health probe must be served");
-    let kept = idle.split_off(32);
-    for connection in &mut idle {
-        assert!(connection.is_closed(), "the longest idle connections are closed");
+    let begun = Instant::now();
+    while idle.iter().filter(|connection| connection.is_closed_now()).count() < 32 {
+        assert!(begun.elapsed() < TEST_TIMEOUT, "32 of 40 connections are closed");
+        std::thread::yield_now();
     }
-    for mut connection in kept {
-        is_served(&mut connection);
+    let mut kept = 0;
+    for (at, connection) in idle.iter_mut().enumerate() {
+        if !connection.is_closed_now() {
+            is_served(connection);
+            kept += 1;
+            // Two neighbours may become idle in the other order.
+            assert!(at > 28, "the longest idle connections are closed");
+        }
     }
+    assert_eq!(kept, 8);
     served.server.stop();
 }
 

@@ -110,6 +110,33 @@ async fn key_rotations_of_one_user_do_not_delay_another_users_key() {
     assert!(runs_before * 2 < runs_in_all, "{runs_before} of {runs_in_all}");
 }
 
+/// Starts 60 rotations of one key, and returns how many Argon2 runs pass until the victim has created a key.
+async fn runs_before_a_new_key(
+    app: &App,
+    attacker: &TestClient,
+    path: &str,
+    victim: &TestClient,
+) -> usize {
+    let rolls: Vec<_> = (0..60)
+        .map(|_| {
+            let (attacker, path) = (attacker.clone(), path.to_owned());
+            tokio::spawn(async move { attacker.post(&path, json!({})).await.status })
+        })
+        .collect();
+    while waiting(app) < 40.0 {
+        tokio::task::yield_now().await;
+    }
+    let begun = runs(app);
+    make(victim, json!({ "label": "y", "scopes": ["user:read"] })).await;
+    let passed = runs(app) - begun;
+    for roll in rolls {
+        assert_eq!(roll.await.expect("no panic"), 200);
+    }
+    passed
+}
+
+/// Without turns, at least the 40 runs that wait before the victim's pass in each round. On a busy machine some runs pass
+/// before the victim's is queued, so the best round decides.
 #[tokio::test(flavor = "multi_thread")]
 async fn users_creating_keys_take_turns() {
     let workspace = Workspace::with(metered()).await;
@@ -117,22 +144,11 @@ async fn users_creating_keys_take_turns() {
         (workspace.member("eve", Level::Member).await, workspace.key(OWNER, &["*"]).await);
     let made = make(&attacker, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let path = at(&made, "roll/");
-    let rolls: Vec<_> = (0..60)
-        .map(|_| {
-            let (attacker, path) = (attacker.clone(), path.clone());
-            tokio::spawn(async move { attacker.post(&path, json!({})).await.status })
-        })
-        .collect();
-    while waiting(&workspace.app) < 40.0 {
-        tokio::task::yield_now().await;
+    let mut passed = Vec::new();
+    while passed.len() < 5 && passed.iter().all(|runs| *runs >= 20) {
+        passed.push(runs_before_a_new_key(&workspace.app, &attacker, &path, &victim).await);
     }
-    let begun = runs(&workspace.app);
-    make(&victim, json!({ "label": "y", "scopes": ["user:read"] })).await;
-    let passed = runs(&workspace.app) - begun;
-    for roll in rolls {
-        assert_eq!(roll.await.expect("no panic"), 200);
-    }
-    assert!(passed < 20, "{passed} runs before the victim's");
+    assert!(passed.iter().any(|runs| *runs < 20), "{passed:?} runs before the victim's");
 }
 
 fn limited(rate: &str) -> Config {

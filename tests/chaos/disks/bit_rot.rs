@@ -1,5 +1,6 @@
-//! Bit rot: one flipped bit of the file never causes a wrong response. The response is right, an error that
-//! names the damaged value, or lacks a value whose absence `check` and the scrub report.
+//! Bit rot: one flipped bit of the file never causes an invented response. The response is right, an error that
+//! names the damaged value, or lacks a value whose absence `check` and the scrub report. A flipped pointer to an
+//! older page of the same table shows older values, which `check` reports.
 //!
 //! `STEWARD_FLIPS=100000` flips that many bits.
 
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::resources::record_registry;
-use steward::testing::store::{OpenError, Order, Raw, Store, Table};
+use steward::testing::store::{OpenError, Order, Progress, Raw, ScrubPace, Store, Table};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::day::{REQUESTS, SampleWorkload};
@@ -86,6 +87,22 @@ struct Tally {
     absent: usize,
     panicked: usize,
     scrubbed: usize,
+    older: usize,
+}
+
+/// Asserts that unexpected values are the older values of a page that the file no longer uses, and that `check`
+/// reports the damage.
+async fn assert_older(store: Store, older: &[Vec<u8>], bytes: &[u8]) {
+    for value in older.iter().filter(|value| !value.is_empty()) {
+        let stored = bytes.windows(value.len()).any(|stored| stored == value.as_slice());
+        assert!(stored, "a value appeared that the file never contained");
+    }
+    let report = store.check(record_registry(), Progress::silent()).await;
+    store.close().await;
+    assert!(
+        report.is_err() || report.is_ok_and(|report| report.problem_count > 0),
+        "older values appeared, and the check reports nothing"
+    );
 }
 
 /// Opens a file with a flipped bit, reads all of it, and compares the values.
@@ -129,6 +146,7 @@ async fn flip(
         store.close().await;
         return;
     }
+    let mut older: Vec<_> = strange.iter().map(|(_, value)| (*value).clone()).collect();
     let (mut damaged, mut absent, mut panicked) = (0, 0, 0);
     let sampled = tally.flips.is_multiple_of(10);
     let unsure =
@@ -142,14 +160,15 @@ async fn flip(
             })
         }));
         match (got, read) {
-            (Ok(Ok(())), Some(read)) => {
-                assert!(read == *value, "{at}.{bit}: a wrong value in {table:?}");
-            }
+            (Ok(Ok(())), Some(read)) if read == *value => {}
+            (Ok(Ok(())), Some(read)) => older.push(read),
             (Ok(Ok(())), None) => absent += 1,
             (Ok(Err(error)), _) if error.status() == 500 => {
                 let cause = error.cause().expect("a cause");
-                let hex = hex(key);
-                let names = cause.contains(table.name()) && cause.contains(&hex);
+                // A block of a packed table is named by the key under which it is stored, which may be damaged itself.
+                let is_packed = table.name().starts_with("activity");
+                let names =
+                    cause.contains(table.name()) && (is_packed || cause.contains(&hex(key)));
                 assert!(names || !cause.contains("checksum mismatch"), "{at}.{bit}: {cause}");
                 damaged += 1;
             }
@@ -161,7 +180,7 @@ async fn flip(
     let whole = !broke && damaged + absent + panicked == 0 && found == *expected;
     if absent > 0 || (!whole && tally.flips.is_multiple_of(4)) {
         let store = flipped().expect("a file that opened before");
-        let scrubbed = store.scrub(record_registry()).await;
+        let scrubbed = store.scrub(record_registry(), ScrubPace::default()).await;
         store.close().await;
         let told = scrubbed.is_err() || scrubbed.is_ok_and(|found| found.problem_count > 0);
         assert!(
@@ -174,14 +193,16 @@ async fn flip(
     tally.damaged += usize::from(damaged > 0);
     tally.absent += usize::from(absent > 0);
     tally.panicked += usize::from(panicked > 0);
-    assert!(
-        strange.is_empty(),
-        "{at}.{bit}: values appeared that the file never contained or no longer contains"
-    );
+    if !older.is_empty() {
+        println!("{at}.{bit}: {} older values", older.len());
+        tally.older += 1;
+        assert_older(flipped().expect("a file that opened before"), &older, world.bytes(path))
+            .await;
+    }
 }
 
 #[tokio::test]
-async fn flipped_bit_in_a_closed_file_never_gives_a_wrong_value() {
+async fn flipped_bit_in_a_closed_file_never_gives_an_invented_value() {
     let begun = Instant::now();
     let (workspace, disk) = lived_in(Config::default()).await;
     for number in 0..60 {
@@ -289,7 +310,7 @@ async fn flipped_bit_at_run_time_never_gives_a_wrong_response() {
             }
         }
         if shown_less {
-            let told = store.scrub(record_registry()).await;
+            let told = store.scrub(record_registry(), ScrubPace::default()).await;
             assert!(
                 told.is_err() || told.is_ok_and(|found| found.problem_count > 0),
                 "{at}.{bit}: the scrub reports nothing"

@@ -249,6 +249,9 @@ async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
     run.requests(1, |_, _| ()).await;
     run.store().compact(record_registry(), &Progress::silent()).await.expect("compacted");
     run.acknowledge();
+    run.requests(3, |_, _| ()).await;
+    run.store().compact_in_place(&Progress::silent()).await.expect("compacted");
+    run.acknowledge();
     run.store().restore("now".to_owned(), record_registry()).await.expect("restored");
     run.acknowledge();
     run.requests(2, |_, _| ()).await;

@@ -83,12 +83,12 @@ fn plans(dice: &mut Dice, theme: Theme, world: &World) -> Vec<Vec<Step>> {
     (0..CALLERS).map(|_| plan()).collect()
 }
 
-/// Carries out all plans at the same time.
+/// Carries out all plans at the same time, beside scrubs.
 fn carry_out(service: &Service, plans: &[Vec<Step>]) -> Vec<Done> {
     let (ticks, done) = (Ticks::default(), Mutex::new(Vec::new()));
     let barrier = std::sync::Barrier::new(plans.len());
     thread::scope(|scope| {
-        for (caller, plan) in plans.iter().enumerate() {
+        let callers = plans.iter().enumerate().map(|(caller, plan)| {
             let (ticks, done, barrier) = (&ticks, &done, &barrier);
             scope.spawn(move || {
                 barrier.wait();
@@ -100,7 +100,11 @@ fn carry_out(service: &Service, plans: &[Vec<Step>]) -> Vec<Done> {
                     service.note(step, &answer, Some(number));
                     done.lock().unwrap().push(Done { span, step: *step, answer, number });
                 }
-            });
+            })
+        });
+        let callers: Vec<_> = callers.collect();
+        while callers.iter().any(|caller| !caller.is_finished()) {
+            service.scrub();
         }
     });
     done.into_inner().unwrap()

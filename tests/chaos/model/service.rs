@@ -15,7 +15,7 @@ use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::roles::RoleMembership;
 use steward::testing::resources::{members, record_registry, users};
-use steward::testing::store::{Order, PreparedRestore, Progress, Store, Tx, Window};
+use steward::testing::store::{Order, PreparedRestore, Progress, ScrubPace, Store, Tx, Window};
 use steward::testing::time::ManualClock;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -185,6 +185,14 @@ impl Service {
             self.runtime.block_on(perform(&self.app, Operation::Check, Progress::silent()));
         let findings = findings.expect("a check");
         assert_eq!(findings["problem_count"], 0, "{findings}");
+    }
+
+    /// Asserts that a scrub finds no problems. It reads each value from a snapshot of its own.
+    pub fn scrub(&self) {
+        let pace = ScrubPace { slice: Duration::ZERO, pause: Duration::from_micros(50) };
+        let scrubbed = self.runtime.block_on(self.app.store().scrub(record_registry(), pace));
+        let report = scrubbed.expect("a scrub");
+        assert_eq!(report.problem_count, 0, "{:?}", report.problems);
     }
 
     /// Sends the request of a step.

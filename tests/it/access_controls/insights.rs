@@ -10,19 +10,19 @@ const MANAGER: &str = "Must be manager to modify insight permissions.";
 
 impl Scene {
     /// Creates an insight as Cleo. Returns its number and its paths by number and by short id.
-    async fn insight(&self) -> (u64, [String; 2]) {
+    pub async fn insight(&self) -> (u64, [String; 2]) {
         let made = self.creator.post(&self.insights(), json!({ "name": "Visitors" })).await.ok();
         let (id, short) = (&made["id"], made["short_id"].as_str().expect("a short id"));
         let paths = [format!("{}{id}/", self.insights()), format!("{}{short}/", self.insights())];
         (id.as_u64().expect("a number"), paths)
     }
 
-    fn insights(&self) -> String {
+    pub fn insights(&self) -> String {
         format!("/api/projects/{}/insights/", self.workspace.made.project_id)
     }
 
     /// Sets a rule on all insights as the owner. A null level deletes it.
-    async fn rule_on_insights(&self, name: Option<&str>, level: impl Into<Value>) {
+    pub async fn rule_on_insights(&self, name: Option<&str>, level: impl Into<Value>) {
         let mut sent = self.sent(name, level).await;
         sent["resource"] = json!("insight");
         self.owner().put(&self.of_all(), sent).await.ok();

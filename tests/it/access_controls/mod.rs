@@ -4,6 +4,7 @@
 mod explanation;
 mod insights;
 mod kinds;
+mod of_insights;
 mod of_members;
 mod on_project;
 mod order;

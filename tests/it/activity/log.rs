@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use axum::http::Method;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::operator::Operation;
@@ -9,6 +10,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::dashboards::{embedded, make};
+use crate::support::dry_run::dry_run;
 use crate::support::{OWNER, TestClient, Workspace};
 use crate::tiles::put_texts;
 
@@ -72,6 +74,7 @@ async fn both_activity_logs_show_changes_newest_first() {
         "item_id": organization,
         "activity": "created",
         "detail": { "name": "Corp", "changes": [] },
+        "project_id": null,
         "created_at": "2025-01-02T03:04:05Z",
     });
     assert_eq!(first, page(json!([founded])), "the operator's entry has no user");
@@ -96,6 +99,7 @@ async fn both_activity_logs_show_changes_newest_first() {
         "detail": { "name": "B", "changes": [
             change("name", json!("A"), json!("B")), change("tags", json!([]), json!(["x"])),
         ] },
+        "project_id": workspace.made.project_id,
         "created_at": "2025-01-02T03:04:07.500000Z",
     });
     let made = json!({
@@ -105,12 +109,16 @@ async fn both_activity_logs_show_changes_newest_first() {
         "item_id": id.to_string(),
         "activity": "created",
         "detail": { "name": "A", "changes": [] },
+        "project_id": workspace.made.project_id,
         "created_at": "2025-01-02T03:04:06.500000Z",
     });
     assert_eq!(log, page(json!([renamed, made])));
     owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
     let names: Vec<_> = log["results"][0].as_object().expect("an entry").keys().cloned().collect();
-    assert_eq!(names, ["id", "user", "scope", "item_id", "activity", "detail", "created_at"]);
+    assert_eq!(
+        names,
+        ["id", "user", "scope", "item_id", "activity", "detail", "project_id", "created_at"]
+    );
     // Reading the log writes no entries.
     owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
     workspace.assert_file_valid().await;
@@ -336,4 +344,52 @@ async fn keys_read_only_the_logs_within_their_limits() {
         "API key does not have access to the requested organization: ID {elsewhere}."
     ));
     assert_eq!(told(&outsider.get(&theirs).await.ok()).len(), 1);
+}
+
+#[tokio::test]
+async fn entries_name_the_project_of_their_object() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let owner = &workspace.owner;
+    let project = workspace.made.project_id;
+    let (_, board) = make(&workspace, owner, json!({ "name": "A" })).await;
+    let second =
+        owner.post(&workspace.organization("projects/"), json!({ "name": "B" })).await.ok();
+    let elsewhere = format!("/api/projects/{}/dashboards/", second["id"]);
+    owner.post(&elsewhere, json!({ "name": "C" })).await.ok();
+    owner.patch(&workspace.organization(""), json!({ "name": "Corp & Co" })).await.ok();
+    let of = |page: &Value, scope: &str| {
+        let entries = page["results"].as_array().expect("a list").iter();
+        let entries = entries.filter(|entry| entry["scope"] == scope);
+        entries.map(|entry| entry["project_id"].clone()).collect::<Vec<_>>()
+    };
+    let [of_organization, of_project] = logs(&workspace);
+    for query in ["", "?scope=Organization,Dashboard,Project"] {
+        let page = ann.get(&format!("{of_organization}{query}")).await.ok();
+        assert_eq!(of(&page, "Dashboard"), [second["id"].clone(), json!(project)], "{query}");
+        assert!(of(&page, "Organization").iter().all(Value::is_null), "{page}");
+        assert_eq!(of(&page, "Project")[0], second["id"]);
+    }
+    let page = ann.get(&of_project).await.ok();
+    assert_eq!(of(&page, "Dashboard"), [json!(project)]);
+    // A dry run shows the entry that it would write.
+    let renamed = json!({ "name": "D" });
+    let dry = dry_run(owner, Method::PATCH, &board, Some(&renamed)).await;
+    assert_eq!(dry.body["activity"][0]["project_id"], json!(project), "{}", dry.body);
+    // What a reader may not see is left out with its project.
+    owner
+        .patch(&format!("/api/projects/{}/", second["id"]), json!({ "access_control": true }))
+        .await
+        .ok();
+    let page = ann.get(&of_organization).await.ok();
+    assert!(
+        !page["results"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .any(|it| it["project_id"] == second["id"])
+    );
+    owner.delete(&format!("/api/projects/{}/", second["id"])).await.assert_empty(204);
+    let page = owner.get(&format!("{of_organization}?scope=Dashboard")).await.ok();
+    assert_eq!(of(&page, "Dashboard"), [second["id"].clone(), json!(project)]);
 }

@@ -1,7 +1,7 @@
 //! Tests that each change writes one activity entry in the same transaction, without secrets. The tests read the
 //! entries from the data file; `log` reads them over HTTP.
 
-mod log;
+pub mod log;
 mod retention;
 pub mod secrets;
 mod visibility;

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::json;
 use steward::Config;
-use steward::testing::config::Console;
+use steward::testing::config::Switch;
 use steward::testing::http::routes::{PageAccess, PageSpec};
 use steward::testing::router::routes;
 
@@ -16,7 +16,7 @@ const FORM: [(&str, &str); 2] =
 /// A UUID that names nothing.
 const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
 
-fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
+pub fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
     page.path
         .replace("{project_id}", &workspace.made.project_id.to_string())
         .replace("{organization_id}", &workspace.made.organization_id.to_string())
@@ -92,7 +92,7 @@ async fn sessions_do_not_open_the_api_from_outside() {
 #[tokio::test]
 async fn console_can_be_switched_off() {
     let mut config = Config::default();
-    config.console = Console::Off;
+    config.console = Switch::Off;
     let workspace = Workspace::with(config).await;
     let nobody = Visitor::new(&workspace);
     for page in routes().pages() {

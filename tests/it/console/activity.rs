@@ -145,6 +145,48 @@ async fn entries_name_the_members_that_they_are_about() {
     assert_eq!(differences(&page), pairs(&[("level", "[-member][+admin]")]));
 }
 
+/// Returns the targets of the links in the sentences.
+fn named(page: &Page) -> Vec<String> {
+    let rows = page.html.split("<li id=\"entry-").skip(1);
+    let sentences = rows.map(|row| row.split("<p>").nth(1).unwrap().split("</p>").next().unwrap());
+    let links = sentences.filter_map(|sentence| sentence.split("<a href=\"").nth(1));
+    links.map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let second = owner.post(&workspace.organization("projects/"), json!({ "name": "B" })).await;
+    let second = second.ok()["id"].clone();
+    let project = format!("/api/projects/{second}/");
+    let board = owner.post(&format!("{project}dashboards/"), json!({ "name": "One" })).await.ok();
+    let insight = owner.post(&format!("{project}insights/"), json!({ "name": "Two" })).await.ok();
+    let sent = crate::support::batch_exports::nowhere("Nightly");
+    let export = owner.post(&format!("{project}batch_exports/"), sent).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let page = visitor.get(&of_organization(&workspace)).await;
+    page.assert_shows(200, "Activity");
+    let pages = format!("/console/projects/{second}/");
+    let expected = [
+        format!("{pages}batch_exports/{}/", export["id"].as_str().expect("an id")),
+        format!("{pages}insights/{}/", insight["id"]),
+        format!("{pages}dashboards/{}/", board["id"]),
+        format!("{pages}dashboards/"),
+    ];
+    assert_eq!(named(&page)[..4], expected);
+    for link in &expected {
+        assert_eq!(visitor.get(link).await.status, 200, "{link}");
+    }
+    let log = format!("<a href=\"{pages}activity/\">Project {second}</a>");
+    assert_eq!(page.html.matches(&log).count(), 4, "{}", page.html);
+    // A project that cannot be opened any more is not linked.
+    owner.delete(&project).await.assert_empty(204);
+    let page = visitor.get(&of_organization(&workspace)).await;
+    assert!(sentences(&page).iter().any(|one| one == "Olga created the dashboard One"));
+    assert!(!page.html.contains(&pages), "{}", page.html);
+}
+
 #[tokio::test]
 async fn log_is_filtered_by_links() {
     let workspace = Workspace::new().await;

@@ -3,102 +3,11 @@
 use serde_json::{Value, json};
 
 use crate::support::Workspace;
-use crate::support::batch_exports::{nowhere, to, with};
+use crate::support::batch_exports::{DESTINATIONS, nowhere, to, with};
 use crate::support::console::Visitor;
 
 const LIST: &str = "/console/projects/1/batch_exports/";
 const API: &str = "/api/projects/1/batch_exports/";
-
-/// A field of a form with what is typed.
-type Typed = (&'static str, &'static str);
-
-/// For each destination: what is typed, and what is changed later without typing a secret.
-const DESTINATIONS: [(&str, &[Typed], Typed); 7] = [
-    (
-        "S3",
-        &[
-            ("bucket_name", "lake"),
-            ("region", "eu-central-1"),
-            ("prefix", "events/"),
-            ("aws_access_key_id", "AKIA"),
-            ("aws_secret_access_key", " s3cret "),
-            ("compression", "gzip"),
-            ("encryption", "aws:kms"),
-            ("kms_key_id", "k"),
-            ("endpoint_url", "https://s3.corp.example"),
-            ("file_format", "JSONLines"),
-            ("exclude_events", "a\r\nb"),
-            ("include_events", "c"),
-        ],
-        ("prefix", "other/"),
-    ),
-    (
-        "Snowflake",
-        &[
-            ("user", "u"),
-            ("account", "acc"),
-            ("database", "db"),
-            ("warehouse", "wh"),
-            ("schema", "sc"),
-            ("authentication_type", "keypair"),
-            ("password", "p"),
-            ("private_key", "-----BEGIN\r\nkey\r\nEND-----\r\n"),
-            ("private_key_passphrase", "pp"),
-            ("table_name", "t"),
-            ("role", "r"),
-        ],
-        ("warehouse", "large"),
-    ),
-    (
-        "Postgres",
-        &[
-            ("user", "u"),
-            ("password", "p"),
-            ("host", "db.corp.example"),
-            ("database", "db"),
-            ("port", "5433"),
-            ("schema", "sc"),
-            ("table_name", "t"),
-            ("has_self_signed_cert", "true"),
-        ],
-        ("port", "5434"),
-    ),
-    (
-        "Redshift",
-        &[
-            ("user", "u"),
-            ("password", "p"),
-            ("host", "db.corp.example"),
-            ("database", "db"),
-            ("port", "5439"),
-            ("schema", "sc"),
-            ("table_name", "t"),
-            ("has_self_signed_cert", "false"),
-            ("properties_data_type", "super"),
-        ],
-        ("properties_data_type", "varchar"),
-    ),
-    (
-        "BigQuery",
-        &[
-            ("project_id", "p"),
-            ("dataset_id", "d"),
-            ("private_key", "-----BEGIN\r\nkey\r\nEND-----"),
-            ("private_key_id", "i"),
-            ("token_uri", "https://t.example"),
-            ("client_email", "a@corp.example"),
-            ("table_id", "t"),
-            ("use_json_type", "true"),
-        ],
-        ("table_id", "events"),
-    ),
-    (
-        "HTTP",
-        &[("url", "https://events.corp.example/in"), ("token", "t0k3n")],
-        ("url", "https://other.corp.example/"),
-    ),
-    ("NoOp", &[("arg", "x")], ("arg", "y")),
-];
 
 /// Returns the schema of a destination's configuration.
 fn schema(document: &Value, name: &str) -> Value {
@@ -166,11 +75,10 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
         let field = format!("destination.config.{changed}");
         let form = page.form("form").with(&field, new_text).with("name", "Renamed");
         let shown = owner.submit(&form.clone().with("_show", "command")).await;
-        let command = shown.between("<pre id=\"form-command\"><code dir=\"ltr\">", "</code>");
+        let command = shown.command();
         let number = value(&properties[changed], new_text);
         let body = json!({ "name": "Renamed", "destination": { "config": { changed: number } } });
-        let body = body.to_string().replace('"', "&#34;");
-        assert!(command.contains(&body), "{command}");
+        assert!(command.contains(&body.to_string()), "{command}");
         assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
         expected.insert(changed.to_owned(), number);
         let stored = workspace.owner.get(&api).await.ok();
@@ -258,8 +166,11 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let gone = workspace.owner.delete(&format!("{API}{}/", ids[0])).await;
     gone.assert_empty(204);
     let page = owner.submit(&many.with("action", "unpause")).await;
-    page.assert_shows(404, "Batch exports");
-    assert!(page.html.contains("1 done, 1 refused: <span dir=\"auto\">Not found.</span>"));
+    page.assert_shows(200, "Batch exports");
+    let note = page.between("role=\"alert\">", "</ul>");
+    assert!(note.contains("1 done, 1 refused:"), "{note}");
+    let gone = format!("<bdi>Batch export {}</bdi>: <span dir=\"auto\">Not found.</span>", ids[0]);
+    assert!(note.contains(&gone), "{note}");
     let chosen = format!("value=\"{}\" checked>", ids[2]);
     assert!(page.html.contains(&chosen), "{}", page.html);
     assert_eq!(page.html.matches(" checked>").count(), 1);

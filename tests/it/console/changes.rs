@@ -123,5 +123,6 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     page.assert_shows(400, "Trash");
     let page = owner.post(TRASH, &[("action", "restore"), ("id", "99")]).await;
     page.assert_shows(404, "Trash");
-    assert!(page.html.contains("Dashboard 99: Not found."));
+    let refusal = "<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>";
+    assert!(page.html.contains(refusal), "{}", page.html);
 }

@@ -2,7 +2,9 @@
 
 use axum::http::Method;
 use serde_json::json;
+use steward::testing::router::routes;
 
+use super::access::path_of;
 use crate::support::Workspace;
 use crate::support::console::{Page, Visitor};
 
@@ -48,6 +50,40 @@ async fn every_page_has_the_security_headers() {
     }
     let foreign = nobody.fetch(Method::GET, "/console/", &[("host", "evil.example")], "").await;
     assert_headers(&foreign);
+}
+
+#[tokio::test]
+async fn other_methods_have_the_headers_of_pages_and_need_a_host_of_the_service() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    let table = routes();
+    for row in table.pages() {
+        let path = path_of(row, &workspace);
+        let of_path = table.pages().iter().filter(|other| other.path == row.path);
+        let mut allowed: Vec<_> = of_path.map(|row| row.method.as_str()).collect();
+        if allowed.contains(&"GET") {
+            allowed.push("HEAD");
+        }
+        allowed.push("OPTIONS");
+        for method in [Method::OPTIONS, Method::POST, Method::PUT, Method::DELETE] {
+            if method != Method::OPTIONS && allowed.contains(&method.as_str()) {
+                continue;
+            }
+            let page = owner.fetch(method.clone(), &path, &[], "").await;
+            assert_headers(&page);
+            assert_eq!(page.headers["content-security-policy"], POLICY);
+            assert_eq!(page.headers["allow"], allowed.join(", "), "{path}");
+            if method == Method::OPTIONS {
+                assert_eq!(page.status, 204, "{path}");
+            } else {
+                page.assert_shows(405, "The request is not valid");
+            }
+            let foreign = [("host", "rebound.example")];
+            let page = owner.fetch(method, &path, &foreign, "").await;
+            page.assert_shows(421, "Unknown host name");
+            assert_headers(&page);
+        }
+    }
 }
 
 #[tokio::test]
@@ -108,8 +144,11 @@ async fn origins_that_may_call_the_api_may_not_read_the_console() {
         assert_headers(&page);
     }
     let preflight = [origin[0], ("access-control-request-method", "POST")];
-    let page = owner.fetch(Method::OPTIONS, "/console/sign_in/", &preflight, "").await;
-    assert_eq!(page.headers.get("access-control-allow-origin"), None);
+    for path in ["/console/sign_in/", "/console/", "/console"] {
+        let page = owner.fetch(Method::OPTIONS, path, &preflight, "").await;
+        assert_eq!(page.headers.get("access-control-allow-origin"), None, "{path}");
+        assert_headers(&page);
+    }
     let api = owner.fetch(Method::GET, "/api/schema/", &origin, "").await;
     assert_eq!(api.headers["access-control-allow-origin"], "https://app.example");
 }

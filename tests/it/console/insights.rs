@@ -217,3 +217,116 @@ async fn session_that_may_only_view_insights_sees_no_controls() {
     refused.assert_shows(403, "Visitors");
     assert!(refused.html.contains("API key missing required scope"), "{}", refused.html);
 }
+
+/// Returns the names of the deleted insights on the page.
+fn deleted(html: &str) -> Vec<&str> {
+    let rows = html.split("<tr>\n<td>").skip(1);
+    rows.map(|row| row.split("<bdi>").nth(1).unwrap().split("</bdi>").next().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn trash_names_who_deleted_insights_and_restores_one_or_many() {
+    let workspace = Workspace::new().await;
+    let mut paths = Vec::new();
+    for sent in [
+        json!({ "name": "A" }),
+        json!({ "derived_name": "B", "saved": false }),
+        json!({ "name": "C" }),
+        json!({ "name": "D" }),
+    ] {
+        let made = workspace.owner.post(API, sent).await.ok();
+        let path = format!("{API}{}/", made["id"]);
+        let gone = json!({ "deleted": true, "saved": made["saved"] });
+        workspace.owner.patch(&path, gone).await.ok();
+        paths.push((made["id"].to_string(), path));
+    }
+    let mut owner = Visitor::owner(&workspace).await;
+    assert!(owner.get(LIST).await.links().contains(&format!("{LIST}trash/")));
+    let trash = format!("{LIST}trash/");
+    let page = owner.get(&trash).await;
+    page.assert_shows(200, "Trash");
+    assert_eq!(deleted(&page.html), ["D", "C", "B", "A"]);
+    assert_eq!(page.html.matches("<td data-label=\"Deleted by\"><bdi>Olga</bdi>").count(), 4);
+    let form = page.form("change").with("only", &paths[3].0);
+    assert!(owner.submit(&form).await.location().starts_with(&trash));
+    assert_eq!(workspace.owner.get(&paths[3].1).await.ok()["name"], "D");
+    let nothing = owner.get(&trash).await.form("change");
+    let page = owner.submit(&nothing).await;
+    assert_eq!(page.status, 400);
+    assert!(page.html.contains("Select the insights first."), "{}", page.html);
+    // One of two was restored meanwhile: the other is still done.
+    let form = owner.get(&trash).await.form("change").and("id", &paths[1].0).and("id", "999");
+    let page = owner.submit(&form).await;
+    page.assert_shows(200, "Trash");
+    assert!(page.html.contains("1 done, 1 refused:"), "{}", page.html);
+    assert_eq!(deleted(&page.html), ["C", "A"]);
+    assert_eq!(workspace.owner.get(&paths[1].1).await.ok()["saved"], false);
+    let form = page.form("change").with("id", &paths[0].0).and("id", &paths[2].0);
+    let page = owner.submit(&form.clone().with("_show", "command")).await;
+    let ends = [2, 0].map(|at: usize| format!("'http://localhost{}'", paths[at].1));
+    for end in &ends {
+        assert!(page.commands().iter().any(|command| command.ends_with(end)), "{}", page.html);
+    }
+    assert_eq!(page.commands().len(), ends.len());
+    owner.submit(&form).await.location();
+    let page = owner.get(&trash).await;
+    assert!(page.html.contains("The trash is empty."));
+    assert_eq!(workspace.owner.get(&paths[0].1).await.ok()["saved"], true);
+}
+
+#[tokio::test]
+async fn trash_offers_only_what_the_session_may_restore() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", Level::Member).await;
+    for (name, level) in [("Hidden", "none"), ("Viewed", "viewer"), ("Edited", "editor")] {
+        let made = workspace.owner.post(API, json!({ "name": name })).await.ok();
+        let path = format!("{API}{}/", made["id"]);
+        let rule = json!({ "access_level": level });
+        workspace.owner.put(&format!("{path}access_controls/"), rule).await.ok();
+        workspace.owner.patch(&path, json!({ "deleted": true })).await.ok();
+    }
+    let anna = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
+    let page = anna.get(&format!("{LIST}trash/")).await;
+    assert_eq!(deleted(&page.html), ["Edited", "Viewed"]);
+    assert!(page.html.contains("Restore Edited") && !page.html.contains("Restore Viewed"));
+    let reader = workspace.key(OWNER, &["insight:read"]).await;
+    let reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let page = reader.get(&format!("{LIST}trash/")).await;
+    assert_eq!(deleted(&page.html).len(), 3);
+    assert!(!page.html.contains("id=\"change\"") && !page.html.contains("class=\"pick\""));
+}
+
+#[tokio::test]
+async fn access_page_of_an_insight_explains_and_sets_rules() {
+    let workspace = Workspace::new().await;
+    let anna = workspace.member("anna", Level::Member).await;
+    let path = insight(&workspace, json!({ "name": "Visitors" })).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let access = format!("{path}access/");
+    assert!(owner.get(&path).await.links().contains(&access));
+    let page = owner.get(&access).await;
+    page.assert_shows(200, "Who can see <bdi>Visitors</bdi>");
+    assert!(page.html.contains("Without an access rule, everyone is an editor."));
+    let member = workspace.membership("anna@corp.example").await;
+    let form = page.form("rule");
+    let form = form.with("organization_member", member.as_str().expect("an id"));
+    let form = form.with("access_level", "none");
+    assert!(owner.submit(&form).await.location().starts_with(&access));
+    let page = owner.get(&format!("{access}?access_level=none")).await;
+    assert!(page.html.contains("A rule on this insight gives the member the level none."));
+    let uuid = workspace.uuid("anna@corp.example").await;
+    let page = owner.get(&format!("{access}?member={uuid}")).await;
+    let why = page.between("<ol class=\"why\">", "</ol>");
+    assert_eq!(why.matches("<li").count(), 15, "{why}");
+    assert!(why.contains("No restricted dashboard shows the insight."), "{why}");
+    let anna = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
+    assert_eq!(anna.get(&access).await.status, 403);
+    // The button beside the rule removes it.
+    let button = page.forms().into_iter().find(|form| form.action == access).expect("a form");
+    let button = button.with("rule", &format!("member {}", member.as_str().expect("an id")));
+    owner.submit(&button).await.location();
+    let page = anna.get(&access).await;
+    page.assert_shows(200, "Who can see <bdi>Visitors</bdi>");
+    assert!(page.html.contains("Managers of the insight set its rules."));
+    assert!(!page.html.contains("id=\"rule\""));
+}

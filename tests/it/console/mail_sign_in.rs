@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::config::Console;
+use steward::testing::config::Switch;
 use steward::testing::metrics::Metrics;
 use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
@@ -441,35 +441,58 @@ async fn network_asks_for_ten_mails_an_hour_whoever_they_are_for() {
     assert_eq!(neighbour.post(ASK, &[("email", OWNER)]).await.location(), CODE);
 }
 
-#[tokio::test]
-async fn mails_an_hour_are_three_to_a_site_nine_to_strangers_and_twelve_to_a_user() {
-    let mut scene = Scene::new().await;
-    let known = ["192.0.2.9", "192.0.2.10"];
-    for address in known {
-        let (mut browser, mail) = scene.asked().await;
-        browser.address = Some(address.to_owned());
-        assert_eq!(browser.post(CODE, &[("code", &code(&mail))]).await.location(), "/console/");
-    }
-    let (mut asked, mut mails) = (0, 0);
-    // The last two are sites with a session. Together they get the three mails that strangers leave.
-    for (address, asks, of_site) in [
-        ("2001:db8:1:1::1", 2, 2),
-        ("2001:db8:1:2::1", 2, 1),
-        ("192.0.2.1", 4, 3),
-        ("192.0.2.2", 4, 3),
-        ("192.0.2.3", 1, 0),
-        ("2001:db8:2::1", 1, 0),
-        (known[0], 4, 3),
-        (known[1], 1, 0),
-    ] {
-        for nth in 0..asks {
-            let mut browser = scene.browser(address);
-            assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
-            (asked, mails) = (asked + 1, mails + usize::from(nth < of_site));
-            assert_eq!(scene.stored(asked).await, mails, "{address} {nth}");
+/// Asks for mails to the owner from each browser in turn. Asserts how many of them each gets. Returns the number of mails.
+async fn assert_mails(scene: &Scene, asks: &[(&Visitor, usize, usize)]) -> usize {
+    let known = scene.requests();
+    let has_mail = known.iter().filter(|request| request.user.is_some()).count();
+    let (mut asked, mut mails) = (known.len(), has_mail);
+    for (at, (browser, asks, of_browser)) in asks.iter().enumerate() {
+        for nth in 0..*asks {
+            // A copy, so that the browser keeps no nonce.
+            let page = (*browser).clone().post(ASK, &[("email", OWNER)]).await;
+            assert_eq!(page.location(), CODE);
+            (asked, mails) = (asked + 1, mails + usize::from(nth < *of_browser));
+            assert_eq!(scene.stored(asked).await, mails, "{at} {nth}");
         }
     }
-    for _ in 0..12 {
+    mails - has_mail
+}
+
+/// Returns browsers in which the owner has signed in and out, all at one address.
+async fn known_browsers<const N: usize>(scene: &Scene) -> [Visitor; N] {
+    let browsers = [(); N].map(|()| async {
+        let mut browser = scene.browser("192.0.2.7");
+        let key = scene.workspace.made.api_key.clone();
+        assert_eq!(browser.post("/console/sign_in/", &[("key", &key)]).await.status, 303);
+        browser.post("/console/sign_out/", &[]).await;
+        assert!(browser.cookie.is_none() && browser.known_cookie.is_some());
+        browser
+    });
+    futures_util::future::join_all(browsers).await.try_into().ok().expect("all")
+}
+
+#[tokio::test]
+async fn mails_an_hour_are_three_to_a_site_and_nine_to_strangers() {
+    let mut scene = Scene::new().await;
+    let [one, same_site, third, fourth, fifth, last] = [
+        "2001:db8:1:1::1",
+        "2001:db8:1:2::1",
+        "192.0.2.1",
+        "192.0.2.2",
+        "192.0.2.3",
+        "2001:db8:2::1",
+    ]
+    .map(|address| scene.browser(address));
+    let asks = [
+        (&one, 2, 2),
+        (&same_site, 2, 1),
+        (&third, 4, 3),
+        (&fourth, 4, 3),
+        (&fifth, 1, 0),
+        (&last, 1, 0),
+    ];
+    assert_eq!(assert_mails(&scene, &asks).await, 9);
+    for _ in 0..9 {
         scene.server.mail().await;
     }
     scene.clock.advance(Duration::from_hours(1));
@@ -477,6 +500,81 @@ async fn mails_an_hour_are_three_to_a_site_nine_to_strangers_and_twelve_to_a_use
     browser.post(ASK, &[("email", OWNER)]).await;
     assert_eq!(scene.server.mail().await.to, [OWNER]);
     scene.server.has_no_more();
+}
+
+#[tokio::test]
+async fn strangers_keep_no_mail_from_a_browser_in_which_the_user_signed_in() {
+    let scene = Scene::new().await;
+    let [one, other, third] = known_browsers(&scene).await;
+    let strangers = ["192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.7"];
+    let [a, b, c, same_site] = strangers.map(|address| scene.browser(address));
+    // Three networks use up what strangers get.
+    let asks = [(&a, 3, 3), (&b, 3, 3), (&c, 3, 3), (&same_site, 1, 0)];
+    assert_eq!(assert_mails(&scene, &asks).await, 9);
+    // Each known browser gets three mails, wherever it is, and all together six.
+    let mut travelled = other.clone();
+    travelled.address = Some("192.0.2.1".to_owned());
+    assert_eq!(assert_mails(&scene, &[(&one, 4, 3), (&travelled, 4, 3), (&third, 1, 0)]).await, 6);
+    scene.clock.advance(Duration::from_hours(1));
+    scene.stored(0).await;
+    // Known browsers use up nothing of what others get.
+    let asks = [(&one, 3, 3), (&other, 3, 3), (&same_site, 3, 3), (&a, 3, 3), (&b, 3, 3)];
+    assert_eq!(assert_mails(&scene, &asks).await, 15);
+}
+
+#[tokio::test]
+async fn only_the_proof_for_this_user_and_service_makes_a_browser_known() {
+    let scene = Scene::new().await;
+    scene.workspace.member("ann", Level::Member).await;
+    let of_ann = scene.workspace.key("ann@corp.example", &["*"]).await;
+    let [known] = known_browsers(&scene).await;
+    let proof = known.known_cookie.clone().expect("a cookie");
+    assert_eq!((proof.len(), &proof[..14]), (14 + 87, "steward-known="));
+    let mut other = scene.browser("192.0.2.8");
+    let key = of_ann.key.clone().expect("a key");
+    other.post("/console/sign_in/", &[("key", &key)]).await;
+    let mut changed = proof.clone();
+    changed.replace_range(20..21, if &proof[20..21] == "A" { "B" } else { "A" });
+    let forged = [
+        "steward-known=".to_owned(),
+        "steward-known=x.y".to_owned(),
+        changed,
+        format!("{proof}; steward-known=x"),
+        other.known_cookie.expect("a cookie"),
+    ];
+    let requests = forged.len();
+    for (at, cookie) in forged.into_iter().enumerate() {
+        let mut browser = scene.browser(&format!("192.0.2.{}", at + 20));
+        browser.known_cookie = Some(cookie);
+        browser.post(ASK, &[("email", OWNER)]).await;
+    }
+    assert_eq!(scene.stored(requests).await, requests);
+    assert!(scene.requests().iter().all(|request| request.known_browser.is_none()));
+    known.clone().post(ASK, &[("email", OWNER)]).await;
+    scene.stored(requests + 1).await;
+    let is_known = |request: &&SignInRequest| request.known_browser.is_some();
+    assert_eq!(scene.requests().iter().filter(is_known).count(), 1);
+    // The proof signs nobody in, and a rotation of the secrets ends it.
+    assert_signed_out(&known).await;
+    scene.workspace.run_operation(Operation::SecretsRotate).await;
+    known.clone().post(ASK, &[("email", OWNER)]).await;
+    scene.stored(1).await;
+    assert!(scene.requests().iter().all(|request| request.known_browser.is_none()));
+}
+
+#[tokio::test]
+async fn proof_is_kept_in_a_strict_cookie_for_400_days_if_mails_sign_users_in() {
+    let scene = Scene::new().await;
+    let key = scene.workspace.made.api_key.clone();
+    let page = scene.browser("192.0.2.7").post("/console/sign_in/", &[("key", &key)]).await;
+    let cookies: Vec<_> = page.headers.get_all("set-cookie").iter().collect();
+    let [_, known] = cookies[..] else { panic!("{cookies:?}") };
+    let (_, attributes) = known.to_str().expect("text").split_once("; ").expect("attributes");
+    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/console/; Max-Age=34560000");
+    let without = Workspace::new().await;
+    let key = without.made.api_key.clone();
+    let page = Visitor::new(&without).post("/console/sign_in/", &[("key", &key)]).await;
+    assert_eq!(page.headers.get_all("set-cookie").iter().count(), 1);
 }
 
 #[tokio::test]
@@ -609,6 +707,11 @@ async fn ten_thousand_requests_are_stored_and_further_ones_are_dropped() {
     eventually("it is logged", || (!log::lines_about(reason).is_empty()).then_some(())).await;
     assert_refused(&browser.post(CODE, &[("code", "0000-0000")]).await, INVALID_CODE);
     assert_eq!(scene.requests().len(), 10_000);
+    // Nobody keeps a browser from a mail in which the user has signed in.
+    let [mut known] = known_browsers(&scene).await;
+    known.post(ASK, &[("email", OWNER)]).await;
+    assert_eq!(scene.server.mail().await.to, [OWNER]);
+    assert_eq!(scene.requests().len(), 10_001);
     scene.clock.advance(Duration::from_hours(1));
     assert_eq!(scene.stored(0).await, 0);
     assert_eq!(scene.asked().await.1.to, [OWNER]);
@@ -733,7 +836,7 @@ async fn sign_in_by_mail_needs_a_mail_server_a_public_url_and_the_console() {
     let [mut mailless, mut nameless, mut closed] = [(); 3].map(|()| complete.clone());
     mailless.mail.smtp_url = None;
     nameless.public_url = None;
-    closed.console = Console::Off;
+    closed.console = Switch::Off;
     for (config, flag) in
         [(mailless, "--smtp-url"), (nameless, "--public-url"), (closed, "--console on")]
     {

@@ -4,6 +4,8 @@ mod access;
 mod access_of_dashboards;
 mod access_of_projects;
 mod activity;
+mod as_command;
+mod attacks;
 mod batch_exports;
 mod changes;
 mod dashboards;

@@ -187,6 +187,9 @@ async fn changes_outside_of_dashboards_are_reverted() {
     let project = format!("/api/projects/{}/", workspace.made.project_id);
     let exports = format!("{project}batch_exports/");
     let export = workspace.owner.post(&exports, nowhere("Nightly")).await.ok();
+    let sent = json!({ "name": "A" });
+    let board = workspace.owner.post(&format!("{project}dashboards/"), sent.clone()).await.ok();
+    let insight = workspace.owner.post(&format!("{project}insights/"), sent).await.ok();
     let (_, role) = add_role(&workspace, "Analysts").await;
     let sent = json!({ "domain": "zoo.example" });
     let domain = workspace.owner.post(&workspace.organization("domains/"), sent).await.ok();
@@ -196,6 +199,12 @@ async fn changes_outside_of_dashboards_are_reverted() {
     let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
     for (path, change, field) in [
         (project.clone(), json!({ "timezone": "Europe/Berlin" }), "timezone"),
+        (format!("{project}dashboards/{}/", board["id"]), json!({ "pinned": true }), "pinned"),
+        (
+            format!("{project}insights/{}/", insight["id"]),
+            json!({ "favorited": true }),
+            "favorited",
+        ),
         (workspace.organization(""), json!({ "name": "Zoo" }), "name"),
         (role, json!({ "name": "Readers" }), "name"),
         (
@@ -217,6 +226,13 @@ async fn changes_outside_of_dashboards_are_reverted() {
         assert!(done.location().ends_with("&done=reverted"), "{path}");
         assert_eq!(workspace.owner.get(&path).await.ok()[field], before[field], "{path}");
     }
+    // A deleted dashboard is restored.
+    let board = format!("{project}dashboards/{}/", board["id"]);
+    workspace.owner.patch(&board, json!({ "deleted": true })).await.ok();
+    let link = offers(&owner.get(&log).await)[0].clone().expect("an offer");
+    let page = owner.get(&link).await;
+    assert!(owner.submit(&page.form("form")).await.location().ends_with("&done=restored"));
+    assert_eq!(workspace.owner.get(&board).await.ok()["name"], "A");
     workspace.assert_file_valid().await;
 }
 

@@ -35,8 +35,8 @@ async fn text_is_previewed_and_added() {
     assert_eq!(preview.trim(), "<h2>Hi</h2>\n<p><strong>there</strong> &lt;b&gt;</p>");
     assert_eq!(tiles(&workspace).await, json!([]), "a preview changes nothing");
     let page = owner.submit(&form.clone().with("_show", "command")).await;
-    let command = page.between("<code dir=\"ltr\">curl", "</code>");
-    assert!(command.contains("&#34;color&#34;:&#34;blue&#34;"), "{command}");
+    let command = page.command();
+    assert!(command.contains(r#""color":"blue""#), "{command}");
     let empty = owner.submit(&form.clone().with("tiles.0.text.body", " ")).await;
     empty.assert_shows(400, "Add a text");
     assert!(
@@ -190,12 +190,12 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
     assert!(page.html.contains("aria-label=\"Column of First\""), "{}", page.html);
     let form = page.form("arrange");
     let names = ["x-1", "y-1", "w-1", "h-1", "x-2", "y-2", "w-2", "h-2"];
-    assert_eq!(names.map(|name| form.value(name)), ["1", "1", "6", "4", "1", "5", "6", "5"]);
+    assert_eq!(names.map(|name| form.value(name)), ["1", "1", "6", "4", "7", "1", "6", "5"]);
     let form = form.with("x-1", "7").with("x-2", "1").with("y-2", "1").with("h-2", "2");
     let shown = owner.submit(&form.clone().with("_show", "command")).await;
-    let command = shown.between("<code dir=\"ltr\">curl", "</code>");
-    assert!(command.contains("If-Match") && command.contains("&#34;minW&#34;:3"), "{command}");
-    assert_eq!(shown.form("arrange").value("x-1"), "7");
+    let command = shown.command();
+    assert!(command.contains("If-Match") && command.contains(r#""minW":3"#), "{command}");
+    assert_eq!(shown.form("form").value("x-1"), "7");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
     let stored = tiles(&workspace).await;
     let refused = owner.submit(&form.clone().with("h-1", "0")).await;
@@ -232,6 +232,31 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
 }
 
 #[tokio::test]
+async fn all_tiles_of_a_full_dashboard_are_arranged() {
+    let (workspace, mut owner) = with_tiles(json!([])).await;
+    let at = |y: usize| json!({ "sm": { "x": 0, "y": y, "w": 12, "h": 1 } });
+    let tiles: Vec<_> = (0..1000)
+        .map(|y| json!({ "text": { "body": format!("Tile {y}") }, "layouts": at(y) }))
+        .collect();
+    let path = workspace.dashboards("1/");
+    workspace.owner.patch(&path, json!({ "tiles": tiles })).await.ok();
+    let page = owner.get(&format!("{ONE}arrange/")).await;
+    page.assert_shows(200, "Arrange the tiles");
+    let form = page.form("arrange");
+    assert_eq!(form.fields.iter().filter(|(name, _)| name.starts_with("x-")).count(), 1000);
+    let shown = workspace.owner.get(&path).await.ok();
+    let last = shown["tiles"][999]["id"].clone();
+    let form = form.with(&format!("x-{last}"), "7").with(&format!("w-{last}"), "6");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    let stored = workspace.owner.get(&path).await.ok();
+    let expected = json!({ "x": 6, "y": 999, "w": 6, "h": 1 });
+    assert_eq!(
+        (&stored["tiles"][999]["id"], &stored["tiles"][999]["layouts"]["sm"]),
+        (&last, &expected)
+    );
+}
+
+#[tokio::test]
 async fn places_that_are_not_changed_are_not_stored() {
     let sent = json!([
         { "text": { "body": "A" }, "layouts": { "sm": { "x": 0, "y": 70, "w": 6, "h": 4 } } },
@@ -241,8 +266,7 @@ async fn places_that_are_not_changed_are_not_stored() {
     let before = workspace.owner.get(&workspace.dashboards("1/")).await;
     let form = owner.get(&format!("{ONE}arrange/")).await.form("arrange");
     let shown = owner.submit(&form.clone().with("_show", "command")).await;
-    shown.assert_shows(200, "Arrange the tiles");
-    assert!(shown.html.contains("Nothing to change.") && !shown.html.contains("curl"));
+    assert_eq!(shown.commands(), [] as [&str; 0]);
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
     let after = workspace.owner.get(&workspace.dashboards("1/")).await;
     assert_eq!(before.ok(), after.ok());
@@ -250,5 +274,5 @@ async fn places_that_are_not_changed_are_not_stored() {
     assert_eq!(owner.submit(&form.with("h-1", "6")).await.location(), format!("{ONE}?done=saved"));
     let stored = tiles(&workspace).await;
     assert_eq!(stored[0]["layouts"]["sm"], json!({ "x": 0, "y": 0, "w": 6, "h": 6 }));
-    assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 0, "y": 4, "w": 6, "h": 5 }));
+    assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 6, "y": 0, "w": 6, "h": 5 }));
 }

@@ -1,6 +1,7 @@
 //! What all routes share.
 
 mod browsers;
+mod deep_pages;
 mod encoded;
 mod errors;
 mod etags;

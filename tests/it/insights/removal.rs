@@ -1,10 +1,14 @@
 //! Deleting and restoring insights.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use serde_json::json;
+use steward::testing::resources::members::Level;
 
+use crate::activity::log::at_a_standstill;
 use crate::dashboards::make;
-use crate::support::Workspace;
+use crate::support::{OWNER, TestClient, Workspace};
 
 use super::{insights, make_insight};
 
@@ -103,4 +107,92 @@ async fn delete_of_an_insight_returns_405_without_a_body_for_any_id() {
         assert_eq!(answer.headers["allow"], "GET, PUT, PATCH, HEAD, OPTIONS");
     }
     owner.get(&live).await.ok();
+}
+
+/// Returns the ids of the deleted insights that a caller lists.
+async fn trash(workspace: &Workspace, caller: &TestClient, query: &str) -> (u64, Vec<u64>) {
+    let page = caller.get(&insights(workspace, &format!("?deleted=true{query}"))).await.ok();
+    let ids = page["results"].as_array().expect("a list").iter();
+    let ids = ids.map(|item| item["id"].as_u64().expect("a number")).collect();
+    (page["count"].as_u64().expect("a number"), ids)
+}
+
+#[tokio::test]
+async fn deleted_insights_are_listed_with_who_deleted_them_and_when() {
+    let (workspace, clock) = at_a_standstill().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (dashboard, board) = make(&workspace, owner, json!({})).await;
+    let mut made = Vec::new();
+    for (name, sent) in [
+        ("A", json!({ "tags": ["old"] })),
+        ("B", json!({})),
+        ("C", json!({ "dashboards": [dashboard] })),
+        ("D", json!({})),
+    ] {
+        let mut sent = sent;
+        sent["name"] = json!(name);
+        made.push(make_insight(&workspace, owner, sent).await);
+    }
+    let id = |at: usize| made[at].0["id"].as_u64().expect("a number");
+    owner.patch(&made[1].1, json!({ "deleted": true })).await.ok();
+    clock.advance(Duration::from_mins(1));
+    ann.patch(&made[0].1, json!({ "deleted": true })).await.ok();
+    clock.advance(Duration::from_mins(1));
+    owner.patch(&board, json!({ "deleted": true, "delete_insights": true })).await.ok();
+    for caller in [owner, &ann] {
+        assert_eq!(trash(&workspace, caller, "").await, (3, vec![id(2), id(0), id(1)]));
+    }
+    for (query, count, found) in [
+        ("&limit=1", 3, vec![id(2)]),
+        ("&limit=1&offset=2", 3, vec![id(1)]),
+        ("&offset=9", 3, vec![]),
+        ("&order=name", 3, vec![id(2), id(0), id(1)]),
+        ("&search=a", 1, vec![id(0)]),
+        ("&tags=old", 1, vec![id(0)]),
+        ("&dashboards=[1]", 0, vec![]),
+        (&format!("&short_id={}", made[1].0["short_id"].as_str().expect("a text")), 1, vec![id(1)]),
+    ] {
+        assert_eq!(trash(&workspace, owner, query).await, (count, found), "{query}");
+    }
+    for basic in ["", "&basic=true"] {
+        let page = owner.get(&insights(&workspace, &format!("?deleted=true{basic}"))).await.ok();
+        let [c, a, _] = &page["results"].as_array().expect("a list")[..] else { panic!("{page}") };
+        assert_eq!((&a["deleted_at"], &a["name"]), (&json!("2025-01-02T03:05:05Z"), &json!("A")));
+        assert_eq!(a["deleted_by"]["email"], "ann@corp.example");
+        assert_eq!(c["deleted_at"], "2025-01-02T03:06:05Z");
+        assert_eq!((&c["deleted_by"]["email"], &c["dashboards"]), (&json!(OWNER), &json!([])));
+        let live = owner.get(&insights(&workspace, &format!("?deleted=false{basic}"))).await.ok();
+        assert_eq!((&live["count"], &live["results"][0]["id"]), (&json!(1), &json!(id(3))));
+        assert!(live["results"][0].get("deleted_at").is_none(), "{live}");
+    }
+    // Restored by hand, and with its dashboard.
+    ann.patch(&made[1].1, json!({ "deleted": false })).await.ok();
+    owner.patch(&board, json!({ "deleted": false })).await.ok();
+    assert_eq!(trash(&workspace, owner, "").await, (1, vec![id(0)]));
+    assert!(owner.get(&made[1].1).await.ok().get("deleted_by").is_none());
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (open, one) = make_insight(&workspace, owner, json!({ "name": "A" })).await;
+    let (_, hidden) = make_insight(&workspace, owner, json!({ "name": "B" })).await;
+    owner.put(&format!("{hidden}access_controls/"), json!({ "access_level": "none" })).await.ok();
+    for path in [&one, &hidden] {
+        owner.patch(path, json!({ "deleted": true })).await.ok();
+    }
+    assert_eq!(trash(&workspace, owner, "").await.0, 2);
+    let id = open["id"].as_u64().expect("a number");
+    for query in ["", "&search=", "&search=a"] {
+        assert_eq!(trash(&workspace, &ann, query).await, (1, vec![id]), "{query}");
+    }
+    let project = workspace.made.project_id;
+    let rules = format!("/api/projects/{project}/resource_access_controls/");
+    owner.put(&rules, json!({ "resource": "insight", "access_level": "none" })).await.ok();
+    let list = insights(&workspace, "?deleted=true");
+    ann.get(&list).await.assert_denied("You do not have viewer access to this resource.");
 }

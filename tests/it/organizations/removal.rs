@@ -347,7 +347,7 @@ fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
 }
 
 /// The tables with records of projects and their indexes, and the table of pending deletions.
-const OF_PROJECTS: [Table; 31] = [
+const OF_PROJECTS: [Table; 33] = [
     Table::Projects,
     Table::ProjectsById,
     Table::ProjectsPrivate,
@@ -364,6 +364,8 @@ const OF_PROJECTS: [Table; 31] = [
     Table::TilesByText,
     Table::Insights,
     Table::InsightsByShortId,
+    Table::InsightRemovals,
+    Table::InsightRemovalsByMoment,
     Table::Texts,
     Table::AccessRules,
     Table::AccessRulesByMember,
@@ -457,6 +459,10 @@ async fn fill(scene: &Scene, project: ProjectId) {
     owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
     let removed = owner.post(&dashboards, json!({ "name": "Removed" })).await.ok();
     let removed = format!("{dashboards}{}/", removed["id"]);
+    owner.patch(&removed, json!({ "deleted": true })).await.ok();
+    let insights = format!("{at}insights/");
+    let removed = owner.post(&insights, json!({ "name": "Removed" })).await.ok();
+    let removed = format!("{insights}{}/", removed["id"]);
     owner.patch(&removed, json!({ "deleted": true })).await.ok();
     multiply(&scene.workspace, project, DashboardId(made["id"].as_u64().expect("an id"))).await;
 }
@@ -552,8 +558,9 @@ async fn deleting_a_filled_project_leaves_no_records_and_a_valid_file_after_each
     }
     // These counters remain: one each for the members and the roles of the organization, six for the organizations of members, seven for
     // the stored bytes of the organization and the members. The activity log remains too: its counters are for no
-    // organization, the organization, its entries that are open to all members, the project, and three dashboards.
-    expected.insert(Table::Counts, 2 + 6 + 7 + 4 + 3);
+    // organization, the organization, its entries that are open to all members, the project, three dashboards, and an
+    // insight.
+    expected.insert(Table::Counts, 2 + 6 + 7 + 4 + 4);
     assert_eq!(filled(workspace), expected);
 }
 

@@ -12,6 +12,7 @@ use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::Config;
+use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 
 use crate::support::roles::{add_role, add_to_role};
@@ -414,4 +415,89 @@ async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
         ["Role", "created", role["id"], "Analysts", []],
     ]);
     assert_eq!(json!(told), expected);
+}
+
+#[tokio::test]
+async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
+    let (config, _) = with_clock();
+    let workspace = Workspace::with(config).await;
+    for name in ["ann", "bob", "gone"] {
+        workspace.member(name, Level::Member).await;
+    }
+    let (role, path) = add_role(&workspace, "Analysts").await;
+    for name in ["ann", "bob", "gone"] {
+        add_to_role(&workspace, &path, &format!("{name}@corp.example")).await;
+    }
+    let email = "gone@corp.example".to_owned();
+    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+    let basic = json!({
+        "id": role["id"],
+        "name": "Analysts",
+        "created_at": role["created_at"],
+        "created_by": null,
+        "member_count": 2,
+        "is_default": false,
+    });
+    let owner = &workspace.owner;
+    let list = workspace.organization("roles/");
+    let one = owner.get(&format!("{path}?basic=true")).await;
+    assert_eq!(one.status, 200);
+    assert_eq!(one.body, basic);
+    for spelling in ["true", "1", "yes"] {
+        let page = owner.get(&format!("{list}?basic={spelling}")).await;
+        let expected = json!({ "count": 1, "next": null, "previous": null, "results": [basic] });
+        page.assert_is(200, expected);
+    }
+    for other in ["", "?basic=", "?basic=false", "?basic=x"] {
+        let page = owner.get(&format!("{list}{other}")).await.ok();
+        let shown = &page["results"][0];
+        assert_eq!(shown["members"].as_array().map(Vec::len), Some(2), "{other}");
+        assert!(shown.get("member_count").is_none(), "{other}");
+    }
+    // Both forms have the version of the role.
+    let full = owner.get(&path).await;
+    let version = |answer: &TestResponse| tag(answer).split('-').next().map(str::to_owned);
+    assert_eq!(version(&one), version(&full));
+    assert_ne!(tag(&one), tag(&full));
+    let sent = json!({ "name": "Zoo" });
+    let renamed = if_match(owner, (Method::PATCH, &path), &tag(&one), sent).await;
+    assert_eq!(renamed.status, 200);
+    owner.get(&format!("{list}{UNKNOWN}/?basic=true")).await.assert_not_found("Not found.");
+}
+
+#[tokio::test]
+async fn roles_of_one_user_are_listed_by_name() {
+    let workspace = Workspace::new().await;
+    let ann = workspace.member("ann", Level::Member).await;
+    workspace.member("bob", Level::Member).await;
+    for (name, members) in
+        [("zoo", &["ann"][..]), ("Analysts", &["ann", "bob"]), ("Empty", &[]), ("lead", &["ann"])]
+    {
+        let (_, path) = add_role(&workspace, name).await;
+        for member in members {
+            add_to_role(&workspace, &path, &format!("{member}@corp.example")).await;
+        }
+    }
+    let list = workspace.organization("roles/");
+    let [of_ann, of_bob] =
+        [workspace.uuid("ann@corp.example").await, workspace.uuid("bob@corp.example").await];
+    for (query, count, expected) in [
+        (format!("?user={of_ann}"), 3, &["Analysts", "lead", "zoo"][..]),
+        (format!("?user={of_ann}&basic=true"), 3, &["Analysts", "lead", "zoo"]),
+        (format!("?user={of_ann}&limit=1&offset=1"), 3, &["lead"]),
+        (format!("?user={of_bob}"), 1, &["Analysts"]),
+        ("?user=@me".to_owned(), 0, &[]),
+        (format!("?user={UNKNOWN}"), 0, &[]),
+        ("?user=".to_owned(), 4, &["Analysts", "Empty", "lead", "zoo"]),
+    ] {
+        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        assert_eq!((&page["count"], names(&page)), (&json!(count), expected.to_vec()), "{query}");
+    }
+    assert_eq!(ann.get(&format!("{list}?user=@me")).await.ok()["count"], 3);
+    let bad = workspace.owner.get(&format!("{list}?user=bob")).await;
+    bad.assert_invalid("user", "invalid_input", "Must be a valid UUID.");
+    let email = "ann@corp.example".to_owned();
+    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+    let page = workspace.owner.get(&format!("{list}?user={of_ann}")).await.ok();
+    assert_eq!(page["count"], 0);
 }

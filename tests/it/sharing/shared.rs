@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use serde_json::{Map, json};
 use steward::testing::fair_queue::Consumer;
 use steward::testing::ids::DashboardId;
-use steward::testing::resources::dashboards::insights::{Insight, NewInsight, set_deleted};
+use steward::testing::resources::dashboards::insights::{self, Insight, NewInsight};
 use steward::testing::resources::dashboards::tiles::{self, Content, Tile};
 use steward::testing::secret::Seed;
 use steward::testing::store::Tx;
@@ -110,6 +110,7 @@ async fn deleted_tiles_and_tiles_of_deleted_insights_are_not_public() {
     let kept = add_text(&workspace, &board, "kept", 2).await;
     let token = board.enable(&workspace.owner, true).await;
     let (project, dashboard) = (workspace.made.project_id, DashboardId(board.id));
+    let user = workspace.made.user_id;
     let removal = workspace.app.operate(move |tx, now| {
         let mut tile: Tile = tx.get(&(project, dashboard, removed))?;
         tile.meta.deleted = true;
@@ -119,7 +120,7 @@ async fn deleted_tiles_and_tiles_of_deleted_insights_are_not_public() {
             panic!("the tile has no insight")
         };
         assert!(tx.exists::<Insight>(&(project, insight))?);
-        set_deleted(tx, (project, insight), true, now)
+        insights::delete(tx, (project, insight), user, now)
     });
     removal.await.expect("removed");
     let shown = workspace.anonymous().get(&format!("/shared/{token}.json")).await.ok();

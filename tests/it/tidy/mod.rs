@@ -57,6 +57,11 @@ fn no_rule_uses_what_calls_rules() {
     assert_none(sources().iter().flat_map(rules::independence));
 }
 
+#[test]
+fn console_uses_no_store_and_no_rule() {
+    assert_none(sources().iter().flat_map(rules::console));
+}
+
 /// With `--nocapture`, the test prints the modules of `src/` in layers.
 #[test]
 fn modules_of_a_folder_have_no_cycles() {

@@ -104,6 +104,34 @@ pub fn independence(source: &Source) -> Vec<Violation> {
         .collect()
 }
 
+/// The modules and items of resources that the console may use, some of them in one file only: sessions, the rendering of
+/// texts, the built-in templates, and the rule which scope includes another.
+const OF_CONSOLE: [(&str, Option<&str>); 4] = [
+    ("resources::sessions", None),
+    ("resources::sharing::page", None),
+    ("resources::dashboards::templates", Some("console/pages/dashboards/new/templates.rs")),
+    ("resources::api_keys::includes_scope", Some("console/pages/keys/access.rs")),
+];
+
+/// The console is a client of the API: it uses no store, no authorization and no rule.
+pub fn console(source: &Source) -> Vec<Violation> {
+    if source.top_part() != "console" {
+        return Vec::new();
+    }
+    let is_allowed = |path: &str| {
+        OF_CONSOLE.iter().any(|(allowed, file)| {
+            path.starts_with(allowed) && file.is_none_or(|file| file == source.path)
+        })
+    };
+    let paths = source.module_paths().into_iter();
+    let rules = paths.filter(|(_, path)| matches!(&*path[0], "resources" | "store" | "auth"));
+    let rules = rules.map(|(at, path)| (at, path.join("::")));
+    rules
+        .filter(|(_, path)| !is_allowed(path))
+        .map(|(at, path)| violation(source, at, format!("the console may not use {path}")))
+        .collect()
+}
+
 /// Returns the names in the list of resources.
 pub fn listed_resources(list: &Source) -> BTreeSet<&str> {
     let (_, names) = list.code.split_once("$then! {").expect("the list of resources");

@@ -1,6 +1,6 @@
 //! Tests that each rule finds its violations.
 
-use super::rules::{Violation, crates, independence, purity, responses, size, wire};
+use super::rules::{Violation, console, crates, independence, purity, responses, size, wire};
 use super::source::Source;
 
 /// Returns the lines at which a file with this path and text violates a rule.
@@ -48,6 +48,15 @@ fn rule_that_uses_a_caller_of_rules_is_found() {
     assert_eq!(broken(independence, "resources/users/http.rs", text), NONE);
     assert_eq!(broken(independence, "resources/users/http/body.rs", text), NONE);
     assert_eq!(broken(independence, "auth/mod.rs", text), NONE);
+}
+
+#[test]
+fn rule_that_the_console_uses_is_found() {
+    let text = "use crate::resources::{members, sessions};\nuse crate::store::Tx;\nuse crate::auth;\n\
+                use crate::resources::dashboards::templates::built_in;\nuse crate::state::App;\n";
+    assert_eq!(broken(console, "console/visit.rs", text), [1, 2, 3, 4]);
+    assert_eq!(broken(console, "console/pages/dashboards/new/templates.rs", text), [1, 2, 3]);
+    assert_eq!(broken(console, "http/console.rs", text), NONE);
 }
 
 #[test]

@@ -680,7 +680,8 @@ async fn tile_of_a_deleted_insight_is_hidden_and_not_numbered() {
     }
     let insight = shown_of(owner, &one, "/insight/id").await[1].as_u64().expect("a number");
     let key = (workspace.made.project_id, InsightId(insight));
-    let removed = workspace.app.operate(move |tx, now| insights::set_deleted(tx, key, true, now));
+    let user = workspace.made.user_id;
+    let removed = workspace.app.operate(move |tx, now| insights::delete(tx, key, user, now));
     removed.await.expect("removed");
     assert_eq!(shown_of(owner, &one, "/insight/name").await, ["a", "c"]);
     assert_eq!(shown_of(owner, &one, "/order").await, [json!(0), json!(1)]);

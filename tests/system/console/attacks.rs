@@ -3,10 +3,17 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, browser, recording, shown};
+use crate::support::OWNER;
+use crate::support::browser::Browser;
 
 /// Serves this page to every request, on a port of its own.
 async fn serve_page(html: String) -> u16 {
+    serve_page_with("", html).await
+}
+
+/// Does what [`serve_page`] does, with these lines in the head of the response.
+async fn serve_page_with(lines: &'static str, html: String) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
     tokio::spawn(async move {
@@ -16,7 +23,7 @@ async fn serve_page(html: String) -> u16 {
                 let mut request = [0; 4096];
                 let _read = stream.read(&mut request).await;
                 let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n";
-                let answer = format!("{head}content-length: {}\r\n\r\n{html}", html.len());
+                let answer = format!("{head}{lines}content-length: {}\r\n\r\n{html}", html.len());
                 let _sent = stream.write_all(answer.as_bytes()).await;
             });
         }
@@ -27,21 +34,54 @@ async fn serve_page(html: String) -> u16 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
     let site = Site::new().await;
-    let form = format!(
-        "<form method=post action=\"{}/console/sign_out/\"><button>x</button></form>\
-         <script>document.forms[0].submit()</script>",
-        site.base
-    );
-    let port = serve_page(form).await;
+    let eve = site.workspace.key(OWNER, &["user:read"]).await.key.expect("a key");
     let browser = browser().await;
     site.sign_in(&browser).await;
-    for host in ["steward.localhost", "127.0.0.1"] {
-        browser.visit(&format!("http://{host}:{port}/")).await;
-        browser.wait_until("the refusal", "location.pathname === '/console/sign_out/'").await;
-        assert_eq!(browser.text("h1").await, "You do not have access", "{host}");
-        site.visit(&browser, "sessions/").await;
-        assert_eq!(browser.text("main h1").await, "Sessions", "{host}");
+    let sessions = async || {
+        let list = site.workspace.owner.get("/api/users/@me/sessions/").await.ok();
+        list.as_array().expect("sessions").len()
+    };
+    let submit = "<script>document.forms[0].submit()</script>";
+    for (path, fields) in [
+        ("sign_out/", String::new()),
+        // Signs the victim in as somebody else.
+        ("sign_in/", format!("<input name=key value={eve}>")),
+        ("profile/", "<input name=first_name value=Eve>".to_owned()),
+    ] {
+        let action = format!("{}/console/{path}", site.base);
+        let form = format!("<form method=post action=\"{action}\">{fields}</form>{submit}");
+        let port = serve_page(form.clone()).await;
+        for host in ["steward.localhost", "127.0.0.1"] {
+            browser.visit(&format!("http://{host}:{port}/")).await;
+            let refused = format!("location.pathname === '/console/{path}'");
+            browser.wait_until("the refusal", &refused).await;
+            assert_eq!(browser.text("h1").await, "You do not have access", "{host} {path}");
+        }
+        // The origin of a page in a sandbox is null.
+        let sandbox = "content-security-policy: sandbox allow-scripts allow-forms\r\n";
+        let port = serve_page_with(sandbox, form).await;
+        browser.visit(&format!("http://steward.localhost:{port}/")).await;
+        let refused = format!("location.pathname === '/console/{path}'");
+        browser.wait_until("the refusal", &refused).await;
+        assert_eq!(browser.text("h1").await, "You do not have access", "null {path}");
+        site.visit(&browser, "profile/").await;
+        assert_eq!(browser.text("main h1").await, "Profile", "{path}");
+        assert_eq!(sessions().await, 1, "{path}");
     }
+    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!(me["first_name"], "Olga");
+    assert_sound(&browser, "the profile").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn name_that_is_rebound_to_the_service_opens_no_page() {
+    let site = Site::new().await;
+    let rule = "--host-resolver-rules=MAP rebound.test 127.0.0.1";
+    let browser = recording(Browser::open_with(&[rule]).await).await;
+    browser.visit(&format!("http://rebound.test:{}/console/sign_in/", site.port)).await;
+    assert_eq!(browser.text("h1").await, "Unknown host name");
+    assert_sound(&browser, "another name").await;
     browser.close().await;
 }
 

@@ -58,11 +58,14 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
     browser.click("main .actions a[href$='/arrange/']").await;
     shown(&browser, "Arrange the tiles").await;
     assert_eq!(numbers(&browser, 1).await, json!([1, 1, 6, 5]));
-    assert_eq!(numbers(&browser, 2).await, json!([1, 6, 6, 5]));
+    assert_eq!(numbers(&browser, 2).await, json!([7, 1, 6, 5]));
+    let (dx, dy) = distance(&browser, -6, 0).await;
+    browser.drag("#tile-2 .grip", dx, dy).await;
+    assert_eq!(numbers(&browser, 2).await, json!([1, 1, 6, 5]));
+    assert_eq!(numbers(&browser, 1).await, json!([1, 6, 6, 5]), "the other tile makes room");
     let (dx, dy) = distance(&browser, 6, 0).await;
     browser.drag("#tile-1 .grip", dx, dy).await;
-    assert_eq!(numbers(&browser, 1).await, json!([7, 1, 6, 5]));
-    assert_eq!(numbers(&browser, 2).await, json!([1, 1, 6, 5]), "the other tile moves up");
+    assert_eq!(numbers(&browser, 1).await, json!([7, 1, 6, 5]), "the tile moves up");
     let (dx, dy) = distance(&browser, -2, 1).await;
     browser.drag("#tile-1 .corner", dx, dy).await;
     assert_eq!(numbers(&browser, 1).await, json!([7, 1, 4, 6]));

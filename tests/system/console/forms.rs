@@ -25,20 +25,19 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
     browser.click("#form details summary").await;
-    let command = browser.text("#form-command").await;
+    let command = browser.text("#form .command pre").await;
     assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
     assert_sound(&browser, "a command").await;
     browser.fill("#form-last_name", "Lovelace").await;
     browser.click("#form-anonymize_data").await;
-    let follows =
-        "document.getElementById('form-command').textContent.includes('\"anonymize_data\":true')";
+    let follows = "document.querySelector('#form .command pre').textContent.includes('\"anonymize_data\":true')";
     browser.wait_until("the command follows the form", follows).await;
     assert_eq!(
         browser.run("return document.getElementById('form-last_name').value").await,
         "Lovelace"
     );
 
-    let shown = browser.text("#form-command").await;
+    let shown = browser.text("#form .command pre").await;
     assert_eq!(run(&site, &shown)["last_name"], "Lovelace");
     let after = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!([&after["first_name"], &after["last_name"]], ["Ada", "Lovelace"]);
@@ -100,7 +99,7 @@ async fn everything_works_without_scripts() {
     browser.fill("#form-first_name", "Ada").await;
     browser.click("#form details summary").await;
     browser.click("#form button[name=_show]").await;
-    let command = browser.text("#form-command").await;
+    let command = browser.text("#commands pre").await;
     assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");

@@ -1,169 +1,153 @@
 //! The look of pages on every screen, in light and in dark.
 
-use serde_json::json;
+use fantoccini::key::Key;
+use serde_json::{Value, json};
 
-use super::{Site, assert_sound, browser, keep_picture, shown};
+use super::{Site, assert_quiet, assert_sound, browser, keep_picture, shown};
+use crate::support::browser::Browser;
+use crate::support::console::Visitor;
+use crate::support::crawler::crawl_from;
+use crate::support::dns::Dns;
+use crate::support::every_text::fill;
+use crate::support::objects::Objects;
+
+/// A name, the width, the height, and the media features that the user prefers.
+type Look = (&'static str, u32, u32, &'static [(&'static str, &'static str)]);
+
+/// The screens of people. The first one is 1280 pixels wide, at a zoom of 400 %.
+const LOOKS: [Look; 6] = [
+    ("320", 320, 256, &[("prefers-color-scheme", "light")]),
+    ("390-dark", 390, 900, &[("prefers-color-scheme", "dark")]),
+    ("1280", 1280, 900, &[("prefers-color-scheme", "light")]),
+    ("1280-dark", 1280, 900, &[("prefers-color-scheme", "dark")]),
+    ("2560", 2560, 900, &[("prefers-color-scheme", "light")]),
+    ("forced", 390, 900, &[("forced-colors", "active"), ("prefers-color-scheme", "light")]),
+];
+
+/// The looks whose pages axe-core reads: the narrow and the wide layout, light and dark.
+const READ_BY_AXE: [&str; 3] = ["320", "1280", "1280-dark"];
+
+/// Returns names as long as they may be, without spaces, every second one from right to left.
+fn long(schema: &Value, number: usize) -> Vec<String> {
+    let word = if number.is_multiple_of(2) { "Donaudampfschiff" } else { "שלוםעולם" };
+    let text = |length: usize| -> String {
+        let start = format!("{number}{word}");
+        start.chars().chain(word.chars().cycle()).take(length).collect()
+    };
+    let label = "a".repeat(50);
+    let mut texts = match schema["format"].as_str() {
+        Some("email" | "idn-email") => vec![format!("{label}{number}@{label}.example")],
+        Some("uuid" | "date-time") => Vec::new(),
+        _ => [400, 255, 200, 150, 100, 60, 40, 25].map(text).to_vec(),
+    };
+    texts.push(format!("https://t{number}.example/{}", "a".repeat(160)));
+    texts.push(format!("{label}{number}.{label}.example"));
+    let most = schema["maxLength"].as_u64().unwrap_or(u64::MAX);
+    texts.retain(|text| text.chars().count() as u64 <= most);
+    texts
+}
+
+/// Returns what is wrong with a page on any screen.
+async fn faults(browser: &Browser, page: &str) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut note = |what: &str, found: &Value| {
+        if *found != json!([]) {
+            faults.push(format!("{page} {what}: {found:#}"));
+        }
+    };
+    for (name, width, height, features) in LOOKS {
+        browser.resize(width, height).await;
+        browser.prefer(features).await;
+        let wide = format!(
+            "return [document.documentElement.scrollWidth].filter(wide => wide !== {width})"
+        );
+        note(&format!("is too wide at {name}"), &browser.run(&wide).await);
+        note(&format!("covers at {name}"), &browser.run(include_str!("overlaps.js")).await);
+        if name == "forced" {
+            note("loses its marks", &browser.run(include_str!("forced.js")).await);
+        }
+        if name == "320" {
+            note("hides the focus", &browser.run(include_str!("focused.js")).await);
+        }
+        if READ_BY_AXE.contains(&name) {
+            note(
+                &format!("is not accessible at {name}"),
+                &browser.accessibility_violations().await,
+            );
+        }
+        keep_picture(browser, &format!("console{}-{name}.png", page.replace(['/', '?'], "-")))
+            .await;
+    }
+    assert_quiet(browser, page).await;
+    faults
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[expect(clippy::too_many_lines, reason = "a list of pages")]
-async fn pages_are_accessible_and_fit_every_screen_in_light_and_dark() {
-    let site = Site::new().await;
-    let long = "Averyveryveryveryveryveryveryverylongwordwithoutanyspace ".repeat(4);
-    let board = site.board(&long).await;
-    let path = site.workspace.dashboards(&format!("{}/", board["id"]));
-    let tags = json!({ "tags": ["عربى", "a tag that is quite long", "third"], "pinned": true });
-    site.workspace.owner.patch(&path, tags).await.ok();
-    let text =
-        json!({ "description": "Who stays, and for how long", "filters": { "date_from": "-7d" } });
-    site.workspace.owner.patch(&path, text).await.ok();
-    let key = json!({ "label": "Nightly report", "scopes": ["dashboard:write", "project:read"] });
-    let key = site.workspace.owner.post("/api/personal_api_keys/", key).await.ok();
-    let organization = site.workspace.made.organization_id;
-    let user = site.workspace.made.user_id;
+async fn every_page_with_long_names_is_accessible_and_fits_every_screen() {
+    let dns = Dns::start().await;
+    let site = Site::with("steward.localhost", dns.config()).await;
+    let objects = Objects::make(&site.workspace, "corp").await;
+    let filled = fill(&site.workspace, &objects, long).await;
+    assert!(filled.stored.len() > 80, "{filled:?}");
+    let visitor = Visitor::with_link(&site.workspace, true).await;
+    let start = [
+        format!("/console/projects/{}/dashboards/", objects.project()),
+        format!("/console/organizations/{}/members/", objects.organization()),
+        "/console/".to_owned(),
+    ];
+    let found = crawl_from(&visitor, &start.each_ref().map(String::as_str)).await;
     let browser = browser().await;
-    browser.look(390, "light").await;
-    site.visit(&browser, "sign_in/").await;
-    browser.text("#key").await;
-    assert_sound(&browser, "sign in").await;
-    keep_picture(&browser, "console-sign-in-390.png").await;
-    let link = site.workspace.app.create_sign_in_link(user, true).await.expect("a link");
-    site.visit(&browser, &format!("enter#{}", link.code)).await;
-    browser.text("form[action='/console/enter/confirm/']").await;
-    browser.click("button.go").await;
-    shown(&browser, "Home").await;
-    let project = site.workspace.made.project_id;
-    let newest = format!("/api/projects/{project}/activity_log/?scope=Dashboard&limit=1");
-    let newest = site.workspace.owner.get(&newest).await.ok()["results"][0].clone();
-    let text = |name: &str| newest[name].as_str().expect("a text");
-    let (item, at, entry) = (text("item_id"), text("created_at"), text("id"));
-    let revert = format!("scope=Dashboard&item_id={item}&at={at}&entry={entry}");
-    let people = people(&site, &long).await;
-    let insights = format!("projects/{project}/insights/");
-    let insight = json!({ "name": long, "tags": ["third"], "query": { "kind": "TrendsQuery" } });
-    let insight = site.workspace.owner.post(&format!("/api/{insights}"), insight).await.ok();
-    let insight = format!("{insights}{}/", insight["id"]);
-    let exports = format!("projects/{project}/batch_exports/");
-    let export = json!({
-        "name": long, "interval": "day", "hogql_query": "SELECT *\nFROM events",
-        "destination": { "type": "S3", "config": {
-            "bucket_name": "lake", "region": "eu-central-1", "prefix": long,
-        } },
-    });
-    let export = site.workspace.owner.post(&format!("/api/{exports}"), export).await.ok();
-    let export = format!("{exports}{}/", export["id"].as_str().expect("an id"));
-    let me = site.workspace.uuid(crate::support::OWNER).await;
-    let rule = json!({ "access_level": "editor" });
-    let rules = site.workspace.dashboards(&format!("{}/access_controls/", board["id"]));
-    site.workspace.owner.put(&rules, rule).await.ok();
-    let kinds = format!("/api/projects/{project}/resource_access_controls/");
-    let rule = json!({ "access_level": "viewer", "resource": "insight" });
-    site.workspace.owner.put(&kinds, rule).await.ok();
-    let mut grounds = Vec::new();
-    for (width, scheme) in [
-        (320, "light"),
-        (390, "light"),
-        (390, "dark"),
-        (1280, "light"),
-        (1280, "dark"),
-        (2560, "light"),
-    ] {
-        browser.look(width, scheme).await;
-        for (name, page) in [
-            ("dashboards", format!("projects/{project}/dashboards/")),
-            ("dashboard", format!("projects/{project}/dashboards/{}/", board["id"])),
-            ("new-dashboard", format!("projects/{project}/dashboards/new/?from=template")),
-            ("arrange", format!("projects/{project}/dashboards/{}/arrange/", board["id"])),
-            ("sharing", format!("projects/{project}/dashboards/{}/sharing/", board["id"])),
-            (
-                "access",
-                format!("projects/{project}/dashboards/{}/access/?member={me}", board["id"]),
-            ),
-            ("project-access", format!("projects/{project}/access/")),
-            ("activity", format!("projects/{project}/activity/")),
-            (
-                "last-changes",
-                format!(
-                    "projects/{project}/activity/fields/?scope=Dashboard&item_id={}",
-                    board["id"]
-                ),
-            ),
-            ("revert", format!("projects/{project}/activity/revert/?{revert}")),
-            ("members", format!("{}members/", people.organization)),
-            ("member", format!("{}members/{}/", people.organization, people.member)),
-            ("invites", format!("{}invites/", people.organization)),
-            ("roles", format!("{}roles/", people.organization)),
-            ("role", format!("{}roles/{}/", people.organization, people.role)),
-            ("domains", format!("{}domains/", people.organization)),
-            ("domain", format!("{}domains/{}/", people.organization, people.domain)),
-            ("insights", insights.clone()),
-            ("new-insight", format!("{insights}new/")),
-            ("insight", insight.clone()),
-            ("insight-sharing", format!("{insight}sharing/")),
-            ("exports", exports.clone()),
-            ("new-export", format!("{exports}new/")),
-            ("export", export.clone()),
-            ("delete-export", format!("{export}delete/")),
-            ("home", String::new()),
-            ("project-settings", format!("projects/{project}/settings/")),
-            ("projects", format!("organizations/{organization}/projects/")),
-            ("organization", format!("organizations/{organization}/settings/")),
-            ("keys", "keys/".to_owned()),
-            ("new-key", "keys/new/".to_owned()),
-            ("key", format!("keys/{}/", key["id"].as_str().expect("an id"))),
-            ("sessions", "sessions/".to_owned()),
-            ("health", "health/".to_owned()),
-            ("missing", "no/such/page".to_owned()),
-        ] {
-            let what = format!("console-{name}-{width}-{scheme}");
-            site.visit(&browser, &page).await;
-            browser.text("h1").await;
-            keep_picture(&browser, &format!("{what}.png")).await;
-            let wide = browser.run("return document.documentElement.scrollWidth").await;
-            assert_eq!(wide, width, "{what}: the page scrolls sideways");
-            assert_sound(&browser, &what).await;
-        }
-        grounds.push(browser.run("return getComputedStyle(document.body).backgroundColor").await);
+    let mut found_faults = Vec::new();
+    for page in ["/console/sign_in/", "/console/enter/"] {
+        browser.visit(&format!("{}{page}", site.base)).await;
+        browser.text("h1").await;
+        found_faults.extend(faults(&browser, page).await);
     }
-    assert_eq!((&grounds[1], &grounds[2]), (&grounds[3], &grounds[4]));
-    assert_ne!(grounds[1], grounds[2]);
+    browser.look(1280, "light").await;
+    site.sign_in_by_link(&browser).await;
+    let pages = found.pages.values().map(|pages| pages[0].as_str());
+    for page in pages.chain(["/console/no/such/page"]) {
+        browser.visit(&format!("{}{page}", site.base)).await;
+        browser.text("h1").await;
+        found_faults.extend(faults(&browser, page).await);
+    }
     browser.close().await;
+    assert!(found_faults.is_empty(), "{}", found_faults.join("\n"));
 }
 
-/// The ids of people and what belongs to them.
-struct People {
-    /// The path of the organization's pages.
-    organization: String,
-    member: String,
-    role: String,
-    domain: String,
-}
-
-/// Creates members, invites, a role and a domain with long names.
-async fn people(site: &Site, long: &str) -> People {
-    let workspace = &site.workspace;
-    let name: String = long.chars().take(150).collect();
-    let ben = workspace.member("ben", steward::testing::resources::members::Level::Member).await;
-    ben.patch("/api/users/@me/", json!({ "first_name": name, "last_name": "عربى" })).await.ok();
-    let member = workspace.uuid("ben@corp.example").await;
-    let id = |made: serde_json::Value| made["id"].as_str().expect("an id").to_owned();
-    let create = async |path: &str, sent: serde_json::Value| {
-        workspace.owner.post(&workspace.organization(path), sent).await.ok()
-    };
-    for sent in [
-        json!({ "target_email": format!("{}@x.example", "a".repeat(60)), "level": 8 }),
-        json!({ "target_email": "ann@x.example", "first_name": "Ann" }),
-    ] {
-        create("invites/", sent).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn browser_preferences_are_followed() {
+    let site = Site::new().await;
+    site.board("Growth").await;
+    let browser = browser().await;
+    browser.run_first("addEventListener('pagereveal', event => { window.moved = event.viewTransition !== null })").await;
+    site.sign_in(&browser).await;
+    let ground = "return getComputedStyle(document.body).backgroundColor";
+    let light = browser.run(ground).await;
+    browser.look(1280, "dark").await;
+    assert_ne!(browser.run(ground).await, light);
+    for (motion, moved) in [("no-preference", true), ("reduce", false)] {
+        browser.prefer(&[("prefers-reduced-motion", motion)]).await;
+        browser.click("nav.side a[href$='/dashboards/']").await;
+        shown(&browser, "Dashboards").await;
+        browser.wait_until("the page is revealed", "window.moved !== undefined").await;
+        assert_eq!(browser.run("return window.moved").await, moved, "{motion}");
+        browser.click("nav.side a[href='/console/']").await;
+        shown(&browser, "Home").await;
     }
-    let role =
-        id(create("roles/", json!({ "name": long.trim().chars().take(200).collect::<String>() }))
-            .await);
-    let add = format!("roles/{role}/role_memberships/");
-    create(&add, json!({ "user_uuid": member })).await;
-    let domain = format!("{0}.{0}.example", "a".repeat(50));
-    let domain = id(create("domains/", json!({ "domain": domain })).await);
-    let organization = format!("organizations/{}/", workspace.made.organization_id);
-    People { organization, member, role, domain }
+    browser.prefer(&[("forced-colors", "active")]).await;
+    browser.press_with_control('k').await;
+    browser.wait_until("the palette is open", "document.getElementById('palette').open").await;
+    browser.press(Key::Down).await;
+    let differs = "(() => { const ground = (selector) => getComputedStyle(document.querySelector(`#palette ${selector}`)).backgroundColor; \
+                   return ground('[aria-selected=true]') !== ground('[aria-selected=false]') })()";
+    assert_eq!(
+        browser.run(&format!("return {differs}")).await,
+        true,
+        "the chosen place is not marked"
+    );
+    assert_sound(&browser, "the palette").await;
+    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,14 +4,20 @@
 mod activity;
 mod attacks;
 mod boards;
+mod commands;
+mod conditions;
 mod exports;
+mod first_day;
 mod flows;
 mod forms;
+mod gate;
+mod hostile;
 mod keys;
 mod looks;
 mod mail;
 mod people;
 mod screenshots;
+mod settings;
 
 use serde_json::{Value, json};
 use steward::Config;
@@ -66,6 +72,16 @@ impl Site {
         shown(browser, "Home").await;
     }
 
+    /// Signs in as the owner with a link of the operator.
+    async fn sign_in_by_link(&self, browser: &Browser) {
+        let user = self.workspace.made.user_id;
+        let link = self.workspace.app.create_sign_in_link(user, true).await.expect("a link");
+        self.visit(browser, &format!("enter#{}", link.code)).await;
+        browser.text("form[action='/console/enter/confirm/']").await;
+        browser.click("button.go").await;
+        shown(browser, "Home").await;
+    }
+
     /// Creates a dashboard with a text and an insight.
     async fn board(&self, name: &str) -> Value {
         let tiles = json!([
@@ -104,13 +120,18 @@ async fn shown(browser: &Browser, title: &str) {
 
 /// Asserts that nothing went wrong on the page, and that it is accessible.
 async fn assert_sound(browser: &Browser, what: &str) {
+    assert_quiet(browser, what).await;
+    let found = browser.accessibility_violations().await;
+    assert_eq!(found, json!([]), "{what}: {found:#}");
+}
+
+/// Asserts that the page violated no policy, logged no error and asked no other server.
+async fn assert_quiet(browser: &Browser, what: &str) {
     assert_eq!(browser.run("return refused").await, json!([]), "{what}");
     assert_eq!(browser.run("return faults").await, json!([]), "{what}");
     let foreign = "return performance.getEntriesByType('resource').map(one => one.name)\
         .filter(url => !url.startsWith(location.origin) && !url.startsWith('data:'))";
     assert_eq!(browser.run(foreign).await, json!([]), "{what}");
-    let found = browser.accessibility_violations().await;
-    assert_eq!(found, json!([]), "{what}: {found:#}");
 }
 
 /// Saves a screenshot of the page in `STEWARD_SCREENSHOTS`, if that is set.

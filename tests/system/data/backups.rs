@@ -265,7 +265,7 @@ async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
         .compact(record_registry(), &Progress::silent())
         .await
         .expect_err("a backup is under way");
-    let why = "a backup, an export, a check or a scrub is running; compact after it";
+    let why = "a backup, an export or a check is running; compact after it";
     assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
     store.write(|_| Ok(())).await.expect("a write");
     take.send(()).expect("the backup waits");
@@ -423,17 +423,18 @@ fn restore_works_without_a_data_file() {
 }
 
 #[test]
-fn compaction_frees_unused_space_and_concurrent_writes_get_retry_after() {
+fn compaction_under_load_loses_no_write_and_refuses_no_request() {
     let place = TestSetup::new(true);
     let load = Load::under(&place, |load| {
         for _ in 0..3 {
             let done = place.site.json(&["compact"]);
-            assert!(done["bytes"].as_u64() <= done["bytes_before"].as_u64(), "{done}");
+            // The file grows under load, so its sizes cannot be compared.
+            assert!(done["bytes"].as_u64() > Some(0), "{done}");
             load.more(20);
         }
     });
     let refused = load.refused.lock().unwrap();
-    assert!(refused.iter().all(|after| after == "1"), "{refused:?}");
+    assert!(refused.is_empty(), "{refused:?}");
     let server = place.server.as_ref().expect("a server");
     let found: Vec<_> =
         server.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
@@ -445,6 +446,16 @@ fn compaction_frees_unused_space_and_concurrent_writes_get_retry_after() {
 #[test]
 fn compact_works_without_a_running_server() {
     let place = TestSetup::new(false);
+    place.with(|server| {
+        let path = format!("/api/projects/{}/dashboards/", place.project);
+        for _ in 0..20 {
+            let large = json!({ "description": "x".repeat(16_000) });
+            let made = server.post(&path, &place.key, &large).ok();
+            let one = format!("{path}{}/", made["id"]);
+            let small = json!({ "description": "" });
+            server.send("PATCH", &one, &place.key, Some(&small)).ok();
+        }
+    });
     let done = place.site.json(&["compact"]);
     let size = fs::metadata(place.site.path("steward.redb")).expect("the file").len();
     let before = done["bytes_before"].as_u64().expect("a number");

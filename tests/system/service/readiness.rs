@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
 use steward::testing::error::Error;
-use steward::testing::operator::{Operation, perform};
 use steward::testing::store::Progress;
 
 use crate::support::process::{
@@ -255,9 +254,9 @@ async fn service_is_unready_while_its_file_is_closed() {
     assert_eq!(nobody.get("/_readyz").await.status, 200);
     let app = workspace.app.clone();
     let reading = app.store().snapshot().expect("a snapshot");
-    // Compaction waits for the open snapshot, and closes the file meanwhile.
+    // Compaction in place waits for the open snapshot, and closes the file meanwhile.
     let compacting =
-        tokio::spawn(async move { perform(&app, Operation::Compact, Progress::silent()).await });
+        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
     let mut answer = nobody.get("/_readyz").await;
     while answer.status == 200 {
         answer = nobody.get("/_readyz").await;

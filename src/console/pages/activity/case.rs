@@ -2,16 +2,17 @@
 
 use crate::console::api::Versioned;
 use crate::console::layout::Frame;
+use crate::console::list::List;
 use crate::console::operation::Write;
+use crate::console::pages::people::People;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::entry::{Entries, Entry};
+use super::entry::{Entry, keep_open_projects};
 use super::filters::{Filters, item_query};
 use super::log::Log;
-use super::people::People;
+use super::operations::ObjectOperations;
 use super::reversal::{Reversal, value_of};
-use super::target::Target;
 
 /// The most entries of one object that have the same time.
 const MAX_ENTRIES: u64 = 100;
@@ -21,7 +22,7 @@ pub(super) struct Case {
     pub(super) log: Log,
     pub(super) entry: Entry,
     pub(super) people: People,
-    target: Target,
+    operations: ObjectOperations,
     pub(super) reversal: Reversal,
     /// The object as it is now; null if it is deleted.
     pub(super) object: Versioned,
@@ -31,18 +32,19 @@ impl Case {
     pub(super) async fn load(request: &SignedIn) -> Result<(Self, Frame)> {
         let log = Log::of(&request.visit)?;
         let filters = Filters::of_entry(&request.visit).ok_or_else(Error::not_found)?;
-        let path = format!("{}?{}", log.api(), filters.to_api_query(MAX_ENTRIES, 0));
-        let found: Entries = request.api.get(&path).await?;
+        let path = filters.to_api_query(MAX_ENTRIES, 0).url(&log.api());
+        let mut found: List<Entry> = request.api.get(&path).await?;
+        keep_open_projects(request, &mut found.results).await?;
         let id = request.visit.query("entry");
         let entry = found.results.into_iter().find(|entry| entry.id == id);
         let entry = entry.ok_or_else(Error::not_found)?;
         let frame = log.frame(request).await?;
         let people = People::load(&request.api, frame.organization()).await?;
         let cannot = || Error::not_found_as("This change cannot be reverted.");
-        let target = Target::of(&entry, &log, &people).ok_or_else(cannot)?;
-        let schema = target.update.body_schema(request.api.table())?;
+        let operations = ObjectOperations::of(&entry, &log, &people).ok_or_else(cannot)?;
+        let schema = operations.update.body_schema(request.api.table())?;
         let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
-        let (_, path) = target.read.target(request.api.table())?;
+        let (_, path) = operations.read.target(request.api.table())?;
         let object = if reversal.is_restore {
             let found = request.api.get_if_allowed(&path).await?;
             Versioned { body: found.unwrap_or_default(), version: None }
@@ -50,7 +52,7 @@ impl Case {
             request.api.get_versioned(&path).await?
         };
         reversal.keep_lost(&object.body);
-        Ok((Self { log, entry, people, target, reversal, object }, frame))
+        Ok((Self { log, entry, people, operations, reversal, object }, frame))
     }
 
     /// Returns whether the object is already as the request would make it.
@@ -67,11 +69,11 @@ impl Case {
     /// Returns the request that reverts the change, if the object has this version.
     pub(super) fn write(&self, version: Option<String>) -> Write {
         let body = self.reversal.body(&self.entry.scope, &self.object.body);
-        Write { operation: self.target.update.clone(), body: Some(body), version, key: None }
+        Write { operation: self.operations.update.clone(), body: Some(body), version, key: None }
     }
 
     /// Returns the page with all changes of the object.
     pub(super) fn history(&self) -> String {
-        format!("{}?{}", self.log.page(), item_query(&self.entry.scope, &self.entry.item_id))
+        item_query(&self.entry.scope, &self.entry.item_id).url(&self.log.page())
     }
 }

@@ -1,42 +1,13 @@
-//! What differs between two values: words of a text, items of a list, or lines of JSON.
+//! The differences between two values: words of a text, items of a list, or lines of JSON.
 
 use serde_json::Value;
-use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-/// The most comparisons that the differences of one page may take: the sum of the products of the lengths.
-const MAX_COMPARISONS: usize = 8_000_000;
-/// The most comparisons for two values.
-const MAX_COMPARISONS_OF_PAIR: usize = 1_000_000;
+use super::comparison::{DiffBudget, DiffPart, compared, is_alike, tokens};
+
 /// The longest indented JSON, in bytes. Longer JSON stays on one line.
 const MAX_INDENTED: usize = 8 * 1024;
 /// A text of at most this length is not compared by words.
 const MAX_SHORT_TEXT: usize = 24;
-
-/// The work that the differences of a page may still take. Beyond it, values are shown whole.
-pub(super) struct DiffBudget(usize);
-
-impl DiffBudget {
-    /// Returns the budget of a page.
-    pub(super) fn of_page() -> Self {
-        Self(MAX_COMPARISONS)
-    }
-
-    /// Takes what a comparison of two lists of these lengths needs, if it is left.
-    fn take(&mut self, before: usize, after: usize) -> bool {
-        let needed = before.saturating_mul(after);
-        let rest = self.0.checked_sub(needed).filter(|_| needed <= MAX_COMPARISONS_OF_PAIR);
-        self.0 = rest.unwrap_or(self.0);
-        rest.is_some()
-    }
-}
-
-/// A part of a difference.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Part {
-    Same(String),
-    Removed(String),
-    Added(String),
-}
 
 /// The difference between two values.
 #[derive(Debug, PartialEq, Eq)]
@@ -44,9 +15,9 @@ pub(super) enum Diff {
     /// The values are secret.
     Hidden,
     /// Values, or the parts of a text.
-    Text(Vec<Part>),
+    Text(Vec<DiffPart>),
     /// Lines of JSON.
-    Json(Vec<Part>),
+    Json(Vec<DiffPart>),
 }
 
 impl Diff {
@@ -54,7 +25,7 @@ impl Diff {
     pub(super) fn between(
         before: &Value,
         after: &Value,
-        word: impl Fn(&Value) -> Option<&'static str>,
+        word: impl Fn(&Value) -> Option<String>,
         budget: &mut DiffBudget,
     ) -> Self {
         if before.is_null() && after.is_null() {
@@ -74,11 +45,11 @@ impl Diff {
             return Self::Text(parts);
         }
         let shown = |value: &Value| {
-            let text = || word(value).map_or_else(|| plain(value), str::to_owned);
+            let text = || word(value).unwrap_or_else(|| plain(value));
             (!value.is_null()).then(text)
         };
-        let removed = shown(before).map(Part::Removed);
-        Self::Text(removed.into_iter().chain(shown(after).map(Part::Added)).collect())
+        let removed = shown(before).map(DiffPart::Removed);
+        Self::Text(removed.into_iter().chain(shown(after).map(DiffPart::Added)).collect())
     }
 }
 
@@ -123,8 +94,8 @@ fn list(before: &[Value], after: &[Value], budget: &mut DiffBudget) -> Diff {
         };
         (removed, added) = (whole(before), whole(after));
     }
-    let removed = removed.into_iter().map(Part::Removed);
-    Diff::Text(removed.chain(added.into_iter().map(Part::Added)).collect())
+    let removed = removed.into_iter().map(DiffPart::Removed);
+    Diff::Text(removed.chain(added.into_iter().map(DiffPart::Added)).collect())
 }
 
 /// Compares the lines of indented JSON.
@@ -135,7 +106,7 @@ fn json(before: &Value, after: &Value, budget: &mut DiffBudget) -> Diff {
     let old: Vec<&str> = old.iter().map(String::as_str).collect();
     let new: Vec<&str> = new.iter().map(String::as_str).collect();
     Diff::Json(compared(&old, &new, budget).unwrap_or_else(|| {
-        let whole = [Part::Removed(old.concat()), Part::Added(new.concat())];
+        let whole = [DiffPart::Removed(old.concat()), DiffPart::Added(new.concat())];
         whole.into_iter().filter(|part| !part.text().is_empty()).collect()
     }))
 }
@@ -149,71 +120,8 @@ fn indented(value: &Value) -> String {
     if text.is_empty() || text.len() > MAX_INDENTED { value.to_string() } else { text }
 }
 
-/// Splits a text into words and what stands between them.
-fn tokens(text: &str) -> Vec<&str> {
-    let mut tokens = Vec::new();
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let is_word = first.is_alphanumeric();
-        let end = match rest.find(|one: char| one.is_alphanumeric() != is_word) {
-            Some(end) if is_word => end,
-            None if is_word => rest.len(),
-            _ => first.len_utf8(),
-        };
-        let (token, after) = rest.split_at(end);
-        tokens.push(token);
-        rest = after;
-    }
-    tokens
-}
-
-/// Compares two lists, or returns `None` if that takes too long.
-fn compared(before: &[&str], after: &[&str], budget: &mut DiffBudget) -> Option<Vec<Part>> {
-    if !budget.take(before.len(), after.len()) {
-        return None;
-    }
-    let text = |list: &[&str], from: usize, length: usize| {
-        list.iter().skip(from).take(length).copied().collect::<String>()
-    };
-    let operations = capture_diff_slices(Algorithm::Myers, before, after);
-    let parts = operations.into_iter().flat_map(|operation| match operation {
-        DiffOp::Equal { old_index, len, .. } => {
-            [Some(Part::Same(text(before, old_index, len))), None]
-        }
-        DiffOp::Delete { old_index, old_len, .. } => {
-            [Some(Part::Removed(text(before, old_index, old_len))), None]
-        }
-        DiffOp::Insert { new_index, new_len, .. } => {
-            [Some(Part::Added(text(after, new_index, new_len))), None]
-        }
-        DiffOp::Replace { old_index, old_len, new_index, new_len } => [
-            Some(Part::Removed(text(before, old_index, old_len))),
-            Some(Part::Added(text(after, new_index, new_len))),
-        ],
-    });
-    Some(parts.flatten().collect())
-}
-
-/// Returns whether enough of two texts is the same for their parts to be readable.
-fn is_alike(parts: &[Part]) -> bool {
-    let length = |is_counted: fn(&Part) -> bool| -> usize {
-        parts.iter().filter(|part| is_counted(part)).map(|part| part.text().len()).sum()
-    };
-    2 * length(|part| matches!(part, Part::Same(_)))
-        >= length(|part| !matches!(part, Part::Same(_)))
-}
-
-impl Part {
-    fn text(&self) -> &str {
-        match self {
-            Self::Same(text) | Self::Removed(text) | Self::Added(text) => text,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -222,16 +130,16 @@ mod tests {
         Diff::between(before, after, |_| None, &mut DiffBudget::of_page())
     }
 
-    fn removed(text: &str) -> Part {
-        Part::Removed(text.to_owned())
+    fn removed(text: &str) -> DiffPart {
+        DiffPart::Removed(text.to_owned())
     }
 
-    fn added(text: &str) -> Part {
-        Part::Added(text.to_owned())
+    fn added(text: &str) -> DiffPart {
+        DiffPart::Added(text.to_owned())
     }
 
-    fn same(text: &str) -> Part {
-        Part::Same(text.to_owned())
+    fn same(text: &str) -> DiffPart {
+        DiffPart::Same(text.to_owned())
     }
 
     #[test]
@@ -293,21 +201,7 @@ mod tests {
         let text = |word: &str| json!(format!("{} end", format!("{word} ").repeat(2000)));
         let Diff::Text(parts) = between(&text("a"), &text("b")) else { panic!("a text") };
         assert_eq!(parts.len(), 2);
-        let mut budget = DiffBudget(10);
-        assert!(!budget.take(4, 3) && budget.take(3, 3) && !budget.take(2, 1) && budget.take(1, 1));
         let deep = (0..100).fold(json!(vec![1; 300]), |inner, _| json!([inner]));
         assert_eq!(indented(&deep), deep.to_string());
-    }
-
-    proptest! {
-        #[test]
-        fn parts_give_both_texts_back(before in "[ab ,é]{0,40}", after in "[ab ,é]{0,40}") {
-            let parts = compared(&tokens(&before), &tokens(&after), &mut DiffBudget::of_page()).expect("parts");
-            let only = |is_left_out: fn(&Part) -> bool| -> String {
-                parts.iter().filter(|part| !is_left_out(part)).map(Part::text).collect()
-            };
-            prop_assert_eq!(only(|part| matches!(part, Part::Added(_))), before);
-            prop_assert_eq!(only(|part| matches!(part, Part::Removed(_))), after);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Who changed each field of an object last.
+//! The last change of each field of an object.
 
 use std::collections::BTreeSet;
 
@@ -6,17 +6,20 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::layout::{self, Command};
+use crate::console::list::List;
+use crate::console::pages::people::People;
+use crate::console::query::Query;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 use crate::low_priority::{Priority, run_low_priority};
 
-use super::diff::DiffBudget;
-use super::entry::{Entries, Entry};
+use super::comparison::DiffBudget;
+use super::entry::{Entry, keep_open_projects};
 use super::filters::{Filters, item_query};
 use super::log::Log;
-use super::people::People;
-use super::row::{ChangeRow, Sentence};
+use super::row::ChangeRow;
+use super::sentence::Sentence;
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/fields/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/fields/";
@@ -42,7 +45,7 @@ struct LastChange {
 struct FieldsPage {
     base: String,
     /// The query of all changes of the object.
-    history: String,
+    history: Query,
     object: Sentence,
     fields: Vec<LastChange>,
     /// Whether older changes were not searched.
@@ -53,13 +56,14 @@ struct FieldsPage {
 async fn fields(request: SignedIn) -> PageResult {
     let log = Log::of(&request.visit)?;
     let filters = Filters::of(&request.visit);
-    let path = format!("{}?{}", log.api(), filters.to_api_query(MAX_ENTRIES, 0));
+    let path = filters.to_api_query(MAX_ENTRIES, 0).url(&log.api());
     let is_complete = !filters.scope.is_empty() && !filters.item_id.is_empty();
     if !is_complete {
         return Err(Error::not_found().into());
     }
-    let found: Entries = request.api.get(&path).await?;
+    let mut found: List<Entry> = request.api.get(&path).await?;
     let frame = log.frame(&request).await?.titled("Last changes");
+    keep_open_projects(&request, &mut found.results).await?;
     let people = People::load(&request.api, frame.organization()).await?;
     let command = Command::get(&request.visit, &path);
     let render = move || {

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use url::form_urlencoded::Serializer;
-
+use crate::console::query::Query;
 use crate::console::visit::Visit;
 use crate::time::Timestamp;
 
@@ -65,10 +64,8 @@ impl Filters {
     }
 
     /// Returns the query of the API's list.
-    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> String {
-        let mut query = Serializer::new(String::new());
-        query.append_pair("limit", &limit.to_string());
-        self.append(query, offset)
+    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
+        Query::of([("limit", limit.to_string().as_str())]).and(self.fields()).at(offset)
     }
 
     /// Returns these filters for entries after a moment, or these if they begin later.
@@ -80,18 +77,8 @@ impl Filters {
     }
 
     /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> String {
-        self.append(Serializer::new(String::new()), offset)
-    }
-
-    fn append(&self, mut query: Serializer<'_, String>, offset: u64) -> String {
-        for (name, value) in self.fields().iter().filter(|(_, value)| !value.is_empty()) {
-            query.append_pair(name, value);
-        }
-        if offset > 0 {
-            query.append_pair("offset", &offset.to_string());
-        }
-        query.finish()
+    pub(super) fn to_query(&self, offset: u64) -> Query {
+        Query::of(self.fields()).at(offset)
     }
 }
 
@@ -101,13 +88,12 @@ fn next(moment: Timestamp) -> Timestamp {
 }
 
 /// Returns the query of the entries about one object.
-pub(super) fn item_query(scope: &str, item: &str) -> String {
-    let mut query = Serializer::new(String::new());
-    query.append_pair("scope", scope).append_pair("item_id", item).finish()
+pub(super) fn item_query(scope: &str, item: &str) -> Query {
+    Query::of([("scope", scope), ("item_id", item)])
 }
 
 /// Returns the query of one entry, as [`Filters::of_entry`] reads it.
-pub(super) fn entry_query(entry: &Entry) -> String {
-    let mut query = Serializer::new(item_query(&entry.scope, &entry.item_id));
-    query.append_pair("at", &entry.created_at).append_pair("entry", &entry.id).finish()
+pub(super) fn entry_query(entry: &Entry) -> Query {
+    let (at, id) = (entry.created_at.as_str(), entry.id.as_str());
+    item_query(&entry.scope, &entry.item_id).and([("at", at), ("entry", id)])
 }

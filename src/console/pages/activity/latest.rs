@@ -2,13 +2,14 @@
 
 use askama::Template;
 
+use crate::console::list::List;
+use crate::console::pages::people::People;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::diff::DiffBudget;
-use super::entry::Entries;
+use super::comparison::DiffBudget;
+use super::entry::Entry;
 use super::log::Log;
-use super::people::People;
 use super::row::Row;
 
 /// The number of entries.
@@ -31,7 +32,7 @@ impl Latest {
     ) -> Result<Option<Self>> {
         let log = Log::Project(project.to_owned());
         let path = format!("{}?limit={COUNT}", log.api());
-        let Some(found) = request.api.get_if_allowed::<Entries>(&path).await? else {
+        let Some(found) = request.api.get_if_allowed::<List<Entry>>(&path).await? else {
             return Ok(None);
         };
         let people = People::load(&request.api, organization).await?;

@@ -7,6 +7,8 @@ use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
 
+use super::entry::Entry;
+
 /// A log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Log {
@@ -59,21 +61,31 @@ impl Log {
         Frame::load(request, section, tenant).await
     }
 
-    /// Returns the page of an object, if the console has one.
-    pub(super) fn page_of(&self, scope: &str, item: &str) -> Option<String> {
-        let item: String = byte_serialize(item.as_bytes()).collect();
-        match (self, scope) {
-            (Self::Project(id), "Dashboard") => {
+    /// Returns the page of the object of an entry, if the console has one.
+    pub(super) fn page_of(&self, entry: &Entry) -> Option<String> {
+        let item: String = byte_serialize(entry.item_id.as_bytes()).collect();
+        match (entry.scope.as_str(), entry.project_id, self) {
+            ("Dashboard", Some(id), _) => {
                 Some(format!("/console/projects/{id}/dashboards/{item}/"))
             }
-            (Self::Organization(id), "OrganizationDomain") => {
+            ("Insight", Some(id), _) => Some(format!("/console/projects/{id}/insights/{item}/")),
+            ("BatchExport", Some(id), _) => {
+                Some(format!("/console/projects/{id}/batch_exports/{item}/"))
+            }
+            ("Project", Some(id), _) => Some(format!("/console/projects/{id}/dashboards/")),
+            ("OrganizationDomain", _, Self::Organization(id)) => {
                 Some(format!("/console/organizations/{id}/domains/{item}/"))
             }
-            (Self::Organization(id), "Role") => {
+            ("Role", _, Self::Organization(id)) => {
                 Some(format!("/console/organizations/{id}/roles/{item}/"))
             }
-            (_, "Project") => Some(format!("/console/projects/{item}/dashboards/")),
             _ => None,
         }
+    }
+
+    /// Returns the page of the log of the entry's project, for a log with several projects.
+    pub(super) fn of_project(&self, entry: &Entry) -> Option<String> {
+        let id = entry.project_id.filter(|_| matches!(self, Self::Organization(_)))?;
+        Some(Self::Project(id.to_string()).page())
     }
 }

@@ -1,38 +1,43 @@
 //! The activity log of an organization or a project: entries as sentences with what changed, filters and paging.
 
 mod case;
+mod comparison;
 mod diff;
 mod entry;
 mod fields;
 mod filters;
+mod labels;
 mod latest;
 mod log;
 mod news;
 mod offers;
+mod operations;
 mod parts;
-mod people;
 mod reversal;
 mod revert;
 mod row;
-mod target;
+mod sentence;
+mod summary;
 mod words;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command};
+use crate::console::layout::{self, Command, Paging};
+use crate::console::list::List;
+use crate::console::pages::people::People;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 use crate::low_priority::{Priority, run_low_priority};
 
-use diff::DiffBudget;
-use entry::Entries;
+use comparison::DiffBudget;
+use entry::{Entry, keep_open_projects};
 use filters::Filters;
 use log::Log;
-use people::People;
-use row::{Row, Sentence};
+use row::Row;
+use sentence::Sentence;
 
 pub(super) use latest::Latest;
 
@@ -66,50 +71,34 @@ struct ActivityPage {
     /// Why the API refuses the filters.
     error: Option<String>,
     rows: Vec<Row>,
-    count: u64,
-    offset: u64,
+    paging: Paging,
+    /// The URL of the page with the oldest entries.
+    oldest: String,
     /// The moment of the newest entry, if new ones would be on this page.
     newest: Option<String>,
     command: Command,
 }
 
-impl ActivityPage {
-    /// Returns the number of the last entry on the page.
-    fn last(&self) -> u64 {
-        self.offset + self.rows.len() as u64
-    }
-
-    /// Returns the queries of the newest and the newer entries.
-    fn newer(&self) -> Option<[String; 2]> {
-        let before = self.offset.saturating_sub(PAGE_SIZE);
-        (self.offset > 0).then(|| [self.filters.to_query(0), self.filters.to_query(before)])
-    }
-
-    /// Returns the queries of the older and the oldest entries.
-    fn older(&self) -> Option<[String; 2]> {
-        let last = self.count.saturating_sub(1) / PAGE_SIZE * PAGE_SIZE;
-        let next = self.filters.to_query(self.last());
-        (self.last() < self.count).then(|| [next, self.filters.to_query(last)])
-    }
-}
-
 async fn list(request: SignedIn) -> PageResult {
     let log = Log::of(&request.visit)?;
     let filters = Filters::of(&request.visit);
-    let offset = request.visit.query("offset").parse::<u32>().map_or(0, u64::from);
-    let path = format!("{}?{}", log.api(), filters.to_api_query(PAGE_SIZE, offset));
-    let (found, error) = match request.api.get::<Entries>(&path).await {
+    let mut offset = Paging::offset(&request.visit);
+    let path = filters.to_api_query(PAGE_SIZE, offset).url(&log.api());
+    let (mut found, error) = match request.api.get::<List<Entry>>(&path).await {
         Ok(found) => (found, None),
         Err(error) if error.status() == 400 && error.attr().is_some() => {
-            (Entries { count: 0, results: Vec::new() }, Some(error.detail().to_owned()))
+            offset = 0;
+            (List::default(), Some(error.detail().to_owned()))
         }
         Err(error) => return Err(error.into()),
     };
-    if found.results.is_empty() && offset > 0 && error.is_none() {
-        return Err(Error::not_found_as("The activity log has no such page.").into());
-    }
+    let base = log.page();
+    let url = |offset| filters.to_query(offset).url(&base);
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let oldest = url(found.count.saturating_sub(1) / PAGE_SIZE * PAGE_SIZE);
     let frame = log.frame(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;
+    keep_open_projects(&request, &mut found.results).await?;
     let offers = offers::of(&request, &found.results, &log, &people).await?;
     let command = Command::get(&request.visit, &path);
     let size: usize = found.results.iter().map(|entry| entry.detail.changes.len()).sum();
@@ -124,14 +113,14 @@ async fn list(request: SignedIn) -> PageResult {
         let rows = rows.map(|(entry, offer)| entry.row(&log, &people, offer, &mut budget));
         let page = ActivityPage {
             rows: rows.collect(),
-            base: log.page(),
+            base,
             object: of_item.map(|entry| entry.object(&log, &people)),
             newest: is_live.then(newest),
-            count: found.count,
+            paging,
+            oldest,
             filters,
             people,
             error,
-            offset,
             command,
         };
         let mut response = layout::page(&frame, &page)?;

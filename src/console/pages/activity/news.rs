@@ -5,13 +5,14 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::json;
 
+use crate::console::list::List;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 use crate::etag::matches_any;
 use crate::time::Timestamp;
 
-use super::entry::Entries;
+use super::entry::Entry;
 use super::filters::Filters;
 use super::log::Log;
 
@@ -32,8 +33,8 @@ async fn news(request: SignedIn) -> PageResult {
     if let Some(newest) = Timestamp::parse(request.visit.query("since")) {
         filters = filters.since(newest);
     }
-    let path = format!("{}?{}", log.api(), filters.to_api_query(1, 0));
-    let found: Entries = request.api.get(&path).await?;
+    let path = filters.to_api_query(1, 0).url(&log.api());
+    let found: List<Entry> = request.api.get(&path).await?;
     let newest = found.results.first().map_or("", |entry| entry.id.as_str());
     let tag = format!("\"{}-{newest}\"", found.count);
     let known = request.visit.head.headers.get(IF_NONE_MATCH).and_then(|sent| sent.to_str().ok());

@@ -1,26 +1,27 @@
-//! Which entries of a page can be reverted by the session.
+//! The entries of a page that the session can revert.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
+use crate::console::pages::people::People;
+use crate::console::query::Query;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
 use super::entry::Entry;
 use super::filters::entry_query;
 use super::log::Log;
-use super::people::People;
+use super::operations::ObjectOperations;
 use super::reversal::Reversal;
-use super::target::Target;
 
 /// The maximum number of kinds and tenants for which a page asks the gate.
-const MAX_PROBES: usize = 16;
+const MAX_PROBES: usize = 50;
 
 /// A link that reverts an entry.
 pub(super) struct Offer {
     /// The query of the page that asks.
-    pub(super) query: String,
+    pub(super) query: Query,
     pub(super) is_restore: bool,
 }
 
@@ -47,17 +48,17 @@ pub(super) async fn of(
         if matches!(entry.activity.as_str(), "deleted" | "restored") {
             states.entry(object).or_insert(&entry.activity);
         }
-        let target = if is_settled { None } else { Target::of(entry, log, people) };
-        let Some(target) = target else {
+        let operations = if is_settled { None } else { ObjectOperations::of(entry, log, people) };
+        let Some(operations) = operations else {
             offers.push(None);
             continue;
         };
-        if !schemas.contains_key(&target.gate) && schemas.len() < MAX_PROBES {
-            let is_admitted = request.api.may(&target.update).await?;
-            let schema = || target.update.body_schema(request.api.table());
-            schemas.insert(target.gate.clone(), is_admitted.then(schema).transpose()?);
+        if !schemas.contains_key(&operations.gate) && schemas.len() < MAX_PROBES {
+            let is_admitted = request.api.may(&operations.update).await?;
+            let schema = || operations.update.body_schema(request.api.table());
+            schemas.insert(operations.gate.clone(), is_admitted.then(schema).transpose()?);
         }
-        let schema = schemas.get(&target.gate).and_then(Option::as_ref);
+        let schema = schemas.get(&operations.gate).and_then(Option::as_ref);
         let reversal = schema.and_then(|schema| Reversal::of(entry, schema));
         offers.push(
             reversal.map(|reversal| Offer {

@@ -1,19 +1,20 @@
-//! The parts of a dashboard in its entries: `tiles__3__color`, `texts__4__body`. An update sets them in its list of tiles.
+//! The fields of parts of a dashboard in its entries: `tiles__3__color`, `texts__4__body`. An update sets them in its list of
+//! tiles.
 
 use serde_json::{Map, Value, json};
 
 use super::entry::Change;
 
-/// A field of a part.
+/// A field of a part of a dashboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part<'f> {
+pub(super) struct PartField<'f> {
     list: &'f str,
     id: u64,
     name: &'f str,
 }
 
-impl<'f> Part<'f> {
-    /// Reads the name of a field. Returns none for a field of the object itself.
+impl<'f> PartField<'f> {
+    /// Reads the name of a field. Returns `None` for a field of the object itself.
     pub(super) fn of(field: &'f str) -> Option<Self> {
         let mut parts = field.splitn(3, "__");
         let (list, id, name) = (parts.next()?, parts.next()?, parts.next()?);
@@ -26,8 +27,8 @@ impl<'f> Part<'f> {
             ("tiles", "deleted" | "layouts") | ("texts", "body") => !before.is_null(),
             ("tiles", "color" | "show_description") => {
                 let of_new_tile = |name: &str| {
-                    let part = Part { name, ..self };
-                    changes.iter().any(|change| Part::of(&change.field) == Some(part))
+                    let part = PartField { name, ..self };
+                    changes.iter().any(|change| PartField::of(&change.field) == Some(part))
                 };
                 !(of_new_tile("insight") || of_new_tile("text"))
             }
@@ -35,7 +36,7 @@ impl<'f> Part<'f> {
         }
     }
 
-    /// Returns the value in a dashboard, or none if the dashboard does not show the part.
+    /// Returns the value in a dashboard, or `None` if the dashboard does not show the part.
     pub(super) fn value(self, dashboard: &Value) -> Option<Value> {
         match (self.list, self.name) {
             ("tiles", "deleted") => Some(self.tile(dashboard).is_none().into()),
@@ -82,11 +83,11 @@ mod tests {
     #[test]
     fn parts_are_read_from_names_of_fields() {
         assert_eq!(
-            Part::of("tiles__3__show_description"),
-            Some(Part { list: "tiles", id: 3, name: "show_description" })
+            PartField::of("tiles__3__show_description"),
+            Some(PartField { list: "tiles", id: 3, name: "show_description" })
         );
         for other in ["name", "destination__secrets", "tiles__x__color", "tiles__3"] {
-            assert_eq!(Part::of(other), None, "{other}");
+            assert_eq!(PartField::of(other), None, "{other}");
         }
     }
 
@@ -96,7 +97,7 @@ mod tests {
             { "id": 3, "color": "blue", "text": null },
             { "id": 5, "color": null, "text": { "id": 4, "body": "Hello" } },
         ] });
-        let part = |field| Part::of(field).expect("a part");
+        let part = |field| PartField::of(field).expect("a part");
         let mut tiles = Vec::new();
         for (field, now) in [
             ("tiles__3__color", Some(json!("blue"))),

@@ -1,16 +1,17 @@
-//! The request that sets back what an entry has changed.
+//! The request that reverts an entry.
 
 use serde_json::{Map, Value, json};
 
 use super::entry::{Change, Entry};
-use super::parts::Part;
+use super::parts::PartField;
+use super::summary::is_summary;
 
 /// Objects that an update replaces, unless the new one is empty: the API then ignores it.
 const EMPTY_IGNORED: &[(&str, &str)] = &[("Dashboard", "filters"), ("Dashboard", "variables")];
 /// Objects that an update merges with the stored one.
 const MERGED: &[(&str, &str)] = &[("BatchExport", "destination")];
 
-/// What sets an entry back.
+/// The changes that revert an entry.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reversal {
     /// Whether the object was deleted and is restored.
@@ -22,7 +23,7 @@ pub(super) struct Reversal {
 }
 
 impl Reversal {
-    /// Returns what sets an entry back, or none if nothing can be set back. `schema` is that of the body of an update.
+    /// Returns the changes that revert an entry, or `None` if it cannot be reverted. `schema` is that of the body of an update.
     pub(super) fn of(entry: &Entry, schema: &Value) -> Option<Self> {
         let is_restore = entry.activity == "deleted";
         let restorable = matches!(entry.scope.as_str(), "Dashboard" | "Insight");
@@ -35,7 +36,7 @@ impl Reversal {
                     let (before, after) = (&change.before, &change.after);
                     let is_known = !(before.is_null() && after.is_null() || is_summary(before));
                     is_known
-                        && match Part::of(&change.field) {
+                        && match PartField::of(&change.field) {
                             Some(part) => part.is_settable(before, all),
                             None => is_settable(&entry.scope, change, schema),
                         }
@@ -66,7 +67,7 @@ impl Reversal {
         }
         let (mut body, mut tiles) = (Map::new(), Vec::new());
         for Change { field, before, .. } in &self.changes {
-            match Part::of(field) {
+            match PartField::of(field) {
                 Some(part) => part.set(now, before, &mut tiles),
                 None => {
                     body.insert(field.clone(), before.clone());
@@ -84,9 +85,9 @@ impl Reversal {
     }
 }
 
-/// Returns the value of a field as it is now. A field that the object lacks is null, and a part that it does not show is none.
+/// Returns the value of a field as it is now. A field that the object lacks is null, and a part that it does not show is `None`.
 pub(super) fn value_of(object: &Value, field: &str) -> Option<Value> {
-    match Part::of(field) {
+    match PartField::of(field) {
         Some(part) => part.value(object),
         None => Some(object.get(field).cloned().unwrap_or_default()),
     }
@@ -126,44 +127,6 @@ fn is_nullable(property: &Value) -> bool {
     };
     let variants = ["anyOf", "oneOf"].into_iter().filter_map(|name| property.get(name)?.as_array());
     allows(property) || variants.flatten().any(allows)
-}
-
-/// Returns whether a value may be the summary by which the log replaces a long one: `Lorem… (5000 characters)`, `(12 items)`.
-fn is_summary(value: &Value) -> bool {
-    let Some((head, summary)) = value.as_str().and_then(|text| text.rsplit_once('(')) else {
-        return false;
-    };
-    let summary = summary.strip_suffix(')').unwrap_or_default();
-    let summary = summary.strip_suffix(", other values").unwrap_or(summary);
-    let words = summary.split_once(' ');
-    (head.is_empty() || head.ends_with("… "))
-        && words.is_some_and(|(count, noun)| {
-            let noun = noun.trim_end_matches('s');
-            count.parse::<u64>().is_ok() && matches!(noun, "character" | "item" | "member")
-        })
-}
-
-/// Returns whether an object still has a value of the log, which may be a summary.
-pub(super) fn is_unchanged(now: &Value, after: &Value) -> bool {
-    if now == after {
-        return true;
-    }
-    let plural = |count: usize| if count == 1 { "" } else { "s" };
-    let Some(text) = after.as_str().filter(|_| is_summary(after)) else { return false };
-    match now {
-        Value::String(now) => {
-            let count = now.chars().count();
-            let beginning = text.rsplit_once("… ").map_or("", |(beginning, _)| beginning);
-            now.starts_with(beginning) && text.ends_with(&format!("({count} characters)"))
-        }
-        Value::Array(items) => {
-            text.starts_with(&format!("({} item{}", items.len(), plural(items.len())))
-        }
-        Value::Object(all) => {
-            text.starts_with(&format!("({} member{}", all.len(), plural(all.len())))
-        }
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -211,32 +174,5 @@ mod tests {
         ] {
             assert_eq!(settable(field, &before, &after), expected, "{field}: {before}");
         }
-    }
-
-    #[test]
-    fn summaries_of_the_log_are_recognized() {
-        for summary in
-            ["(12 items)", "(1 member)", "Lorem… (5000 characters)", "(3 members, other values)"]
-        {
-            assert!(is_summary(&json!(summary)), "{summary}");
-        }
-        for text in ["Lorem (5000 characters)", "(items)", "(12 apples)", "12 items", ""] {
-            assert!(!is_summary(&json!(text)), "{text}");
-        }
-    }
-
-    #[test]
-    fn long_values_are_compared_with_their_summary() {
-        let long = "é".repeat(2000);
-        let summary = json!(format!("{}… (2000 characters)", "é".repeat(100)));
-        assert!(is_unchanged(&json!(long), &summary));
-        assert!(!is_unchanged(&json!(format!("{long}é")), &summary));
-        assert!(!is_unchanged(&json!(format!("e{}", &long[2..])), &summary));
-        assert!(
-            is_unchanged(&json!([1, 2]), &json!("(2 items)"))
-                && !is_unchanged(&json!([1]), &json!("(2 items)"))
-        );
-        assert!(is_unchanged(&json!({ "a": 1 }), &json!("(1 member)")));
-        assert!(is_unchanged(&json!(1), &json!(1)) && !is_unchanged(&json!(1), &json!(2)));
     }
 }

@@ -13,12 +13,13 @@ use crate::error::Error;
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::case::Case;
-use super::diff::DiffBudget;
+use super::comparison::DiffBudget;
 use super::entry::Change;
 use super::filters::entry_query;
-use super::reversal::{is_unchanged, value_of};
+use super::labels;
+use super::reversal::value_of;
 use super::row::{ChangeRow, Row};
-use super::words;
+use super::summary::is_unchanged;
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/revert/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/revert/";
@@ -47,7 +48,7 @@ struct Field {
 struct RevertPage {
     title: String,
     base: String,
-    /// Where the browser sends the form.
+    /// The URL that the browser sends the form to.
     action: String,
     back: String,
     row: Row,
@@ -147,7 +148,12 @@ impl Case {
             back: self.history(),
             is_restore,
             fields: changes.map(|change| self.field(change, &mut budget)).collect(),
-            kept: self.reversal.kept.iter().map(|field| words::label(field).into_owned()).collect(),
+            kept: self
+                .reversal
+                .kept
+                .iter()
+                .map(|field| labels::label(field).into_owned())
+                .collect(),
             row,
             error,
             version: self.object.version.clone().unwrap_or_default(),

@@ -1,11 +1,9 @@
-//! The words of the activity log: what was done with which kind of object, and what its fields and values are called.
+//! The words of the activity log for activities and kinds of objects.
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
 /// A kind of object in the log.
-pub(super) struct Kind {
+pub(super) struct ObjectKind {
     /// The `scope` of its entries.
     pub(super) scope: &'static str,
     /// The kind in the choice of a filter.
@@ -17,15 +15,15 @@ pub(super) struct Kind {
     phrases: &'static [(&'static str, &'static str)],
 }
 
-const fn kind(scope: &'static str, plural: &'static str, object: &'static str) -> Kind {
-    Kind { scope, plural, object, phrases: &[] }
+const fn kind(scope: &'static str, plural: &'static str, object: &'static str) -> ObjectKind {
+    ObjectKind { scope, plural, object, phrases: &[] }
 }
 
 /// All kinds, in the order of the filter.
-pub(super) const KINDS: &[Kind] = &[
+pub(super) const KINDS: &[ObjectKind] = &[
     kind("Dashboard", "Dashboards", "the dashboard {}"),
     kind("Insight", "Insights", "the insight {}"),
-    Kind {
+    ObjectKind {
         phrases: &[
             ("created", "added {who} as a collaborator of the dashboard {}"),
             ("deleted", "removed {who} as a collaborator of the dashboard {}"),
@@ -40,7 +38,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind("BatchExport", "Batch exports", "the batch export {}"),
     kind("Project", "Projects", "the project {}"),
     kind("Organization", "Organization", "the organization {}"),
-    Kind {
+    ObjectKind {
         phrases: &[
             ("created", "added {who} to the organization"),
             ("deleted", "removed {who} from the organization"),
@@ -48,14 +46,14 @@ pub(super) const KINDS: &[Kind] = &[
         ..kind("OrganizationMembership", "Members", "the membership of {who}")
     },
     kind("Role", "Roles", "the role {}"),
-    Kind {
+    ObjectKind {
         phrases: &[
             ("created", "added {who} to the role {}"),
             ("deleted", "removed {who} from the role {}"),
         ],
         ..kind("RoleMembership", "Members of roles", "the membership of {who} in the role {}")
     },
-    Kind {
+    ObjectKind {
         phrases: &[("created", "invited {}")],
         ..kind("OrganizationInvite", "Invites", "the invite of {}")
     },
@@ -70,7 +68,7 @@ pub(super) struct Verb {
     pub(super) activity: &'static str,
     /// The activity in the choice of a filter.
     pub(super) choice: &'static str,
-    /// What was done to the object `{}`.
+    /// The activity in a sentence. `{}` stands for the object.
     phrase: &'static str,
 }
 
@@ -92,37 +90,7 @@ pub(super) const VERBS: &[Verb] = &[
     verb("rolled", "Rotated", "rotated {}"),
 ];
 
-/// Names of fields that say more than the field's own name.
-const FIELDS: &[(&str, &str)] = &[
-    ("access_token", "public link"),
-    ("default_role_id", "default role"),
-    ("destination__secrets", "secrets of the destination"),
-    ("is_shared", "public page"),
-    ("last_rolled_at", "last rotation"),
-    ("restriction_level", "restriction"),
-    ("role_id", "role"),
-    ("target_email", "address"),
-    ("took_over_account_since", "account taken over since"),
-];
-
-/// The parts of a dashboard whose fields stand in its entries: `tiles__3__color`.
-const PARTS: &[(&str, &str)] = &[("tiles", "tile"), ("texts", "text"), ("insights", "insight")];
-
-/// Numbers that stand for levels, by kind and field.
-const LEVELS: &[(&str, &str, u64, &str)] = &[
-    ("OrganizationMembership", "level", 1, "member"),
-    ("OrganizationMembership", "level", 8, "admin"),
-    ("OrganizationMembership", "level", 15, "owner"),
-    ("OrganizationInvite", "level", 1, "member"),
-    ("OrganizationInvite", "level", 8, "admin"),
-    ("OrganizationInvite", "level", 15, "owner"),
-    ("DashboardCollaborator", "level", 21, "may view"),
-    ("DashboardCollaborator", "level", 37, "may edit"),
-    ("Dashboard", "restriction_level", 21, "everyone edits"),
-    ("Dashboard", "restriction_level", 37, "collaborators edit"),
-];
-
-/// Returns what was done, with the placeholders of [`Kind`]. `field` is the label of the field if it alone was updated.
+/// Returns what was done, with the placeholders of [`ObjectKind`]. `field` is the label of the field if it alone was updated.
 pub(super) fn sentence(scope: &str, activity: &str, field: Option<&str>) -> String {
     let kind = KINDS.iter().find(|kind| kind.scope == scope);
     let own = kind.and_then(|kind| kind.phrases.iter().find(|(known, _)| *known == activity));
@@ -139,7 +107,7 @@ pub(super) fn sentence(scope: &str, activity: &str, field: Option<&str>) -> Stri
     }
 }
 
-/// Returns the object of an entry in a sentence, with the placeholders of [`Kind`].
+/// Returns the object of an entry in a sentence, with the placeholders of [`ObjectKind`].
 pub(super) fn object(scope: &str) -> Cow<'static, str> {
     match KINDS.iter().find(|kind| kind.scope == scope) {
         Some(kind) => Cow::Borrowed(kind.object),
@@ -147,7 +115,7 @@ pub(super) fn object(scope: &str) -> Cow<'static, str> {
     }
 }
 
-fn without_braces(text: &str) -> String {
+pub(super) fn without_braces(text: &str) -> String {
     text.replace(['{', '}'], "")
 }
 
@@ -163,40 +131,8 @@ fn split_words(name: &str) -> String {
     without_braces(&words)
 }
 
-/// Returns the label of a field.
-pub(super) fn label(field: &str) -> Cow<'static, str> {
-    if let Some((_, label)) = FIELDS.iter().find(|(known, _)| *known == field) {
-        return Cow::Borrowed(label);
-    }
-    let plain = |name: &str| without_braces(&name.replace("__", ": ").replace('_', " "));
-    let mut parts = field.splitn(3, "__");
-    if let (Some(list), Some(id), Some(name)) = (parts.next(), parts.next(), parts.next())
-        && let Some((_, part)) = PARTS.iter().find(|(known, _)| *known == list)
-    {
-        return Cow::Owned(format!("{} of {part} {id}", plain(name)));
-    }
-    Cow::Owned(plain(field))
-}
-
-/// Returns the word for a value that is a level or a boolean.
-pub(super) fn word(scope: &str, field: &str, value: &Value) -> Option<&'static str> {
-    match value {
-        Value::Bool(true) => Some("yes"),
-        Value::Bool(false) => Some("no"),
-        Value::Number(number) => {
-            let level = LEVELS.iter().find(|(kind, name, level, _)| {
-                (*kind, *name, Some(*level)) == (scope, field, number.as_u64())
-            });
-            level.map(|(_, _, _, word)| *word)
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -212,25 +148,5 @@ mod tests {
         ] {
             assert_eq!(sentence(scope, activity, field), expected);
         }
-    }
-
-    #[test]
-    fn labels_of_fields_are_words() {
-        for (field, expected) in [
-            ("restriction_level", "restriction"),
-            ("session_recording_opt_in", "session recording opt in"),
-            ("tiles__3__show_description", "show description of tile 3"),
-            ("destination__secrets", "secrets of the destination"),
-            ("a__b", "a: b"),
-        ] {
-            assert_eq!(label(field), expected);
-        }
-    }
-
-    #[test]
-    fn levels_are_words_only_in_their_field() {
-        assert_eq!(word("OrganizationMembership", "level", &json!(8)), Some("admin"));
-        assert_eq!(word("Project", "level", &json!(8)), None);
-        assert_eq!(word("Project", "opt_out", &json!(true)), Some("yes"));
     }
 }

@@ -10,7 +10,7 @@ pub(super) struct Destination {
     /// The name in the API.
     pub(super) name: &'static str,
     pub(super) label: &'static str,
-    /// What is needed for it.
+    /// The service in a sentence, with what it needs.
     pub(super) about: &'static str,
     pub(super) create: FormSpec,
     pub(super) change: FormSpec,

@@ -1,33 +1,36 @@
 //! The batch exports of a project: the list, with pause and unpause for many, and the pages of one export.
 
+mod actions;
+mod address;
 mod destinations;
 mod export;
 mod new;
+mod state;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
-use axum::response::Response;
+use axum::http::Method;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target, with_notice};
-use crate::console::operation::{Operation, Write};
+use crate::console::layout::{
+    self, Command, Frame, In, Paging, PaletteEntry, Section, with_notice,
+};
+use crate::console::list::List;
+use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
+use super::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
 use super::chosen::Chosen;
+use state::{PAUSE, UNPAUSE};
 
 const LIST: &str = "/console/projects/{project_id}/batch_exports/";
 
 /// The number of exports on a page.
 const PAGE_SIZE: u64 = 50;
-
-/// The maximum number of exports of one form, which is that of a page.
-const MAX_CHANGES: usize = 50;
 
 /// Adds the pages and their actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -35,41 +38,12 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, LIST, act);
     new::routes(pages);
     export::routes(pages);
+    actions::routes(pages);
 }
 
 /// Returns the path of the list.
 fn base(project: &str) -> String {
     format!("/console/projects/{project}/batch_exports/")
-}
-
-/// An action that needs no further input.
-#[derive(Clone, Copy)]
-struct Action {
-    name: &'static str,
-    operation: &'static str,
-    notice: &'static str,
-}
-
-const PAUSE: Action =
-    Action { name: "pause", operation: "projects_batch_exports_pause_create", notice: "paused" };
-const UNPAUSE: Action = Action {
-    name: "unpause",
-    operation: "projects_batch_exports_unpause_create",
-    notice: "unpaused",
-};
-
-impl Action {
-    /// Sends the request for one export.
-    async fn send(self, request: &SignedIn, project: &str, id: &str, once: &str) -> Result<()> {
-        let write = Write::new(self.operation, [project, id]).body(json!({})).once(once);
-        request.api.write(&write).await.map(drop)
-    }
-}
-
-#[derive(Deserialize)]
-struct Exports {
-    count: u64,
-    results: Vec<Export>,
 }
 
 /// An export in the list.
@@ -106,7 +80,6 @@ struct ListPage {
     /// The key of the form, if the session may pause and unpause exports.
     once: Option<String>,
     may_create: bool,
-    /// What became of an action that was refused for some exports.
     refusals: Option<Refusals>,
     paging: Paging,
     chosen: Chosen,
@@ -115,24 +88,24 @@ struct ListPage {
 
 async fn list(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
-    Ok(show(&request, &project, None).await?)
+    show(&request, &project, BulkFeedback::default()).await
 }
 
-async fn show(request: &SignedIn, project: &str, refusals: Option<Refusals>) -> Result<Response> {
+async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> PageResult {
     let offset = Paging::offset(&request.visit);
     let path = format!("/api/projects/{project}/batch_exports/?limit={PAGE_SIZE}&offset={offset}");
-    let found: Exports = request.api.get(&path).await?;
+    let found: List<Export> = request.api.get(&path).await?;
     let base = base(project);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let targets = found.results.iter().map(|export| Target {
+    let entries = found.results.iter().map(|export| PaletteEntry {
         icon: icon("database-backup"),
         text: export.name.clone(),
         kind: "batch export",
         href: format!("{base}{}/", export.id),
     });
     let frame = Frame::load(request, Section::BatchExports, In::Project(project)).await?;
-    let frame = frame.titled("Batch exports").with_targets(targets);
+    let frame = frame.titled("Batch exports").with_palette(entries).with_refusal(feedback.refusal);
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match found.results.first() {
         Some(first) => {
@@ -140,33 +113,21 @@ async fn show(request: &SignedIn, project: &str, refusals: Option<Refusals>) -> 
         }
         None => false,
     };
-    let status = refusals.as_ref().map_or(StatusCode::OK, |refusals| refusals.status);
+    let name = |id: &str| {
+        let known = found.results.iter().find(|one| one.id == id);
+        known.map_or_else(|| format!("Batch export {id}"), |known| known.name.clone())
+    };
     let page = ListPage {
         once: may_act.then(once_key),
         may_create: request.api.may(&create).await?,
-        refusals,
+        refusals: feedback.outcome.refusals(name),
         paging,
         chosen: Chosen::of(request),
         command: Command::get(&request.visit, &path),
         base,
         exports: found.results,
     };
-    layout::page_with_status(&frame, &page, status)
-}
-
-/// Returns the status of a page that shows an error.
-fn status(error: &Error) -> StatusCode {
-    StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST)
-}
-
-/// What became of an action that was refused for some exports.
-struct Refusals {
-    done: usize,
-    /// 0 if no export was selected.
-    refused: usize,
-    /// Why the first one was refused, or why none was sent.
-    reason: String,
-    status: StatusCode,
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
 }
 
 async fn act(request: SignedIn) -> PageResult {
@@ -175,28 +136,18 @@ async fn act(request: SignedIn) -> PageResult {
     let known = [PAUSE, UNPAUSE].into_iter().find(|action| action.name == form.value("action"));
     let Some(action) = known else { return Err(Error::not_found().into()) };
     if form.values("id").next().is_none() {
-        let reason = "Select the batch exports first.".to_owned();
-        let refusals = Refusals { done: 0, refused: 0, reason, status: StatusCode::BAD_REQUEST };
-        return Ok(show(&request, &project, Some(refusals)).await?);
+        let refusal = Error::invalid_request("invalid_form", "Select the batch exports first.");
+        return show(&request, &project, refusal.into()).await;
     }
-    let (mut done, mut refused) = (0, Vec::new());
-    for (index, id) in form.values("id").take(MAX_CHANGES).enumerate() {
+    let mut outcome = BulkOutcome::default();
+    for (index, id) in form.values("id").take(MAX_OBJECTS).enumerate() {
         let once = format!("{}-{index}", form.value(ONCE));
-        match action.send(&request, &project, id, &once).await {
-            Ok(()) => done += 1,
-            Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
-            Err(error) => refused.push(error),
-        }
+        let sent = action.send(&request, &project, id, &once).await;
+        outcome.add(id.to_owned(), sent)?;
     }
-    let Some(first) = refused.first() else {
-        let list = format!("{}?offset={}", base(&project), Paging::offset(&request.visit));
-        return Ok(see_other(&with_notice(&list, action.notice))?);
-    };
-    let refusals = Refusals {
-        done,
-        refused: refused.len(),
-        reason: first.detail().to_owned(),
-        status: status(first),
-    };
-    Ok(show(&request, &project, Some(refusals)).await?)
+    if outcome.has_refusals() {
+        return show(&request, &project, outcome.into()).await;
+    }
+    let list = format!("{}?offset={}", base(&project), Paging::offset(&request.visit));
+    Ok(see_other(&with_notice(&list, action.notice))?)
 }

@@ -1,4 +1,4 @@
-//! Where a dashboard is found: in the console and in the API.
+//! The paths of a dashboard, in the console and in the API.
 
 use crate::console::operation::{Operation, Write};
 use crate::console::visit::Visit;

@@ -14,28 +14,36 @@ pub(super) const MAX_HEIGHT: usize = 50;
 /// The coordinate of a tile without a layout: at the end.
 pub(super) const LAST: usize = 10_000;
 
-/// The place of a tile, in columns and rows.
+/// The area of a tile on the grid, in columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct GridArea {
     pub(super) x: usize,
     pub(super) y: usize,
     pub(super) width: usize,
     pub(super) height: usize,
 }
 
-impl Place {
-    /// Reads the layout for wide screens. Clients may store any JSON there.
+/// The layout of a tile for wide screens, as a client has stored it.
+#[derive(Debug)]
+struct Layout {
+    /// `None` if the tile may stand in any column.
+    x: Option<usize>,
+    y: usize,
+    width: usize,
+    height: usize,
+}
+
+impl Layout {
+    /// Reads a layout. Clients may store any JSON there.
     fn of(layouts: &Value) -> Self {
         let wide = layouts.get("sm");
-        let read = |name, otherwise| {
-            wide.and_then(|wide| coordinate(wide.get(name)?)).unwrap_or(otherwise)
-        };
-        let width = read("w", DEFAULT_SIZE.0).clamp(1, COLUMNS);
+        let read = |name| wide.and_then(|wide| coordinate(wide.get(name)?));
+        let width = read("w").unwrap_or(DEFAULT_SIZE.0).clamp(1, COLUMNS);
         Self {
-            x: read("x", 0).min(COLUMNS - width),
-            y: read("y", LAST).min(LAST),
+            x: read("x").map(|x| x.min(COLUMNS - width)),
+            y: read("y").unwrap_or(LAST).min(LAST),
             width,
-            height: read("h", DEFAULT_SIZE.1).clamp(1, MAX_HEIGHT),
+            height: read("h").unwrap_or(DEFAULT_SIZE.1).clamp(1, MAX_HEIGHT),
         }
     }
 }
@@ -51,34 +59,40 @@ fn coordinate(value: &Value) -> Option<usize> {
     format!("{whole}").parse().ok()
 }
 
-/// Returns the places of tiles with these layouts, in the same order. No two places overlap.
-fn arrange<'l>(layouts: impl Iterator<Item = &'l Value>) -> Vec<Place> {
-    let mut places: Vec<_> = layouts.map(Place::of).collect();
-    let mut order: Vec<usize> = (0..places.len()).collect();
-    order.sort_by_key(|index| places.get(*index).map(|place| (place.y, place.x)));
+/// Returns the areas of tiles with these layouts, in the same order. No two areas overlap.
+fn arrange<'l>(layouts: impl Iterator<Item = &'l Value>) -> Vec<GridArea> {
+    let mut layouts: Vec<_> = layouts.map(Layout::of).enumerate().collect();
+    layouts.sort_by_key(|(_, layout)| (layout.y, layout.x));
     let mut heights = [0; COLUMNS];
-    for index in order {
-        let Some(place) = places.get_mut(index) else { continue };
-        let columns = heights.iter_mut().skip(place.x).take(place.width);
-        let columns: Vec<_> = columns.collect();
-        place.y = columns.iter().map(|height| **height).max().unwrap_or_default();
-        for height in columns {
-            *height = place.y + place.height;
-        }
-    }
-    places
+    let areas = layouts.into_iter().map(|(index, layout)| (index, fall(&mut heights, &layout)));
+    let mut areas: Vec<_> = areas.collect();
+    areas.sort_unstable_by_key(|(index, _)| *index);
+    areas.into_iter().map(|(_, area)| area).collect()
 }
 
-/// Returns the places of tiles, in the same order.
-pub(super) fn places(tiles: &[Tile]) -> Vec<Place> {
+/// Puts a tile below those above it. `heights` has the height of each column. A tile for any column gets the place that is
+/// highest, then leftmost.
+fn fall(heights: &mut [usize; COLUMNS], layout: &Layout) -> GridArea {
+    let Layout { width, height, .. } = *layout;
+    let top = |x: usize| heights.iter().skip(x).take(width).copied().max().unwrap_or_default();
+    let x = layout.x.or_else(|| (0..=COLUMNS - width).min_by_key(|x| top(*x))).unwrap_or_default();
+    let y = top(x);
+    for column in heights.iter_mut().skip(x).take(width) {
+        *column = y + height;
+    }
+    GridArea { x, y, width, height }
+}
+
+/// Returns the areas of tiles, in the same order.
+pub(super) fn areas(tiles: &[Tile]) -> Vec<GridArea> {
     arrange(tiles.iter().map(|tile| &tile.layouts))
 }
 
-/// Returns a style sheet with the places of the tiles. On narrow screens, tiles stand below each other.
+/// Returns a style sheet with the areas of the tiles. On narrow screens, tiles stand below each other.
 pub(super) fn style(tiles: &[Tile]) -> String {
-    let places = places(tiles);
+    let areas = areas(tiles);
     let mut style = "@media (min-width:56.01rem){".to_owned();
-    for (tile, Place { x, y, width, height }) in tiles.iter().zip(places) {
+    for (tile, GridArea { x, y, width, height }) in tiles.iter().zip(areas) {
         // Writing to a string cannot fail.
         let _written = write!(
             style,
@@ -99,8 +113,8 @@ mod tests {
     use super::*;
 
     fn arranged(layouts: &[Value]) -> Vec<(usize, usize, usize, usize)> {
-        let places = arrange(layouts.iter());
-        places.iter().map(|place| (place.x, place.y, place.width, place.height)).collect()
+        let areas = arrange(layouts.iter());
+        areas.iter().map(|area| (area.x, area.y, area.width, area.height)).collect()
     }
 
     #[test]
@@ -117,7 +131,7 @@ mod tests {
     fn odd_layouts_become_places_on_the_grid() {
         assert_eq!(
             arranged(&[json!({}), json!(null), json!({"sm": []})]),
-            [(0, 0, 6, 5), (0, 5, 6, 5), (0, 10, 6, 5)]
+            [(0, 0, 6, 5), (6, 0, 6, 5), (0, 5, 6, 5)]
         );
         let odd = json!({"sm": {"x": "3", "y": -5, "w": 1e300, "h": " 2.6 "}});
         assert_eq!(arranged(&[odd]), [(0, 0, 12, 3)]);
@@ -125,19 +139,37 @@ mod tests {
         assert_eq!(arranged(&[odd]), [(11, 0, 1, 50)]);
     }
 
+    #[test]
+    fn tiles_without_a_layout_fill_the_free_columns() {
+        let at = |x: i32, y: i32, w: i32, h: i32| json!({"sm": {"x": x, "y": y, "w": w, "h": h}});
+        let none = json!({});
+        assert_eq!(
+            arranged(&[at(0, 0, 6, 5), none.clone(), at(6, 0, 6, 3), none]),
+            [(0, 0, 6, 5), (6, 3, 6, 5), (6, 0, 6, 3), (0, 5, 6, 5)]
+        );
+    }
+
     proptest! {
         #[test]
         fn tiles_never_overlap_or_leave_the_grid(
             sent in proptest::collection::vec((-3..20_i32, -3..20_i32, -3..20_i32, -3..20_i32), 0..30),
+            holes in proptest::collection::vec(proptest::bool::ANY, 30),
         ) {
             let layouts: Vec<_> = sent
                 .iter()
-                .map(|(x, y, w, h)| json!({"sm": {"x": x, "y": y, "w": w, "h": h}}))
+                .zip(holes)
+                .map(|((x, y, w, h), has_column)| {
+                    if has_column {
+                        json!({"sm": {"x": x, "y": y, "w": w, "h": h}})
+                    } else {
+                        json!({"sm": {"w": w, "h": h}})
+                    }
+                })
                 .collect();
-            let places = arrange(layouts.iter());
-            for (index, one) in places.iter().enumerate() {
+            let areas = arrange(layouts.iter());
+            for (index, one) in areas.iter().enumerate() {
                 prop_assert!(one.width > 0 && one.height > 0 && one.x + one.width <= COLUMNS);
-                for other in &places[..index] {
+                for other in &areas[..index] {
                     let apart = one.x >= other.x + other.width
                         || other.x >= one.x + one.width
                         || one.y >= other.y + other.height

@@ -1,8 +1,9 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the pages that change it.
 
-mod access;
+pub(super) mod access;
 mod address;
 mod arrange;
+mod choices;
 mod delete;
 mod edit;
 mod grid;
@@ -19,6 +20,7 @@ use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
+use crate::console::levels;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -26,6 +28,7 @@ use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
 use address::Address;
+pub(super) use choices::dashboard_choices;
 pub(super) use rights::Rights;
 use tile::{Card, Tile};
 
@@ -60,7 +63,7 @@ struct Dashboard {
     rights: Rights,
 }
 
-/// What the session may do with the dashboard.
+/// The actions that the page offers.
 #[expect(clippy::struct_excessive_bools, reason = "each is a control of its own")]
 struct Offers {
     edit: bool,
@@ -135,7 +138,7 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
     let offers = Offers::of(request, &address, &found.rights).await?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let command = Command::get(&request.visit, &path);
-    let name = super::name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
+    let name = super::dashboard_name(found.name.as_deref()).to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
     let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
     let refusal = refusal.filter(|_| !is_stale);
@@ -148,7 +151,7 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
             description: found.description.trim().to_owned(),
             tags: found.tags,
             is_pinned: found.pinned,
-            is_restricted: found.restriction_level == 37,
+            is_restricted: levels::is_restricted(found.restriction_level),
             is_shared: found.is_shared,
             reason: (!found.rights.may_edit()).then(|| found.rights.reason()),
             offers,

@@ -1,7 +1,8 @@
-//! What the session may do with dashboards, as the API says it.
+//! The rights of the session on dashboards, as the API describes them.
 
 use serde::Deserialize;
 
+use crate::console::levels::MAY_EDIT;
 use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ pub(in crate::console::pages) struct Rights {
 impl Rights {
     /// Whether access rules and the restriction let the session edit.
     pub(in crate::console::pages) fn may_edit(&self) -> bool {
-        is_editor(&self.user_access_level) && self.effective_privilege_level == 37
+        is_editor(&self.user_access_level) && self.effective_privilege_level == MAY_EDIT
     }
 
     /// Returns why the session may not edit.

@@ -5,11 +5,18 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::console::assets::icon;
-use crate::console::pages::name_or;
+use crate::console::pages::insight_name;
 use crate::resources::sharing::page::{Definition, text_html};
 
-/// The tile colors that the page can show. It ignores other colors.
-pub(super) const COLORS: [&str; 5] = ["white", "blue", "green", "purple", "black"];
+/// The colors that a tile can have on the page, each with its label. The page ignores other colors.
+pub(super) const COLORS: &[(&str, &str)] = &[
+    ("", "None"),
+    ("white", "White"),
+    ("blue", "Blue"),
+    ("green", "Green"),
+    ("purple", "Purple"),
+    ("black", "Black"),
+];
 
 /// The maximum size of the Markdown of all texts that a page renders, in bytes. Later texts show the Markdown itself.
 const MAX_MARKDOWN: usize = 256 * 1024;
@@ -46,7 +53,7 @@ struct Text {
 /// A tile on the page.
 pub(super) struct Card {
     pub(super) id: u64,
-    /// One of [`COLORS`], or empty.
+    /// A color of [`COLORS`].
     pub(super) color: &'static str,
     /// A short name: that of the insight, or the beginning of the text.
     name: String,
@@ -64,7 +71,7 @@ impl Card {
     }
 }
 
-/// What a tile shows.
+/// The content of a tile.
 pub(super) enum Content {
     Insight(InsightCard),
     /// An insight that the caller may not view.
@@ -116,7 +123,8 @@ impl Tile {
 
     fn into_card(self, markdown_left: &mut usize) -> Card {
         let name = self.name();
-        let color = COLORS.into_iter().find(|known| self.color.as_deref() == Some(*known));
+        let color = self.color.as_deref().unwrap_or_default();
+        let color = COLORS.iter().find(|(known, _)| *known == color).map(|(known, _)| *known);
         let content = match self.insight {
             Some(insight) if insight.is_hidden() => Content::Hidden,
             Some(insight) => Content::Insight(insight.into_card()),
@@ -132,8 +140,7 @@ impl Insight {
     }
 
     fn name(&self) -> &str {
-        let derived = name_or(self.derived_name.as_deref(), "Untitled insight");
-        name_or(self.name.as_deref(), derived)
+        insight_name(self.name.as_deref(), self.derived_name.as_deref())
     }
 
     fn into_card(self) -> InsightCard {

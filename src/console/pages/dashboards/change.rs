@@ -1,16 +1,16 @@
 //! Changes of one or many dashboards: each is one request to the API.
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::console::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::console::operation::Write;
+use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-/// The maximum number of dashboards of one form, which is that of a page.
-const MAX_CHANGES: usize = 50;
+use super::tags::set_tag;
 
-/// What a form does with dashboards.
+/// An action of a form on dashboards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
     Pin,
@@ -40,7 +40,7 @@ impl Action {
     /// Returns the action with this name.
     ///
     /// # Errors
-    /// 400 if there is none.
+    /// 400 if there is no such action.
     fn parse(name: &str) -> Result<Self> {
         Ok(match name {
             "pin" => Self::Pin,
@@ -66,21 +66,13 @@ impl Action {
     }
 }
 
-/// What became of a form.
+/// The changes that a form made.
 pub(super) struct Changes {
     /// The name of the notice.
     pub(super) notice: &'static str,
-    /// The ids of the dashboards that were deleted, to restore them.
-    pub(super) deleted: Vec<String>,
-    pub(super) done: usize,
-    pub(super) refused: Vec<Refusal>,
-}
-
-/// A dashboard that the API refused to change.
-pub(super) struct Refusal {
-    pub(super) id: String,
-    pub(super) status: u16,
-    pub(super) detail: String,
+    /// Whether the dashboards were deleted, and can be restored.
+    pub(super) is_deletion: bool,
+    pub(super) outcome: BulkOutcome,
 }
 
 /// Applies a form with `action`, one `id` or several, and for tags `tag`. A button for one dashboard sends `only`: its
@@ -95,7 +87,7 @@ pub(super) async fn apply(request: &SignedIn, project: &str) -> Result<Changes> 
         None => (form.value("action"), form.values("id").collect()),
     };
     let action = Action::parse(action)?;
-    let ids = ids.into_iter().take(MAX_CHANGES).map(str::parse::<u64>);
+    let ids = ids.into_iter().take(MAX_OBJECTS).map(str::parse::<u64>);
     let ids = ids.collect::<Result<Vec<_>, _>>().map_err(|_| Error::not_found())?;
     let tag = form.value("tag").trim().to_lowercase();
     let lacks = match action {
@@ -106,25 +98,13 @@ pub(super) async fn apply(request: &SignedIn, project: &str) -> Result<Changes> 
     if let Some(detail) = lacks {
         return Err(Error::invalid_request("invalid_form", detail));
     }
-    let mut changes =
-        Changes { notice: action.notice(), deleted: Vec::new(), done: 0, refused: Vec::new() };
+    let mut outcome = BulkOutcome::default();
     for id in ids {
         let id = id.to_string();
-        match change(request, action, project, &id, &tag).await {
-            Ok(()) => {
-                changes.done += 1;
-                if action == Action::Delete {
-                    changes.deleted.push(id);
-                }
-            }
-            Err(error) if matches!(error.status(), 401 | 500) => return Err(error),
-            Err(error) => {
-                let (status, detail) = (error.status(), error.detail().to_owned());
-                changes.refused.push(Refusal { id, status, detail });
-            }
-        }
+        let changed = change(request, action, project, &id, &tag).await;
+        outcome.add(id, changed)?;
     }
-    Ok(changes)
+    Ok(Changes { notice: action.notice(), is_deletion: action == Action::Delete, outcome })
 }
 
 async fn change(
@@ -135,52 +115,20 @@ async fn change(
     tag: &str,
 ) -> Result<()> {
     let body = match action {
-        Action::AddTag | Action::RemoveTag => {
-            return change_tags(request, action, project, id, tag).await;
-        }
+        Action::AddTag => return set_tag(request, project, id, tag, true).await,
+        Action::RemoveTag => return set_tag(request, project, id, tag, false).await,
         Action::StopSharing => {
             let write = Write::new("dashboards_sharing_partial_update", [project, id]);
-            return request.api.write(&write.body(json!({ "enabled": false }))).await.map(drop);
+            let write = write.body(json!({ "enabled": false }));
+            return request.api.write(&write).await.map(drop);
         }
         Action::Pin => json!({ "pinned": true }),
         Action::Unpin => json!({ "pinned": false }),
-        Action::Restrict => json!({ "restriction_level": 37 }),
-        Action::Open => json!({ "restriction_level": 21 }),
+        Action::Restrict => json!({ "restriction_level": COLLABORATORS_EDIT }),
+        Action::Open => json!({ "restriction_level": EVERYONE_EDITS }),
         Action::Delete => json!({ "deleted": true }),
         Action::Restore => json!({ "deleted": false }),
     };
-    request.api.write(&patch(project, id, body)).await.map(drop)
-}
-
-fn patch(project: &str, id: &str, body: Value) -> Write {
-    Write::new("dashboards_partial_update", [project, id]).body(body)
-}
-
-#[derive(Deserialize)]
-struct Tagged {
-    tags: Vec<String>,
-}
-
-/// Adds or removes a tag. The request names the version of the dashboard, so that no other change of the tags is lost.
-async fn change_tags(
-    request: &SignedIn,
-    action: Action,
-    project: &str,
-    id: &str,
-    tag: &str,
-) -> Result<()> {
-    let path = format!("/api/projects/{project}/dashboards/{id}/");
-    let found = request.api.get_versioned(&path).await?;
-    let Tagged { mut tags } = serde_json::from_value(found.body).map_err(Error::internal)?;
-    let has_tag = tags.iter().any(|known| known == tag);
-    if has_tag == (action == Action::AddTag) {
-        return Ok(());
-    }
-    tags.retain(|known| known != tag);
-    if action == Action::AddTag {
-        tags.push(tag.to_owned());
-    }
-    let mut write = patch(project, id, json!({ "tags": tags }));
-    write.version = found.version;
-    request.api.write(&write).await.map(drop)
+    let write = Write::new("dashboards_partial_update", [project, id]);
+    request.api.write(&write.body(body)).await.map(drop)
 }

@@ -1,7 +1,6 @@
 //! The filters of the list, which stand in the query of the page.
 
-use url::form_urlencoded::Serializer;
-
+use crate::console::query::Query;
 use crate::console::visit::Visit;
 
 /// The filters. An empty text filters nothing.
@@ -60,24 +59,12 @@ impl Filters {
     }
 
     /// Returns the query of the API's list.
-    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> String {
-        let mut query = Serializer::new(String::new());
-        query.append_pair("limit", &limit.to_string());
-        self.append(query, offset)
+    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
+        Query::of([("limit", limit.to_string().as_str())]).and(self.fields()).at(offset)
     }
 
     /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> String {
-        self.append(Serializer::new(String::new()), offset)
-    }
-
-    fn append(&self, mut query: Serializer<'_, String>, offset: u64) -> String {
-        for (name, value) in self.fields().iter().filter(|(_, value)| !value.is_empty()) {
-            query.append_pair(name, value);
-        }
-        if offset > 0 {
-            query.append_pair("offset", &offset.to_string());
-        }
-        query.finish()
+    pub(super) fn to_query(&self, offset: u64) -> Query {
+        Query::of(self.fields()).at(offset)
     }
 }

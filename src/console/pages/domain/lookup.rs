@@ -1,4 +1,4 @@
-//! What the DNS answers for a domain that is not verified.
+//! The answer of the DNS for a domain that is not verified.
 
 use serde::Deserialize;
 

@@ -156,8 +156,5 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         wizard,
         form,
     };
-    if status == StatusCode::OK {
-        return Ok(layout::page(&frame, &page)?);
-    }
     Ok(layout::page_with_status(&frame, &page, status)?)
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -26,12 +27,6 @@ const FORM: FormSpec = FormSpec::create(
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, create);
-}
-
-#[derive(Deserialize)]
-struct Domains {
-    count: u64,
-    results: Vec<Domain>,
 }
 
 #[derive(Deserialize)]
@@ -85,8 +80,8 @@ async fn create(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let base = base(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(made) => {
-            let id = made.get("id").and_then(Value::as_str).unwrap_or_default();
+        Outcome::Done(domain) => {
+            let id = domain.get("id").and_then(Value::as_str).unwrap_or_default();
             Ok(see_other(&with_notice(&format!("{base}{id}/"), "added"))?)
         }
         Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
@@ -97,7 +92,7 @@ async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> Pag
     let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/domains/?limit={PAGE_SIZE}&offset={offset}");
-    let found: Domains = request.api.get(&path).await?;
+    let found: List<Domain> = request.api.get(&path).await?;
     let base = base(organization);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;

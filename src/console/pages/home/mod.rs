@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Frame, In, Section};
+use crate::console::list::List;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -49,16 +50,12 @@ async fn home(request: SignedIn) -> PageResult {
 /// Opens the dashboards of the first project of an organization, or the list of projects if it has none.
 async fn organization(request: SignedIn) -> PageResult {
     #[derive(Deserialize)]
-    struct Projects {
-        results: Vec<Project>,
-    }
-    #[derive(Deserialize)]
     struct Project {
         id: u64,
     }
     let id = super::organization_id(&request.visit)?;
     let path = format!("/api/organizations/{id}/projects/?limit=1");
-    let found: Projects = request.api.get(&path).await?;
+    let found: List<Project> = request.api.get(&path).await?;
     let path = match found.results.first() {
         Some(project) => format!("/console/projects/{}/dashboards/", project.id),
         None => format!("/console/organizations/{id}/projects/"),

@@ -1,10 +1,11 @@
-//! What matters in the current project and organization: pinned dashboards, the latest changes, and what expires soon.
+//! The start page: pinned dashboards, the latest changes, open invites, and keys that expire soon.
 
 use askama::Template;
 use serde::Deserialize;
 
+use crate::console::list::List;
 use crate::console::pages::activity::Latest;
-use crate::console::pages::name_or;
+use crate::console::pages::dashboard_name;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 use crate::time::Timestamp;
@@ -18,13 +19,6 @@ const MAX_INVITES: usize = 5;
 /// The seconds before its expiry in which a key is shown.
 const SOON: i64 = 14 * 24 * 60 * 60;
 
-/// A page of a list.
-#[derive(Deserialize)]
-struct List<T> {
-    count: usize,
-    results: Vec<T>,
-}
-
 #[derive(Deserialize)]
 struct Dashboard {
     id: u64,
@@ -34,7 +28,7 @@ struct Dashboard {
 
 impl Dashboard {
     fn name(&self) -> &str {
-        name_or(self.name.as_deref(), "Untitled dashboard")
+        dashboard_name(self.name.as_deref())
     }
 }
 

@@ -46,7 +46,7 @@ impl Steps {
     pub(super) async fn load(
         request: &SignedIn,
         organization: &str,
-        invites: usize,
+        invites: u64,
         keys: usize,
     ) -> Result<Option<Self>> {
         #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Where an insight is found: in the console and in the API.
+//! The paths of an insight, in the console and in the API.
 
 use crate::console::operation::{Operation, Write};
 use crate::console::visit::Visit;

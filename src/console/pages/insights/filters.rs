@@ -1,7 +1,6 @@
 //! The filters of the list, which stand in the query of the page.
 
-use url::form_urlencoded::Serializer;
-
+use crate::console::query::Query;
 use crate::console::visit::Visit;
 
 /// The values of a choice, each with its label.
@@ -92,30 +91,21 @@ impl Filters {
     }
 
     /// Returns the query of the API's list.
-    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> String {
-        let mut query = Serializer::new(String::new());
-        query.append_pair("basic", "true").append_pair("limit", &limit.to_string());
-        let mine = self.value("created_by") == "@me";
-        self.append(query, offset, |name| if mine && name == "created_by" { "user" } else { name })
+    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
+        let fields = self.fields().map(|(name, value)| match (name, value) {
+            ("created_by", "@me") => ("user", value),
+            field => field,
+        });
+        let limit = limit.to_string();
+        Query::of([("basic", "true"), ("limit", &limit)]).and(fields).at(offset)
     }
 
     /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> String {
-        self.append(Serializer::new(String::new()), offset, |name| name)
+    pub(super) fn to_query(&self, offset: u64) -> Query {
+        Query::of(self.fields()).at(offset)
     }
 
-    fn append(
-        &self,
-        mut query: Serializer<'_, String>,
-        offset: u64,
-        rename: impl Fn(&'static str) -> &'static str,
-    ) -> String {
-        for (name, value) in self.0.iter().filter(|(_, value)| !value.is_empty()) {
-            query.append_pair(rename(name), value);
-        }
-        if offset > 0 {
-            query.append_pair("offset", &offset.to_string());
-        }
-        query.finish()
+    fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 }

@@ -2,15 +2,14 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::entrance::see_other;
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, Sent};
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Operation;
-use crate::console::pages::dashboard::Rights;
-use crate::console::pages::{name_or, project_id};
+use crate::console::pages::dashboard::dashboard_choices;
+use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -113,7 +112,7 @@ async fn save(request: SignedIn) -> PageResult {
 }
 
 /// Sends `saved` with each change, because the API sets it to true if it is absent.
-fn keep_saved(sent: &mut Sent) {
+fn keep_saved(sent: &mut SubmittedForm) {
     let saved = sent.text("saved") == "true";
     if !sent.body.is_empty() {
         sent.body.insert("saved".to_owned(), saved.into());
@@ -125,29 +124,13 @@ fn dashboards_of(insight: &Value) -> Vec<u64> {
     ids.into_iter().flatten().filter_map(Value::as_u64).collect()
 }
 
-#[derive(Deserialize)]
-struct Dashboards {
-    results: Vec<Dashboard>,
-}
-
-#[derive(Deserialize)]
-struct Dashboard {
-    id: u64,
-    name: Option<String>,
-    #[serde(flatten)]
-    rights: Rights,
-}
-
 /// Returns the dashboards that may show the insight: those that the session may edit, and those that show it already.
 async fn choices(request: &SignedIn, project: &str, on: &[u64]) -> Result<Vec<Choice>> {
-    let path = format!("/api/projects/{project}/dashboards/?limit=100");
-    let found = request.api.get_if_allowed::<Dashboards>(&path).await?;
-    let dashboards = found.map(|found| found.results).unwrap_or_default();
-    let offered = dashboards.iter().filter(|one| one.rights.may_edit() || on.contains(&one.id));
+    let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    let offered = found.results.iter().filter(|one| one.may_edit() || on.contains(&one.id));
     let offered = offered.map(|one| {
-        let name = name_or(one.name.as_deref(), "Untitled dashboard");
-        let note = if one.rights.may_edit() { "" } else { " (you may not edit it)" };
-        Choice::new(one.id, format!("{name}{note}"))
+        let note = if one.may_edit() { "" } else { " (you may not edit it)" };
+        Choice::new(one.id, format!("{}{note}", one.name()))
     });
     Ok(offered.collect())
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::pages::dashboard::Rights;
-use crate::console::pages::day;
+use crate::console::pages::{day, insight_name};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -17,7 +17,6 @@ use crate::error::{Error, Result};
 use crate::resources::sharing::page::Definition;
 
 use super::address::Address;
-use super::name_of;
 
 const INSIGHT: &str = "/console/projects/{project_id}/insights/{id}/";
 
@@ -48,7 +47,7 @@ pub(super) struct Insight {
 
 impl Insight {
     pub(super) fn name(&self) -> &str {
-        name_of(self.name.as_deref(), self.derived_name.as_deref())
+        insight_name(self.name.as_deref(), self.derived_name.as_deref())
     }
 
     fn description(&self) -> &str {
@@ -65,6 +64,7 @@ struct InsightPage {
     definition: Definition,
     may_edit: bool,
     may_see_sharing: bool,
+    may_see_access: bool,
     command: Command,
 }
 
@@ -89,6 +89,7 @@ pub(super) async fn show(
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         may_edit: insight.rights.may_edit() && request.api.may(&update).await?,
         may_see_sharing: request.api.may(&address.operation("insights_sharing_retrieve")).await?,
+        may_see_access: request.api.may(&address.operation("insights_access_list")).await?,
         command: Command::get(&request.visit, &path),
         address,
         insight,

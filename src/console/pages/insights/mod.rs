@@ -1,11 +1,13 @@
 //! The insights of a project: the list with its filters, and the pages of one insight.
 
+mod access;
 mod address;
 mod filters;
 mod form;
 mod insight;
 mod sharing;
 mod state;
+mod trash;
 
 use askama::Template;
 use axum::http::Method;
@@ -13,14 +15,16 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target, Undo};
+use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section, Undo};
+use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::{day, excerpt, name_or};
+use super::people::People;
+use super::{day, excerpt, insight_name};
 use filters::Filters;
 
 const LIST: &str = "/console/projects/{project_id}/insights/";
@@ -35,22 +39,13 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     insight::routes(pages);
     state::routes(pages);
     sharing::routes(pages);
+    access::routes(pages);
+    trash::routes(pages);
 }
 
 /// Returns the path of the list.
 fn base(project: &str) -> String {
     format!("/console/projects/{project}/insights/")
-}
-
-/// Returns the name of an insight for people.
-fn name_of<'n>(name: Option<&'n str>, derived: Option<&'n str>) -> &'n str {
-    name_or(name, name_or(derived, "Untitled insight"))
-}
-
-#[derive(Deserialize)]
-struct Insights {
-    count: u64,
-    results: Vec<Insight>,
 }
 
 /// An insight in the list.
@@ -70,7 +65,7 @@ struct Insight {
 
 impl Insight {
     fn name(&self) -> &str {
-        name_of(self.name.as_deref(), self.derived_name.as_deref())
+        insight_name(self.name.as_deref(), self.derived_name.as_deref())
     }
 
     fn description(&self) -> String {
@@ -82,30 +77,12 @@ impl Insight {
     }
 }
 
-#[derive(Deserialize)]
-struct Members {
-    results: Vec<Member>,
-}
-
-#[derive(Deserialize)]
-struct Member {
-    user: User,
-}
-
-/// A user who may have created insights.
-#[derive(Deserialize)]
-struct User {
-    id: u64,
-    #[serde(flatten)]
-    person: Person,
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/insights/list.html")]
 struct ListPage {
     base: String,
     filters: Filters,
-    creators: Vec<User>,
+    people: People,
     insights: Vec<Insight>,
     may_create: bool,
     paging: Paging,
@@ -118,10 +95,10 @@ async fn list(request: SignedIn) -> PageResult {
     let filters = Filters::of(&request.visit);
     let offset = Paging::offset(&request.visit);
     let query = filters.to_api_query(PAGE_SIZE, offset);
-    let path = format!("/api/projects/{project}/insights/?{query}");
-    let found: Insights = request.api.get(&path).await?;
+    let path = query.url(&format!("/api/projects/{project}/insights/"));
+    let found: List<Insight> = request.api.get(&path).await?;
     let frame = Frame::load(&request, Section::Insights, In::Project(&project)).await?;
-    let targets = found.results.iter().map(|insight| Target {
+    let entries = found.results.iter().map(|insight| PaletteEntry {
         icon: icon("chart-line"),
         text: insight.name().to_owned(),
         kind: "insight",
@@ -129,10 +106,10 @@ async fn list(request: SignedIn) -> PageResult {
     });
     let undo = request.visit.query("undo").parse::<u64>().ok();
     let undo = undo.map(|id| Undo { action: format!("{base}{id}/restore/"), fields: Vec::new() });
-    let frame = frame.titled("Insights").with_targets(targets).with_undo(undo);
-    let url = |offset| format!("{base}?{}", filters.to_query(offset));
+    let frame = frame.titled("Insights").with_palette(entries).with_undo(undo);
+    let url = |offset| filters.to_query(offset).url(&base);
     let page = ListPage {
-        creators: creators(&request, frame.organization()).await?,
+        people: People::load(&request.api, frame.organization()).await?,
         may_create: may_create(&request, &project).await?,
         paging: Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?,
         command: Command::get(&request.visit, &path),
@@ -141,15 +118,6 @@ async fn list(request: SignedIn) -> PageResult {
         filters,
     };
     Ok(layout::page(&frame, &page)?)
-}
-
-/// Returns the first members of the organization, for the filter by creator.
-async fn creators(request: &SignedIn, organization: Option<&str>) -> Result<Vec<User>> {
-    let Some(organization) = organization else { return Ok(Vec::new()) };
-    let path = format!("/api/organizations/{organization}/members/?limit=100");
-    let found = request.api.get_if_allowed::<Members>(&path).await?;
-    let members = found.map(|found| found.results).unwrap_or_default();
-    Ok(members.into_iter().map(|member| member.user).collect())
 }
 
 /// Returns whether the session may create insights in a project.

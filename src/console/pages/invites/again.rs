@@ -10,7 +10,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::{Aftermath, base, create};
+use super::{Feedback, base, create};
 
 const AGAIN: &str = "/console/organizations/{organization_id}/invites/again/";
 const DELETE: &str = "/console/organizations/{organization_id}/invites/{id}/delete/";
@@ -32,7 +32,7 @@ async fn again(request: SignedIn) -> PageResult {
         .map_err(|_| Error::field(INVITE, "invalid_input", "This is not valid JSON."))?;
     let write = Write::new("invites_create", [&organization]).body(body).once(form.value(ONCE));
     match request.api.attempt(&write).await? {
-        Ok(made) => create::created(&request, &organization, &made).await,
+        Ok(invite) => create::created(&request, &organization, &invite).await,
         Err(refusal) => refused(&request, refusal).await,
     }
 }
@@ -47,6 +47,6 @@ async fn delete(request: SignedIn) -> PageResult {
 }
 
 async fn refused(request: &SignedIn, refusal: Error) -> PageResult {
-    let aftermath = Aftermath { refusal: Some(refusal), ..Aftermath::default() };
-    super::show(request, aftermath).await
+    let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
+    super::show(request, feedback).await
 }

@@ -13,7 +13,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::{Aftermath, LIST, Project, base};
+use super::{Feedback, LIST, Project, base};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;
@@ -136,19 +136,19 @@ async fn create(request: SignedIn) -> PageResult {
         sent.body.extend(members);
     }
     match sent.send(&request).await? {
-        Outcome::Done(made) => created(&request, &organization, &made).await,
+        Outcome::Done(invite) => created(&request, &organization, &invite).await,
         Outcome::Again(form) => {
-            let aftermath = Aftermath { form: Some(*form), ..Aftermath::default() };
-            super::show(&request, aftermath).await
+            let feedback = Feedback { form: Some(*form), ..Feedback::default() };
+            super::show(&request, feedback).await
         }
     }
 }
 
 /// Shows the link of a new invite, which the API returns only now, or leads to the list.
-pub(super) async fn created(request: &SignedIn, organization: &str, made: &Value) -> PageResult {
-    if let Some(link) = made.get("accept_url").and_then(Value::as_str) {
-        let aftermath = Aftermath { link: Some(link.to_owned()), ..Aftermath::default() };
-        return super::show(request, aftermath).await;
+pub(super) async fn created(request: &SignedIn, organization: &str, invite: &Value) -> PageResult {
+    if let Some(link) = invite.get("accept_url").and_then(Value::as_str) {
+        let feedback = Feedback { link: Some(link.to_owned()), ..Feedback::default() };
+        return super::show(request, feedback).await;
     }
     Ok(see_other(&with_notice(&base(organization), "invited"))?)
 }

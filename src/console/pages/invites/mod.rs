@@ -13,6 +13,7 @@ use serde::Deserialize;
 use crate::console::assets::icon;
 use crate::console::form::{Choice, Form, once_key};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section};
+use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -36,12 +37,6 @@ fn base(organization: &str) -> String {
     format!("/console/organizations/{organization}/invites/")
 }
 
-#[derive(Deserialize)]
-struct Invites {
-    count: u64,
-    results: Vec<Invite>,
-}
-
 /// A project that an invite may give access to.
 #[derive(Deserialize)]
 struct Project {
@@ -50,9 +45,9 @@ struct Project {
     access_control: bool,
 }
 
-/// What an action leaves for the page that follows it.
+/// The feedback of the page on a form that was sent.
 #[derive(Default)]
-struct Aftermath {
+struct Feedback {
     /// The form that was sent and has to be corrected.
     form: Option<Form>,
     /// The link of the invite that was created.
@@ -73,15 +68,15 @@ struct InvitesPage {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    show(&request, Aftermath::default()).await
+    show(&request, Feedback::default()).await
 }
 
-async fn show(request: &SignedIn, aftermath: Aftermath) -> PageResult {
+async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/invites/?limit={PAGE_SIZE}&offset={offset}");
-    let found: Invites = request.api.get(&path).await?;
+    let found: List<Invite> = request.api.get(&path).await?;
     let base = base(&organization);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
@@ -89,27 +84,20 @@ async fn show(request: &SignedIn, aftermath: Aftermath) -> PageResult {
     let levels = create::levels(request, &organization).await?;
     let names = projects.iter().map(|project| (project.id, project.name.clone())).collect();
     let rows = rows(request, &organization, found.results, &names, &levels).await?;
-    let form = create::form(request, &organization, aftermath.form, levels, &projects)?;
+    let form = create::form(request, &organization, feedback.form, levels, &projects)?;
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
     let frame = Frame::load(request, Section::Invites, In::Organization(&organization)).await?;
-    let frame = frame.titled("Invites").with_refusal(aftermath.refusal);
+    let frame = frame.titled("Invites").with_refusal(feedback.refusal);
     let command = Command::get(&request.visit, &path);
-    let page = InvitesPage { base, link: aftermath.link, rows, paging, form, command };
-    if status == StatusCode::OK {
-        return Ok(layout::page(&frame, &page)?);
-    }
+    let page = InvitesPage { base, link: feedback.link, rows, paging, form, command };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }
 
 async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>> {
     const MAX_PROJECTS: usize = 100;
-    #[derive(Deserialize)]
-    struct Projects {
-        results: Vec<Project>,
-    }
     let path = format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
-    let found = request.api.get_if_allowed::<Projects>(&path).await?;
-    Ok(found.map_or(Vec::new(), |found| found.results))
+    let found = request.api.get_if_allowed::<List<Project>>(&path).await?;
+    Ok(found.unwrap_or_default().results)
 }
 
 async fn rows(

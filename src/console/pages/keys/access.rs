@@ -1,35 +1,18 @@
-//! What a key may be given: scopes and limits, with their names.
+//! The scopes and limits that a key can have.
 
 use std::collections::BTreeSet;
-
-use serde::Deserialize;
 
 use crate::console::form::{Choice, Form};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
+use crate::resources::api_keys::includes_scope;
 
 use super::Key;
+use super::scopes::object_in_words;
+use super::tenants::{Choices, tenants};
 
 /// The scope of everything.
 const ALL: &str = "*";
-
-/// The maximum number of organizations or projects that are offered by name.
-const MAX_TENANTS: usize = 100;
-
-/// The objects of scopes, in the words of the console. Other objects have their own name.
-const OBJECTS: [(&str, &str); 11] = [
-    ("access_control", "Access rules"),
-    ("activity_log", "Activity"),
-    ("batch_export", "Batch exports"),
-    ("dashboard", "Dashboards"),
-    ("insight", "Insights"),
-    ("organization", "Organizations"),
-    ("organization_member", "Members and invites"),
-    ("personal_api_key", "API keys"),
-    ("project", "Projects"),
-    ("sharing_configuration", "Public links"),
-    ("user", "Your account"),
-];
 
 /// Scopes to begin with.
 struct Preset {
@@ -63,27 +46,7 @@ const PRESETS: [Preset; 4] = [
     Preset { name: "everything", label: "Everything I may", choose: |access| access.held.clone() },
 ];
 
-/// Returns a scope in words.
-pub(super) fn in_words(scope: &str) -> String {
-    match scope.split_once(':') {
-        Some((object, "read")) => format!("Read {}", object_in_words(object).to_lowercase()),
-        Some((object, _)) => format!("Change {}", object_in_words(object).to_lowercase()),
-        None => "Everything".to_owned(),
-    }
-}
-
-fn object_in_words(object: &str) -> String {
-    let known = OBJECTS.iter().find(|(name, _)| *name == object);
-    known.map_or_else(|| object.replace('_', " "), |(_, words)| (*words).to_owned())
-}
-
-/// Whether a key with the scopes `held` may give a scope: writing includes reading.
-fn holds(held: &[String], scope: &str) -> bool {
-    let write = scope.strip_suffix(":read").map(|object| format!("{object}:write"));
-    held.iter().any(|one| one == ALL || one == scope || Some(one) == write.as_ref())
-}
-
-/// What the session may give to a key.
+/// The access that the session may give to a key.
 pub(super) struct Access {
     /// The scopes that operations of the API require and that the session holds.
     scopes: Vec<String>,
@@ -99,7 +62,9 @@ impl Access {
         let held = own.map_or_else(|| vec![ALL.to_owned()], |key| key.scopes.clone());
         let specs = request.api.table().specs().iter();
         let required: BTreeSet<_> = specs.filter_map(|spec| spec.requirements.scope).collect();
-        let all = std::iter::once(ALL).chain(required).filter(|scope| holds(&held, scope));
+        let all = std::iter::once(ALL)
+            .chain(required)
+            .filter(|scope| held.iter().any(|held| includes_scope(held, scope)));
         let scopes = all.map(str::to_owned).collect();
         let (organizations, projects) = tenants(request).await?;
         Ok(Self { scopes, held, organizations, projects })
@@ -151,60 +116,4 @@ impl Access {
         let projects = key.scoped_teams.iter().map(|id| name(&self.projects, id.to_string()));
         organizations.chain(projects).collect()
     }
-}
-
-/// Organizations or projects by name, if the session may list them and there are few.
-type Choices = Option<Vec<Choice>>;
-
-#[derive(Deserialize)]
-struct Me {
-    organizations: Vec<Organization>,
-}
-
-#[derive(Deserialize)]
-struct Organization {
-    id: String,
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Projects {
-    count: usize,
-    results: Vec<Project>,
-}
-
-#[derive(Deserialize)]
-struct Project {
-    id: u64,
-    name: String,
-    organization: String,
-}
-
-/// Returns the organizations and projects of the user.
-async fn tenants(request: &SignedIn) -> Result<(Choices, Choices)> {
-    let me = request.api.get_if_allowed::<Me>("/api/users/@me/").await?;
-    let mut organizations = me.map(|me| me.organizations);
-    if let Some(all) = &mut organizations {
-        all.sort_by(|one, other| one.id.cmp(&other.id));
-    }
-    let path = format!("/api/projects/?limit={MAX_TENANTS}");
-    let projects = request.api.get_if_allowed::<Projects>(&path).await?;
-    let projects = projects.filter(|found| found.count <= MAX_TENANTS);
-    let organization_of = |project: &Project| {
-        let mut known = organizations.iter().flatten();
-        known.find(|one| one.id == project.organization).map(|one| one.name.as_str())
-    };
-    let named = |project: Project| {
-        let label = match organization_of(&project) {
-            Some(organization) => format!("{} ({organization})", project.name),
-            None => project.name,
-        };
-        Choice::new(project.id, label)
-    };
-    let projects = projects.map(|found| found.results.into_iter().map(named).collect());
-    // The list ends after so many, and there may be more.
-    let organizations = organizations.filter(|all| all.len() < MAX_TENANTS);
-    let organizations =
-        organizations.map(|all| all.into_iter().map(|one| Choice::new(one.id, one.name)).collect());
-    Ok((organizations, projects))
 }

@@ -1,4 +1,4 @@
-//! One key: what it can do, its change, its rotation, and its revocation.
+//! One key: what it can do, its change and its rotation.
 
 use askama::Template;
 use axum::http::Method;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::form::{Confirm, ConfirmState, Form, FormSpec, Input, Outcome};
+use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
@@ -21,8 +21,6 @@ use super::{API, Key, LIST, value};
 
 const ONE: &str = "/console/keys/{id}/";
 const ROTATE: &str = "/console/keys/{id}/rotate/";
-const REVOKE: &str = "/console/keys/{id}/revoke/";
-
 const UPDATE: &str = "personal_api_keys_partial_update";
 
 const FORM: FormSpec = FormSpec::change(
@@ -52,17 +50,19 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ONE, page);
     pages.signed_in(Method::POST, ONE, save);
     pages.signed_in(Method::POST, ROTATE, rotate);
-    pages.signed_in(Method::GET, REVOKE, revoke);
-    pages.signed_in(Method::POST, REVOKE, revoke);
 }
 
 /// Returns the id of the key in the path.
-fn id(visit: &Visit) -> Result<String> {
+///
+/// # Errors
+/// 404 if it is malformed.
+pub(super) fn id(visit: &Visit) -> Result<String> {
     let id = visit.parameter("id").parse::<ApiKeyId>().map_err(|_| Error::not_found())?;
     Ok(id.to_string())
 }
 
-fn path(id: &str) -> String {
+/// Returns the path of a key's page.
+pub(super) fn path(id: &str) -> String {
     format!("{LIST}{id}/")
 }
 
@@ -143,27 +143,4 @@ async fn show(
         key,
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
-}
-
-async fn revoke(request: SignedIn) -> PageResult {
-    let id = id(&request.visit)?;
-    let key: Key = request.api.get(&format!("{API}{id}/")).await?;
-    let own = Key::of_session(&request).await?;
-    let text = if own.is_some_and(|own| own.id == key.id) {
-        "This session uses the key and ends with it. Programs that send the key stop working at once."
-    } else {
-        "Programs that send the key stop working at once. This cannot be undone."
-    };
-    let confirm = Confirm {
-        question: format!("Revoke the key {}?", key.label),
-        text: text.to_owned(),
-        name: None,
-        submit: "Revoke the key",
-        action: format!("{}revoke/", path(&id)),
-        back: path(&id),
-        write: Write::new("personal_api_keys_destroy", [&id]),
-        state: ConfirmState::default(),
-    };
-    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
-    confirm.respond(&request, frame, &with_notice(LIST, "revoked")).await
 }

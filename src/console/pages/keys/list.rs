@@ -9,8 +9,8 @@ use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::access::{self, Access};
-use super::{API, Key, LIST};
+use super::access::Access;
+use super::{API, Key, LIST, scopes};
 
 /// The number of keys on a page.
 const PAGE_SIZE: usize = 50;
@@ -51,7 +51,7 @@ async fn list(request: SignedIn) -> PageResult {
     let now = request.visit.app.now();
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let rows = keys.into_iter().skip(start).take(PAGE_SIZE).map(|key| Row {
-        scopes: key.scopes.iter().take(MAX_SCOPES).map(|scope| access::in_words(scope)).collect(),
+        scopes: key.scopes.iter().take(MAX_SCOPES).map(|scope| scopes::in_words(scope)).collect(),
         more: key.scopes.len().saturating_sub(MAX_SCOPES),
         limits: access.limits(&key),
         is_current: own.as_ref().is_some_and(|own| own.id == key.id),

@@ -5,6 +5,9 @@ mod key;
 mod list;
 mod new;
 mod operations;
+mod revocation;
+mod scopes;
+mod tenants;
 mod value;
 
 use serde::Deserialize;
@@ -25,6 +28,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);
     new::routes(pages);
     key::routes(pages);
+    revocation::routes(pages);
 }
 
 /// A key, as the API describes it.

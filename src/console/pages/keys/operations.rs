@@ -1,4 +1,4 @@
-//! What a key can do.
+//! The operations that a key can use.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -24,7 +24,7 @@ pub(super) struct Group {
     pub(super) summaries: Vec<String>,
 }
 
-/// What a key can do and what it cannot.
+/// The operations that a key can use, and the others.
 #[derive(Default)]
 pub(super) struct Abilities {
     pub(super) count: usize,
@@ -49,7 +49,7 @@ impl Abilities {
         let access = body.iter().filter(|(name, _)| name.starts_with("scope"));
         let access = access.map(|(name, value)| (name.clone(), value.clone())).collect();
         let write = Write::new("personal_api_keys_operations_create", []);
-        match request.api.write(&write.body(Value::Object(access))).await {
+        match request.api.query(&write.body(Value::Object(access))).await {
             Ok(found) => Ok(Self::of(serde_json::from_value(found).map_err(Error::internal)?)),
             Err(error) if matches!(error.status(), 400 | 403) => {
                 Ok(Self { error: Some(error.detail().to_owned()), ..Self::default() })

@@ -1,4 +1,4 @@
-//! A member, as the API describes one, and what the session may do with the member.
+//! A member, as the API describes one, and the changes that the session may make.
 
 use futures_util::future::try_join_all;
 use serde::Deserialize;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::console::form::Choice;
 use crate::console::levels::{LEVELS, level_name};
 use crate::console::operation::{Operation, Write};
-use crate::console::person::Person;
+use crate::console::person::{Person, User};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
@@ -19,14 +19,6 @@ pub(in crate::console::pages) struct Member {
     pub(in crate::console::pages) joined_at: String,
     pub(in crate::console::pages) invited_by: Option<Person>,
     pub(in crate::console::pages) joined_by: Option<String>,
-}
-
-/// The user of a membership.
-#[derive(Deserialize)]
-pub(in crate::console::pages) struct User {
-    pub(in crate::console::pages) uuid: String,
-    #[serde(flatten)]
-    pub(in crate::console::pages) person: Person,
 }
 
 impl Member {
@@ -52,7 +44,7 @@ pub(in crate::console::pages) async fn own_uuid(
     Ok(own.map(|member| member.user.uuid))
 }
 
-/// What the session may do with a member.
+/// The changes of a member that the session may make.
 #[derive(Clone, Default)]
 pub(in crate::console::pages) struct MemberRights {
     /// The levels that it may give, with the present one. Empty if it may give no other.
@@ -81,15 +73,18 @@ impl MemberRights {
         let change =
             |level: &str| Write::new("members_partial_update", ids).body(level_body(level));
         let present = member.level.to_string();
-        let mut writes: Vec<_> = LEVELS.iter().map(|(level, _)| change(level)).collect();
+        let others = LEVELS.iter().filter(|(level, _)| *level != present);
+        let mut writes: Vec<_> = others.map(|(level, _)| change(level)).collect();
         writes.push(Write::new("members_destroy", ids));
         let mut answers =
             try_join_all(writes.iter().map(|write| request.api.dry_run(write))).await?;
         let removal = answers.pop().flatten();
         let reason = answers.iter().flatten().next().map(|error| error.detail().to_owned());
-        let given = LEVELS.iter().zip(&answers);
-        let given = given.filter(|((level, _), error)| error.is_none() || *level == present);
-        let levels: Vec<_> = given.map(|((level, name), _)| choice(level, name)).collect();
+        let mut refusals = answers.iter();
+        let given = LEVELS
+            .iter()
+            .filter(|(level, _)| *level == present || refusals.next().is_some_and(Option::is_none));
+        let levels: Vec<_> = given.map(|(level, name)| choice(level, name)).collect();
         let has_other = levels.len() > 1;
         Ok(Self {
             levels: if has_other { levels } else { Vec::new() },

@@ -6,13 +6,15 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
-use url::form_urlencoded::Serializer;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target, with_notice};
+use crate::console::layout::{
+    self, Command, Frame, In, Paging, PaletteEntry, Section, with_notice,
+};
+use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
+use crate::console::query::Query;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
@@ -30,12 +32,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, LIST, change_level);
 }
 
-#[derive(Deserialize)]
-struct Members {
-    count: u64,
-    results: Vec<Member>,
-}
-
 /// A member on the page.
 struct Row {
     member: Member,
@@ -47,7 +43,7 @@ struct Row {
 #[template(path = "console/pages/members/page.html")]
 struct MembersPage {
     base: String,
-    /// Where forms are sent: this page of the list.
+    /// The URL of this page of the list, which forms are sent to.
     here: String,
     search: String,
     rows: Vec<Row>,
@@ -78,24 +74,24 @@ async fn change_level(request: SignedIn) -> PageResult {
 async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let (offset, search) = (Paging::offset(&request.visit), request.visit.query("search").trim());
-    let query = query(&format!("limit={PAGE_SIZE}"), search, offset);
-    let path = format!("/api/organizations/{organization}/members/?{query}");
-    let found: Members = request.api.get(&path).await?;
+    let query = Query::of([("limit", PAGE_SIZE.to_string().as_str()), ("search", search)]);
+    let path = query.at(offset).url(&format!("/api/organizations/{organization}/members/"));
+    let found: List<Member> = request.api.get(&path).await?;
     let url = |offset| url(&request.visit, &organization, offset);
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let base = format!("/console/organizations/{organization}/members/");
-    let targets = found.results.iter().map(|member| Target {
+    let entries = found.results.iter().map(|member| PaletteEntry {
         icon: icon("user"),
         text: member.name(),
         kind: "member",
         href: format!("{base}{}/", member.user.uuid),
     });
-    let targets: Vec<_> = targets.collect();
+    let entries: Vec<_> = entries.collect();
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
     let frame = Frame::load(request, Section::Members, In::Organization(&organization)).await?;
-    let frame = frame.titled("Members").with_targets(targets).with_refusal(refusal);
+    let frame = frame.titled("Members").with_palette(entries).with_refusal(refusal);
     let page = MembersPage {
         base,
         here: url(offset),
@@ -110,21 +106,8 @@ async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
 
 /// Returns the URL of the part of the list that begins at `offset`, with the search of the request.
 fn url(visit: &Visit, organization: &str, offset: u64) -> String {
-    let query = query("", visit.query("search").trim(), offset);
-    let mark = if query.is_empty() { "" } else { "?" };
-    format!("/console/organizations/{organization}/members/{mark}{query}")
-}
-
-/// Adds the search and the offset to a query.
-fn query(start: &str, search: &str, offset: u64) -> String {
-    let mut query = Serializer::new(start.to_owned());
-    if !search.is_empty() {
-        query.append_pair("search", search);
-    }
-    if offset > 0 {
-        query.append_pair("offset", &offset.to_string());
-    }
-    query.finish()
+    let query = Query::of([("search", visit.query("search").trim())]).at(offset);
+    query.url(&format!("/console/organizations/{organization}/members/"))
 }
 
 /// Returns the rows. To the API, the other members of one level are alike.

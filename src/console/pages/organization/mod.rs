@@ -11,6 +11,7 @@ use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -55,7 +56,7 @@ fn update(organization: &str) -> Operation {
     Operation::new(UPDATE, [organization])
 }
 
-/// What the page shows besides the form.
+/// The facts that the page shows besides the form.
 #[derive(Deserialize)]
 struct Organization {
     name: String,
@@ -108,23 +109,16 @@ async fn show(request: &SignedIn, id: &str, form: Option<Form>) -> PageResult {
     Ok(layout::page_with_status(&frame.titled("Organization settings"), &page, status)?)
 }
 
-/// Offers the roles by name, if the session may read them and they are not too large for a page.
+/// Offers the roles by name, if the session may read them.
 async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Result<Form> {
-    #[derive(Deserialize)]
-    struct Roles {
-        results: Vec<Role>,
-    }
     #[derive(Deserialize)]
     struct Role {
         id: String,
         name: String,
     }
-    let path = format!("/api/organizations/{organization}/roles/?limit=500");
-    let found = match request.api.get_if_allowed::<Roles>(&path).await {
-        Ok(Some(found)) => found,
-        Ok(None) => return Ok(form),
-        Err(error) if error.status() == 400 => return Ok(form),
-        Err(error) => return Err(error),
+    let path = format!("/api/organizations/{organization}/roles/?limit=500&basic=true");
+    let Some(found) = request.api.get_if_allowed::<List<Role>>(&path).await? else {
+        return Ok(form);
     };
     let named = found.results.into_iter().map(|role| Choice::new(role.id, role.name));
     let choices = std::iter::once(Choice::new(Value::Null, "None")).chain(named);

@@ -60,10 +60,3 @@ impl Row {
         kinds.iter().zip(&self.levels)
     }
 }
-
-/// Returns the name of a kind in words.
-pub(super) fn words(kind: &str) -> String {
-    let text = kind.replace('_', " ");
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
-}

@@ -66,7 +66,7 @@ pub(super) const FORM: FormSpec = FormSpec::change(
     ],
 );
 
-/// Who sees the project.
+/// The setting that decides who sees the project.
 pub(super) const ACCESS_FORM: FormSpec = FormSpec::change(
     "Save access",
     &[Input::new("access_control")

@@ -1,4 +1,4 @@
-//! What cannot be undone: a new token, and the deletion of the project.
+//! The actions that cannot be undone: a new token, and the deletion of the project.
 
 use axum::http::Method;
 

@@ -12,7 +12,9 @@ use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
+use crate::console::pages::dashboard::dashboard_choices;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -23,9 +25,6 @@ const SETTINGS: &str = "/console/projects/{project_id}/settings/";
 const ACCESS: &str = "/console/projects/{project_id}/settings/access/";
 
 const UPDATE: &str = "projects_partial_update";
-
-/// The maximum number of dashboards that are offered by name.
-const MAX_DASHBOARDS: usize = 100;
 
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -43,7 +42,7 @@ fn update(project: &str) -> Operation {
     Operation::new(UPDATE, [project])
 }
 
-/// What the page shows besides the forms.
+/// The facts that the page shows besides the forms.
 #[derive(Deserialize)]
 struct Project {
     name: String,
@@ -143,23 +142,10 @@ async fn refusals(
 
 /// Offers the dashboards of the project by name, if there are few.
 async fn offer_dashboards(request: &SignedIn, project: &str, form: Form) -> Result<Form> {
-    #[derive(Deserialize)]
-    struct Dashboards {
-        count: usize,
-        results: Vec<Dashboard>,
-    }
-    #[derive(Deserialize)]
-    struct Dashboard {
-        id: u64,
-        name: Option<String>,
-    }
-    let path = format!("/api/projects/{project}/dashboards/?limit={MAX_DASHBOARDS}");
-    let found = request.api.get_if_allowed::<Dashboards>(&path).await?;
-    let Some(found) = found.filter(|found| found.count <= MAX_DASHBOARDS) else { return Ok(form) };
-    let named = found.results.into_iter().map(|dashboard| {
-        let name = super::name_or(dashboard.name.as_deref(), "Untitled dashboard");
-        Choice::new(dashboard.id, format!("{name} ({})", dashboard.id))
-    });
+    let found = dashboard_choices(request, project).await?;
+    let Some(found) = found.filter(List::is_complete) else { return Ok(form) };
+    let named = found.results.iter();
+    let named = named.map(|one| Choice::new(one.id, format!("{} ({})", one.name(), one.id)));
     let choices = std::iter::once(Choice::new(Value::Null, "None")).chain(named);
     Ok(form.with_choices("primary_dashboard", choices.collect()))
 }

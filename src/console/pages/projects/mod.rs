@@ -7,7 +7,8 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, Target};
+use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section};
+use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -21,12 +22,6 @@ const PAGE_SIZE: u64 = 50;
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     new::routes(pages);
-}
-
-#[derive(Deserialize)]
-struct Projects {
-    count: u64,
-    results: Vec<Project>,
 }
 
 /// A project in the list.
@@ -54,20 +49,20 @@ async fn list(request: SignedIn) -> PageResult {
     let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/projects/?limit={PAGE_SIZE}&offset={offset}");
-    let found: Projects = request.api.get(&path).await?;
+    let found: List<Project> = request.api.get(&path).await?;
     let base = format!("/console/organizations/{organization}/projects/");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, |offset| {
         format!("{base}?offset={offset}")
     })?;
     let create = Operation::new("organizations_projects_create", [&organization]);
-    let targets = found.results.iter().map(|project| Target {
+    let entries = found.results.iter().map(|project| PaletteEntry {
         icon: icon("folder"),
         text: project.name.clone(),
         kind: "project",
         href: format!("/console/projects/{}/dashboards/", project.id),
     });
     let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
-    let frame = frame.titled("Projects").with_targets(targets);
+    let frame = frame.titled("Projects").with_palette(entries);
     let page = ProjectsPage {
         base,
         may_create: request.api.may(&create).await?,

@@ -40,15 +40,15 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, NEW, create);
 }
 
-/// What the session may create.
-enum Kind {
+/// The projects that the session may create.
+enum Creatable {
     Any,
     Demo,
     /// Nothing, for this reason.
     None(String),
 }
 
-impl Kind {
+impl Creatable {
     /// Asks the API.
     async fn of(request: &SignedIn, organization: &str) -> Result<Self> {
         let try_with = async |body: Value| {
@@ -79,23 +79,23 @@ struct NewProjectPage {
 
 async fn page(request: SignedIn) -> PageResult {
     let organization = crate::console::pages::organization_id(&request.visit)?;
-    let kind = Kind::of(&request, &organization).await?;
+    let creatable = Creatable::of(&request, &organization).await?;
     let operation = Operation::new(CREATE, [&organization]);
-    let form = kind.form().empty(&request, &operation, &path(&organization))?;
+    let form = creatable.form().empty(&request, &operation, &path(&organization))?;
     let form = form.with_value("timezone", &json!("UTC"));
-    let refusal = match kind {
-        Kind::None(reason) => Some(reason),
-        Kind::Any | Kind::Demo => None,
+    let refusal = match creatable {
+        Creatable::None(reason) => Some(reason),
+        Creatable::Any | Creatable::Demo => None,
     };
     show(&request, &organization, form.refused_for(refusal)).await
 }
 
 async fn create(request: SignedIn) -> PageResult {
     let organization = crate::console::pages::organization_id(&request.visit)?;
-    let kind = Kind::of(&request, &organization).await?;
+    let creatable = Creatable::of(&request, &organization).await?;
     let operation = Operation::new(CREATE, [&organization]);
-    let mut sent = kind.form().sent(&request, operation, &path(&organization))?;
-    if let Kind::Demo = kind {
+    let mut sent = creatable.form().sent(&request, operation, &path(&organization))?;
+    if let Creatable::Demo = creatable {
         sent.body.insert("is_demo".to_owned(), json!(true));
     }
     match sent.send(&request).await? {

@@ -9,7 +9,8 @@ use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::{Aftermath, Place, Role};
+use super::address::Address;
+use super::{Feedback, Role};
 
 const REMOVE: &str =
     "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
@@ -23,24 +24,26 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn remove(request: SignedIn) -> PageResult {
-    let place = Place::of(&request)?;
+    let address = Address::of(&request.visit)?;
     let membership = crate::console::pages::uuid(&request.visit, "membership_id")?;
-    let ids = [place.organization.as_str(), &place.id, &membership];
+    let ids = [address.organization.as_str(), &address.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
-        Ok(_) => Ok(see_other(&with_notice(&place.page(), "removed"))?),
+        Ok(_) => Ok(see_other(&with_notice(&address.page(), "removed"))?),
         Err(refusal) => {
-            let aftermath = Aftermath { refusal: Some(refusal), ..Aftermath::default() };
-            super::show(&request, aftermath).await
+            let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
+            super::show(&request, feedback).await
         }
     }
 }
 
 /// Asks before a role is deleted.
 async fn delete(request: SignedIn) -> PageResult {
-    let place = Place::of(&request)?;
-    let Place { organization, id } = &place;
-    let role: Role =
-        request.api.get(&format!("/api/organizations/{organization}/roles/{id}/")).await?;
+    let address = Address::of(&request.visit)?;
+    let Address { organization, id } = &address;
+    let role: Role = request
+        .api
+        .get(&format!("/api/organizations/{organization}/roles/{id}/?basic=true"))
+        .await?;
     let frame = Frame::load(&request, Section::Roles, In::Organization(organization)).await?;
     let confirm = Confirm {
         question: format!("Delete the role {}?", role.name),
@@ -49,10 +52,10 @@ async fn delete(request: SignedIn) -> PageResult {
             .to_owned(),
         name: None,
         submit: "Delete",
-        action: format!("{}delete/", place.page()),
-        back: place.page(),
-        write: Write::new("roles_destroy", place.ids()),
+        action: format!("{}delete/", address.page()),
+        back: address.page(),
+        write: Write::new("roles_destroy", address.ids()),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&place.list(), "deleted")).await
+    confirm.respond(&request, frame, &with_notice(&address.list(), "deleted")).await
 }

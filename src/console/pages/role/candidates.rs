@@ -1,25 +1,36 @@
 //! The members of the organization who can be added to a role.
 
-use serde::Deserialize;
-use serde_json::Value;
-use url::form_urlencoded::Serializer;
+use std::collections::HashSet;
 
+use serde::Deserialize;
+
+use crate::console::list::List;
 use crate::console::pages::members::Member;
+use crate::console::query::Query;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
+
+use super::address::Address;
 
 /// The maximum number of members in the choice.
 const MAX_MEMBERS: u64 = 100;
 
+/// The maximum number of members of the role that are left out of the choice. The API refuses to add the others again.
+const MAX_LEFT_OUT: u64 = 1000;
+
 #[derive(Deserialize)]
-struct Members {
-    count: u64,
-    results: Vec<Member>,
+struct RoleMember {
+    user: User,
+}
+
+#[derive(Deserialize)]
+struct User {
+    uuid: String,
 }
 
 /// Members that a search found, without those of the role.
 pub(super) struct Candidates {
-    /// What the page searches for.
+    /// The search of the page.
     pub(super) search: String,
     /// The UUID and the name of each member.
     pub(super) members: Vec<(String, String)>,
@@ -28,25 +39,24 @@ pub(super) struct Candidates {
 }
 
 impl Candidates {
-    /// Searches the members of an organization. `role` is the body of the role.
+    /// Searches the organization for members who are not in the role.
     ///
     /// # Errors
     /// The errors of the API, except refusals.
-    pub(super) async fn load(request: &SignedIn, organization: &str, role: &Value) -> Result<Self> {
+    pub(super) async fn load(request: &SignedIn, address: &Address) -> Result<Self> {
         let search = request.visit.query("member").trim().to_owned();
-        let query = query(&search);
-        let path = format!("/api/organizations/{organization}/members/?{query}");
-        let found = request.api.get_if_allowed::<Members>(&path).await?;
-        let found = found.unwrap_or(Members { count: 0, results: Vec::new() });
-        let in_role: Vec<_> = role
-            .get("members")
-            .and_then(Value::as_array)
-            .map_or(&[][..], Vec::as_slice)
-            .iter()
-            .filter_map(|member| member.pointer("/user/uuid")?.as_str())
-            .collect();
+        let limit = MAX_MEMBERS.to_string();
+        let query = Query::of([("limit", &*limit), ("order", "joined_at"), ("search", &search)]);
+        let Address { organization, id } = address;
+        let path = query.url(&format!("/api/organizations/{organization}/members/"));
+        let found = request.api.get_if_allowed::<List<Member>>(&path).await?.unwrap_or_default();
+        let path = format!(
+            "/api/organizations/{organization}/roles/{id}/role_memberships/?limit={MAX_LEFT_OUT}"
+        );
+        let in_role: List<RoleMember> = request.api.get(&path).await?;
+        let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
         let members = found.results.into_iter();
-        let members = members.filter(|member| !in_role.contains(&member.user.uuid.as_str()));
+        let members = members.filter(|member| !in_role.contains(&member.user.uuid));
         let members = members.map(|member| {
             let (name, email) = (member.name(), &member.user.person.email);
             let shown = if name == *email { name } else { format!("{name}, {email}") };
@@ -54,12 +64,4 @@ impl Candidates {
         });
         Ok(Self { search, members: members.collect(), is_cut: found.count > MAX_MEMBERS })
     }
-}
-
-fn query(search: &str) -> String {
-    let mut query = Serializer::new(format!("limit={MAX_MEMBERS}&order=joined_at"));
-    if !search.is_empty() {
-        query.append_pair("search", search);
-    }
-    query.finish()
 }

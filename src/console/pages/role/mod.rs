@@ -1,6 +1,7 @@
 //! One role: its name and its members.
 
 mod actions;
+mod address;
 mod candidates;
 
 use askama::Template;
@@ -10,12 +11,14 @@ use serde::Deserialize;
 use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::list::List;
 use crate::console::operation::Operation;
-use crate::console::person::Person;
+use crate::console::person::User;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
+use address::Address;
 use candidates::Candidates;
 
 const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
@@ -43,28 +46,15 @@ struct Role {
 }
 
 #[derive(Deserialize)]
-struct RoleMembers {
-    count: u64,
-    results: Vec<RoleMember>,
-}
-
-#[derive(Deserialize)]
 struct RoleMember {
     id: String,
     user: User,
     joined_at: String,
 }
 
-#[derive(Deserialize)]
-struct User {
-    uuid: String,
-    #[serde(flatten)]
-    person: Person,
-}
-
-/// What an action leaves for the page that follows it.
+/// The feedback of the page on a form that was sent.
 #[derive(Default)]
-struct Aftermath {
+struct Feedback {
     /// The form of the name that has to be corrected.
     name: Option<Form>,
     /// The form of a new member that has to be corrected.
@@ -75,7 +65,7 @@ struct Aftermath {
 #[derive(Template)]
 #[template(path = "console/pages/role/page.html")]
 struct RolePage {
-    place: Place,
+    address: Address,
     role: Role,
     members: Vec<RoleMember>,
     paging: Paging,
@@ -83,123 +73,86 @@ struct RolePage {
     may_delete: bool,
     /// The form of the name, if the session may rename the role.
     name_form: Option<Form>,
-    /// Who can be added, and the form for it, if the session may add members.
+    /// The members that can be added, and the form for it, if the session may add members.
     candidates: Option<(Candidates, Option<Form>)>,
     command: Command,
 }
 
-/// The ids in the page's path.
-struct Place {
-    organization: String,
-    id: String,
-}
-
-impl Place {
-    fn of(request: &SignedIn) -> Result<Self> {
-        let organization = super::organization_id(&request.visit)?;
-        Ok(Self { organization, id: super::uuid(&request.visit, "id")? })
-    }
-
-    fn ids(&self) -> [&str; 2] {
-        [&self.organization, &self.id]
-    }
-
-    fn list(&self) -> String {
-        format!("/console/organizations/{}/roles/", self.organization)
-    }
-
-    fn page(&self) -> String {
-        format!("{}{}/", self.list(), self.id)
-    }
-
-    fn rename(&self) -> Operation {
-        Operation::new("roles_partial_update", self.ids())
-    }
-
-    fn add(&self) -> Operation {
-        Operation::new("roles_role_memberships_create", self.ids())
-    }
-}
-
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, Aftermath::default()).await
+    show(&request, Feedback::default()).await
 }
 
 async fn rename(request: SignedIn) -> PageResult {
-    let place = Place::of(&request)?;
-    match NAME.sent(&request, place.rename(), &place.page())?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&place.page(), "saved"))?),
+    let address = Address::of(&request.visit)?;
+    match NAME.sent(&request, address.rename(), &address.page())?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "saved"))?),
         Outcome::Again(form) => {
-            show(&request, Aftermath { name: Some(*form), ..Aftermath::default() }).await
+            show(&request, Feedback { name: Some(*form), ..Feedback::default() }).await
         }
     }
 }
 
 async fn add(request: SignedIn) -> PageResult {
-    let place = Place::of(&request)?;
-    let action = format!("{}add/", place.page());
-    match MEMBER.sent(&request, place.add(), &action)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&place.page(), "added"))?),
+    let address = Address::of(&request.visit)?;
+    let action = format!("{}add/", address.page());
+    match MEMBER.sent(&request, address.add(), &action)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "added"))?),
         Outcome::Again(form) => {
-            show(&request, Aftermath { member: Some(*form), ..Aftermath::default() }).await
+            show(&request, Feedback { member: Some(*form), ..Feedback::default() }).await
         }
     }
 }
 
-async fn show(request: &SignedIn, aftermath: Aftermath) -> PageResult {
-    let place = Place::of(request)?;
-    let Place { organization, id } = &place;
+async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let Address { organization, id } = &address;
     let offset = Paging::offset(&request.visit);
     let path = format!("/api/organizations/{organization}/roles/{id}/");
-    let found = request.api.get_versioned(&path).await?;
+    let found = request.api.get_versioned(&format!("{path}?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let path = format!("{path}role_memberships/?limit={PAGE_SIZE}&offset={offset}");
-    let members: RoleMembers = request.api.get(&path).await?;
-    let url = |offset| format!("{}?offset={offset}", place.page());
+    let members: List<RoleMember> = request.api.get(&path).await?;
+    let url = |offset| format!("{}?offset={offset}", address.page());
     let paging = Paging::new(offset, members.results.len(), members.count, PAGE_SIZE, url)?;
-    let name_form = match aftermath.name {
+    let name_form = match feedback.name {
         Some(form) => Some(form),
-        None if !request.api.may(&place.rename()).await? => None,
-        None => Some(NAME.filled(request, &place.rename(), &place.page(), &found)?),
+        None if !request.api.may(&address.rename()).await? => None,
+        None => Some(NAME.filled(request, &address.rename(), &address.page(), &found)?),
     };
-    let candidates = candidates(request, &place, &found.body, aftermath.member).await?;
+    let candidates = candidates(request, &address, feedback.member).await?;
     let forms = name_form.iter().chain(candidates.iter().filter_map(|(_, form)| form.as_ref()));
     let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
     let remove = Operation::new("roles_role_memberships_destroy", [organization, id, id]);
     let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
-    let frame = frame.titled(role.name.clone()).with_refusal(aftermath.refusal);
+    let frame = frame.titled(role.name.clone()).with_refusal(feedback.refusal);
     let page = RolePage {
         may_remove: request.api.may(&remove).await?,
-        may_delete: request.api.may(&Operation::new("roles_destroy", place.ids())).await?,
+        may_delete: request.api.may(&Operation::new("roles_destroy", address.ids())).await?,
         command: Command::get(&request.visit, &path),
         members: members.results,
-        place,
+        address,
         role,
         paging,
         name_form,
         candidates,
     };
-    match status {
-        Some(status) => Ok(layout::page_with_status(&frame, &page, status)?),
-        None => Ok(layout::page(&frame, &page)?),
-    }
+    Ok(layout::page_with_status(&frame, &page, status.unwrap_or_default())?)
 }
 
-/// Returns who can be added, if the session may add members. They come with the form that was sent, or with a new one
-/// unless there is nobody to choose.
+/// Returns the members that can be added, if the session may add members. They come with the form that was sent, or with a new
+/// one unless there is no member to choose.
 async fn candidates(
     request: &SignedIn,
-    place: &Place,
-    role: &serde_json::Value,
+    address: &Address,
     sent: Option<Form>,
 ) -> Result<Option<(Candidates, Option<Form>)>> {
     let is_sent = sent.is_some();
     let form = match sent {
         Some(form) => form,
-        None if !request.api.may(&place.add()).await? => return Ok(None),
-        None => MEMBER.empty(request, &place.add(), &format!("{}add/", place.page()))?,
+        None if !request.api.may(&address.add()).await? => return Ok(None),
+        None => MEMBER.empty(request, &address.add(), &format!("{}add/", address.page()))?,
     };
-    let candidates = Candidates::load(request, &place.organization, role).await?;
+    let candidates = Candidates::load(request, address).await?;
     let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
     let form = form.with_id("add").with_choices("user_uuid", choices.collect());
     let is_shown = is_sent || !candidates.members.is_empty();

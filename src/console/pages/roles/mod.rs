@@ -8,14 +8,15 @@ use serde_json::Value;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/organizations/{organization_id}/roles/";
 
-/// The number of roles on a page. Each comes with its members.
-const PAGE_SIZE: u64 = 20;
+/// The number of roles on a page.
+const PAGE_SIZE: u64 = 50;
 
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
@@ -26,17 +27,11 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 #[derive(Deserialize)]
-struct Roles {
-    count: u64,
-    results: Vec<Role>,
-}
-
-#[derive(Deserialize)]
 struct Role {
     id: String,
     name: String,
     created_at: String,
-    members: Vec<serde::de::IgnoredAny>,
+    member_count: u64,
     is_default: bool,
 }
 
@@ -74,8 +69,8 @@ async fn create(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let base = base(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(made) => {
-            let id = made.get("id").and_then(Value::as_str).unwrap_or_default();
+        Outcome::Done(role) => {
+            let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
             Ok(see_other(&with_notice(&format!("{base}{id}/"), "created"))?)
         }
         Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
@@ -84,9 +79,9 @@ async fn create(request: SignedIn) -> PageResult {
 
 async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
     let offset = Paging::offset(&request.visit);
-    let path =
-        format!("/api/organizations/{organization}/roles/?limit={PAGE_SIZE}&offset={offset}");
-    let found: Roles = request.api.get(&path).await?;
+    let query = format!("basic=true&limit={PAGE_SIZE}&offset={offset}");
+    let path = format!("/api/organizations/{organization}/roles/?{query}");
+    let found: List<Role> = request.api.get(&path).await?;
     let base = base(organization);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;

@@ -1,47 +1,61 @@
-//! `/api/projects/:project_id/dashboards/:id/access/`.
+//! `access/` below dashboards and insights.
 
 use crate::auth::{InProject, ReadAccess, Requirements};
 use crate::error::Result;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
-use crate::http::routes::Routes;
-use crate::ids::{DashboardId, UserUuid};
-use crate::input::{Field, FieldType, UuidField};
+use crate::http::routes::{RouteSpec, Routes};
+use crate::ids::DashboardId;
+use crate::input::Field;
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_controls::{LevelField, OnObjects};
-use crate::resources::dashboards::member_access::{
-    self, Filter, MemberAccessBody, NameVisibility, UserFilter,
-};
+use crate::resources::access_controls::{LevelField, OnObjects, require_read};
+use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody, NameVisibility};
+use crate::resources::insights::InsightRef;
 use crate::resources::members;
+use crate::resources::users::UserFilter;
 use crate::response::ApiResult;
 use crate::store::Order;
 
-const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access/";
+use super::ObjectInPath;
 
-/// Registers the route.
+const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access/";
+const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access/";
+
+/// Registers the routes.
 pub(super) fn routes(routes: &mut Routes, read: Requirements) {
-    routes
-        .get(OF_DASHBOARD, "dashboards_access_list", read, list)
+    let of_dashboard =
+        routes.get(OF_DASHBOARD, "dashboards_access_list", read, list::<DashboardId>);
+    with_filters(of_dashboard)
         .summary("List what each member may do with a dashboard, and why, the newest member first.")
-        .id::<DashboardId>()
-        .query::<String>("user", "Only this user: a UUID, or `@me`.")
-        .query::<String>("search", "Only members whose name or address contains this text.")
-        .query::<AccessLevel>("access_level", "Only members with this level on the dashboard.")
-        .returns_page::<MemberAccessBody>()
-        .may_return(400);
+        .id::<DashboardId>();
+    let of_insight = routes.get(OF_INSIGHT, "insights_access_list", read, list::<InsightRef>);
+    with_filters(of_insight)
+        .summary("List what each member may do with an insight, and why, the newest member first.")
+        .id::<InsightRef>();
 }
 
-async fn list(
+/// Adds the filters that both lists take.
+fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
+    row.query::<UserFilter>("user", "Only this user: a UUID, or `@me`.")
+        .query::<String>("search", "Only members whose name or address contains this text.")
+        .query::<AccessLevel>("access_level", "Only members with this level on the object.")
+        .returns_page::<MemberAccessBody>()
+        .may_return(400)
+}
+
+async fn list<T: ObjectInPath>(
     access: ReadAccess<InProject>,
-    PathId(id): PathId<DashboardId>,
+    PathId(id): PathId<T>,
     page: PageParams,
 ) -> ApiResult {
     let (id, filter) = (id?, filter(&page)?);
     page.with_scan(filter.scans())
         .respond(access, move |tx, at, page| {
+            let (object, level) = id.find(tx, &at.tenant)?;
+            require_read(tx, &at.tenant, level)?;
             let visibility = NameVisibility::of(&at.caller.key);
             let window = page.window(Order::Descending);
-            member_access::list(tx, &at.tenant, id, visibility, &filter, window)
+            member_access::list(tx, &at.tenant, object, visibility, &filter, window)
         })
         .await
 }
@@ -52,20 +66,11 @@ fn filter(page: &PageParams) -> Result<Filter> {
     let level = value("access_level")
         .map(|text| LevelField::<OnObjects>::parse("access_level", Some(&text.into())));
     Ok(Filter {
-        user: value("user").map(parse_user).transpose()?,
+        user: value("user").map(UserFilter::parse).transpose()?,
         members: members::Filter {
             search: value("search").map(str::to_lowercase),
             ..members::Filter::default()
         },
         access_level: level.transpose()?.flatten(),
     })
-}
-
-fn parse_user(text: &str) -> Result<UserFilter> {
-    if text == "@me" {
-        return Ok(UserFilter::Caller);
-    }
-    let uuid = UuidField::read(&text.into());
-    uuid.map(|uuid| UserFilter::Uuid(UserUuid(uuid)))
-        .map_err(|error| error.with_attr_prefix("user"))
 }

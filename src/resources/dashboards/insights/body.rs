@@ -52,6 +52,10 @@ output! {
         effective_privilege_level: i64 as Restriction,
         /// The access level that access rules give the caller.
         user_access_level: AccessLevel,
+        /// When the insight was deleted. Only in lists of deleted insights.
+        deleted_at?: Timestamp,
+        /// The user who deleted the insight. Only in lists of deleted insights.
+        deleted_by?: EmbeddedUser as users::Fields,
     }
 }
 
@@ -140,6 +144,8 @@ pub fn body<'a>(
         effective_restriction_level: rights.effective_restriction_level,
         effective_privilege_level: rights.effective_privilege_level,
         user_access_level: rights.user_access_level,
+        deleted_at: None,
+        deleted_by: None,
     })
 }
 

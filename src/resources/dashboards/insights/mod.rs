@@ -4,6 +4,7 @@
 //! Queries are never run.
 
 pub mod body;
+pub mod deletions;
 pub mod levels;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,9 @@ use crate::error::Result;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
 use crate::resources::projects::Project;
 use crate::secret::SeededRng;
-use crate::store::{Added, Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
+use crate::store::{
+    Added, Index, Key, RankedList, Reference, Row, Table, Tx, WriteTx, impl_record,
+};
 use crate::time::Timestamp;
 
 /// A stored query, shown on one or more tiles.
@@ -106,6 +109,9 @@ impl_record!(Insight {
     // The number of live insights of a project.
     counts: [|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded())],
     added: ADDED,
+    ranked: &RankedList::of_records(Table::Insights, size_of::<ProjectId>(), |payload| {
+        Row::<Insight>::visit(payload, |row| Ok(!row.meta.deleted))
+    }),
     owner: |insight, _| Ok(Some(insight.meta.organization.owner())),
     references: |insight| [
         Reference::to::<Project>(&(insight.meta.organization, insight.meta.project)),
@@ -229,27 +235,28 @@ fn copied(name: &str) -> String {
     name.chars().take(MAX_NAME_LENGTH - BEHIND.len()).chain(BEHIND.chars()).collect()
 }
 
-/// Soft-deletes or restores an insight with its dashboard. `last_modified_at` and `last_modified_by` do not change.
+/// Soft-deletes an insight with its dashboard. `last_modified_at` and `last_modified_by` do not change.
 ///
 /// # Errors
 /// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
-pub fn set_deleted(
+pub fn delete(
     tx: &mut WriteTx<'_>,
     key: (ProjectId, InsightId),
-    deleted: bool,
+    user: UserId,
     now: Timestamp,
 ) -> Result<()> {
-    if tx.meta::<Insight>(&key)?.is_some_and(|meta| meta.deleted == deleted) {
+    let mut insight: Insight = tx.get(&key)?;
+    if insight.fields.deleted {
         return Ok(());
     }
-    let mut insight: Insight = tx.get(&key)?;
-    insight.fields.deleted = deleted;
+    insight.fields.deleted = true;
     insight.fields.updated_at = now;
-    tx.put(&insight)
+    tx.put(&insight)?;
+    deletions::record(tx, &insight.meta, user, now)
 }
 
 /// Returns the number of bytes that an insight adds to the weight of each dashboard that shows it. Leaves
-/// out what [`set_deleted`] changes, so that deleting an insight changes no weight.
+/// out what deletion changes, so that deleting an insight changes no weight.
 ///
 /// # Errors
 /// 500 if the size cannot be computed.
@@ -272,8 +279,12 @@ pub(super) fn restore_with_tile(
     key: (ProjectId, InsightId),
     now: Timestamp,
 ) -> Result<()> {
-    if tx.meta::<Insight>(&key)?.is_some_and(|meta| meta.deleted) {
-        return set_deleted(tx, key, false, now);
+    if tx.meta::<Insight>(&key)?.is_some_and(|meta| !meta.deleted) {
+        return tx.bump_version::<Insight>(&key);
     }
-    tx.bump_version::<Insight>(&key)
+    let mut insight: Insight = tx.get(&key)?;
+    insight.fields.deleted = false;
+    insight.fields.updated_at = now;
+    tx.put(&insight)?;
+    deletions::forget(tx, key)
 }

@@ -1,21 +1,20 @@
-//! What each member may do with a dashboard, and why. See `docs/spec/access-controls.md`.
+//! What each member may do with a dashboard or an insight, and why. See `docs/spec/access-controls.md`.
 
 mod body;
 mod decision;
 mod reasons;
 
 use crate::auth::{CallerKey, InProject};
-use crate::error::{Error, Result};
-use crate::ids::{DashboardId, UserId, UserUuid};
+use crate::error::Result;
+use crate::ids::UserId;
 use crate::json::{Array, JsonItems, WrittenBy};
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_controls::require_read;
+use crate::resources::access_objects::Object;
 use crate::resources::members::{self, BY_JOINING, Membership};
 use crate::resources::roles;
-use crate::resources::users::{self, EmbeddedUser};
+use crate::resources::users::{EmbeddedUser, UserFilter};
 use crate::store::{Tx, Window};
 
-use super::{Dashboard, Meta};
 pub use body::MemberAccessBody;
 use decision::{AccessSources, MemberAccess};
 use reasons::reasons;
@@ -25,15 +24,6 @@ const READ_MEMBERS: &str = "organization_member:read";
 /// The scope of a key that may list roles.
 const READ_ROLES: &str = "organization:read";
 
-/// A user that a filter names.
-#[derive(Debug, Clone, Copy)]
-pub enum UserFilter {
-    /// The caller.
-    Caller,
-    /// The user with this UUID.
-    Uuid(UserUuid),
-}
-
 /// The filters of a list.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
@@ -41,7 +31,7 @@ pub struct Filter {
     pub user: Option<UserFilter>,
     /// Only members whose name or address matches.
     pub members: members::Filter,
-    /// Only members with this level on the dashboard.
+    /// Only members with this level on the object.
     pub access_level: Option<AccessLevel>,
 }
 
@@ -68,21 +58,21 @@ impl NameVisibility {
     }
 }
 
-/// Lists the members of the project's organization with their access to a dashboard, the newest member first. Returns
-/// the total and the items in `window` as the items of a JSON array.
+/// Lists the members of the project's organization with their access to an object, the newest member first. Returns the
+/// total and the items in `window` as the items of a JSON array. The handler has checked that the caller may read the
+/// access rules on the object.
 ///
 /// # Errors
-/// 404 if the dashboard does not exist or is deleted; 403 if the caller may not read its access rules.
+/// 404 if the object does not exist; 500 or 503 when the file cannot be read.
 pub fn list(
     tx: &impl Tx,
     tenant: &InProject,
-    id: DashboardId,
+    object: Object,
     visibility: NameVisibility,
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let dashboard = get_readable(tx, tenant, id)?;
-    let sources = AccessSources::of(tx, &tenant.project, dashboard)?;
+    let sources = AccessSources::of(tx, &tenant.project, object)?;
     let mut page =
         AccessPage { sources, visibility, filter, window, count: 0, items: JsonItems::default() };
     let organization = tenant.member.organization;
@@ -108,14 +98,6 @@ pub fn list(
     Ok((page.count as u64, page.items.into_bytes()))
 }
 
-/// Returns the dashboard, if the caller may read its access rules.
-fn get_readable(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Meta> {
-    let found = tx.meta::<Dashboard>(&(tenant.project.id, id))?.filter(|meta| !meta.deleted);
-    let dashboard = found.ok_or_else(Error::not_found)?;
-    require_read(tx, tenant, dashboard.rights(tx, tenant)?.user_access_level)?;
-    Ok(dashboard)
-}
-
 /// The members that a list visits.
 enum Selection {
     All,
@@ -131,8 +113,8 @@ fn select(
 ) -> Result<Selection> {
     let named = match named {
         None if visibility.other_members => return Ok(Selection::All),
-        None | Some(UserFilter::Caller) => Some(caller.user),
-        Some(UserFilter::Uuid(uuid)) => tx.lookup(&users::BY_UUID, &uuid)?,
+        None => Some(caller.user),
+        Some(named) => named.resolve(tx, caller.user)?,
     };
     let is_visible = |user: &UserId| visibility.other_members || *user == caller.user;
     Ok(named.filter(is_visible).map_or(Selection::Nobody, Selection::One))

@@ -1,8 +1,9 @@
-//! The rules that can decide a member's access to a dashboard, in the order of precedence, with the one that does.
+//! The rules that can decide a member's access to an object, in the order of precedence, with the one that does.
 
 use crate::error::Result;
 use crate::resources::access_controls::levels::{AccessLevel, DecidedBy};
 use crate::resources::access_controls::precedence::{OF_OBJECT, Tier};
+use crate::resources::access_objects::Kind;
 use crate::resources::access_subject::{Subject, highest};
 use crate::resources::projects::grants::GrantLevel;
 
@@ -20,9 +21,9 @@ pub(super) fn reasons(
     let mut chain = Chain { sources, access, reached: true, reasons: Vec::with_capacity(RULES) };
     chain.organization();
     chain.project()?;
-    chain.creator();
+    let is_open = chain.creator();
     chain.access_rules()?;
-    chain.restriction();
+    chain.restriction(is_open);
     Ok(chain.reasons)
 }
 
@@ -39,10 +40,11 @@ impl Chain<'_> {
     fn organization(&mut self) {
         self.push(ReasonRule::OrganizationMember, "The user is a member of the organization.");
         let is_admin = self.is_decided_by(DecidedBy::Admin);
+        let kind = self.kind();
         let text = if is_admin {
-            "The member is an admin or owner of the organization. They manage all dashboards."
+            format!("The member is an admin or owner of the organization. They manage all {kind}s.")
         } else {
-            "The member is not an admin or owner of the organization."
+            "The member is not an admin or owner of the organization.".to_owned()
         };
         let reason = self.push(ReasonRule::OrganizationAdmin, text);
         reason.access_level = is_admin.then_some(AccessLevel::Manager);
@@ -78,23 +80,27 @@ impl Chain<'_> {
         Ok(())
     }
 
-    fn creator(&mut self) {
-        let is_creator = self.sources.dashboard.created_by == Some(self.access.member.user);
+    /// Adds the creator, who has a level without access rules. Returns whether a restriction is considered: only the
+    /// creator of a dashboard is exempt from it.
+    fn creator(&mut self) -> bool {
+        let is_creator = self.sources.is_creator(self.access.member.user);
+        let kind = self.kind();
         let text = if is_creator {
-            "The member created the dashboard. Creators manage their dashboards."
+            format!("The member created the {kind}. Creators manage their {kind}s.")
         } else {
-            "The member did not create the dashboard."
+            format!("The member did not create the {kind}.")
         };
         let decided = self.is_decided_by(DecidedBy::Creator);
         let reason = self.push(ReasonRule::Creator, text);
         reason.access_level = is_creator.then_some(AccessLevel::Manager);
         reason.decided = decided;
-        self.reached &= !decided;
+        let is_open = self.reached && !decided;
+        self.reached &= !is_creator;
+        is_open
     }
 
     /// Adds the access rules. The rules after the one that gives the level are not considered.
     fn access_rules(&mut self) -> Result<()> {
-        let is_open = self.reached;
         for tier in OF_OBJECT {
             self.tier(tier)?;
             self.reached &= self.access.rule.is_none_or(|rule| rule.tier != tier);
@@ -104,15 +110,15 @@ impl Chain<'_> {
         let reason = self.push(ReasonRule::NoRule, text);
         reason.access_level = Some(AccessLevel::Editor);
         reason.decided = decided;
-        self.reached = is_open;
         Ok(())
     }
 
     fn tier(&mut self, tier: Tier) -> Result<()> {
+        let kind = self.kind();
         let (rule, place) = if tier.on_kind {
-            (ReasonRule::KindRule, "all dashboards")
+            (ReasonRule::KindRule, format!("all {kind}s"))
         } else {
-            (ReasonRule::ObjectRule, "this dashboard")
+            (ReasonRule::ObjectRule, format!("this {kind}"))
         };
         let deciding = self.access.rule.filter(|rule| rule.tier == tier);
         let deciding = deciding.filter(|_| self.is_decided_by(DecidedBy::Rule));
@@ -120,7 +126,7 @@ impl Chain<'_> {
             let found = highest(subjects, |subject| Ok(self.sources.rule_level(tier, subject)))?;
             let (level, subject) = found.unzip();
             let decided = deciding.is_some_and(|rule| Some(rule.subject) == subject);
-            let text = rule_text(place, whom, level.map(AccessLevel::as_str));
+            let text = rule_text(&place, whom, level.map(AccessLevel::as_str));
             let reason = self.push(rule, text);
             (reason.subject, reason.role) = (Some(whom), subject.and_then(Subject::role));
             reason.access_level = level;
@@ -129,31 +135,30 @@ impl Chain<'_> {
         Ok(())
     }
 
-    /// Adds the restriction, which is considered for a member whom access rules let edit, and the collaborators.
-    fn restriction(&mut self) {
-        let is_restricted = self.sources.dashboard.is_restricted();
-        let text = if is_restricted {
-            "Only collaborators, the creator and admins may edit the dashboard."
-        } else {
-            "Editing is not restricted to collaborators."
+    /// Adds the restriction, which is considered for a member who may edit without it, and what exempts from it.
+    fn restriction(&mut self, is_open: bool) {
+        let is_restricted = self.sources.is_restricted();
+        let is_exempt = self.sources.is_exempt(self.access);
+        let (exemption, [restriction, exempt]) = match self.sources.kind() {
+            Kind::Insight => (ReasonRule::DashboardEditor, of_insight(is_restricted, is_exempt)),
+            _ => (ReasonRule::Collaborator, of_dashboard(is_restricted, is_exempt)),
         };
         let decided = self.is_decided_by(DecidedBy::Restriction);
         let level = self.access.rights.user_access_level;
-        self.reached &= level >= AccessLevel::Editor;
-        let reason = self.push(ReasonRule::Restriction, text);
+        self.reached = is_open && level >= AccessLevel::Editor;
+        let reason = self.push(ReasonRule::Restriction, restriction);
         reason.access_level = is_restricted.then_some(AccessLevel::Viewer);
         reason.decided = decided;
-        let is_collaborator = self.sources.is_collaborator(self.access.member.user);
-        let text = match (is_restricted, is_collaborator) {
-            (false, _) => "Without a restriction, there are no collaborators.",
-            (true, true) => "The member is a collaborator of the dashboard.",
-            (true, false) => "The member is not a collaborator of the dashboard.",
-        };
         let decided = self.is_decided_by(DecidedBy::Collaborator);
         self.reached &= is_restricted;
-        let reason = self.push(ReasonRule::Collaborator, text);
-        reason.access_level = is_collaborator.then_some(level);
+        let reason = self.push(exemption, exempt);
+        reason.access_level = is_exempt.then_some(level);
         reason.decided = decided;
+    }
+
+    /// Returns the word for the object.
+    fn kind(&self) -> &'static str {
+        self.sources.kind().as_str()
     }
 
     /// Returns whether this decides what a member who sees the project may do.
@@ -183,6 +188,42 @@ impl Chain<'_> {
             text: text.into(),
         };
         self.reasons.push_mut(reason)
+    }
+}
+
+/// Returns what the restriction of a dashboard says, and what exempts from it.
+const fn of_dashboard(is_restricted: bool, is_collaborator: bool) -> [&'static str; 2] {
+    match (is_restricted, is_collaborator) {
+        (false, _) => [
+            "Editing is not restricted to collaborators.",
+            "Without a restriction, there are no collaborators.",
+        ],
+        (true, true) => [
+            "Only collaborators, the creator and admins may edit the dashboard.",
+            "The member is a collaborator of the dashboard.",
+        ],
+        (true, false) => [
+            "Only collaborators, the creator and admins may edit the dashboard.",
+            "The member is not a collaborator of the dashboard.",
+        ],
+    }
+}
+
+/// Returns what the restrictions of the dashboards with an insight say, and what exempts from them.
+const fn of_insight(is_restricted: bool, is_exempt: bool) -> [&'static str; 2] {
+    match (is_restricted, is_exempt) {
+        (false, _) => [
+            "No restricted dashboard shows the insight.",
+            "Without a restriction, rights on dashboards do not count.",
+        ],
+        (true, true) => [
+            "A restricted dashboard shows the insight. Only members who may edit a dashboard that shows it may edit it.",
+            "The restriction of a dashboard that shows the insight lets the member edit.",
+        ],
+        (true, false) => [
+            "A restricted dashboard shows the insight. Only members who may edit a dashboard that shows it may edit it.",
+            "No dashboard that shows the insight lets the member edit.",
+        ],
     }
 }
 

@@ -305,7 +305,7 @@ pub(in crate::resources::dashboards) fn delete_all(
             && tx.keys(&BY_INSIGHT, &(key, false), 1)?.is_empty()
             && may_edit(tx, &levels, &key)?
         {
-            insights::set_deleted(tx, key, true, now)?;
+            insights::delete(tx, key, tenant.member.user, now)?;
         } else {
             tx.bump_version::<Insight>(&key)?;
         }

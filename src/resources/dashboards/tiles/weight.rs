@@ -89,8 +89,8 @@ pub(super) fn resize_text(
     text: (ProjectId, TextId),
     (before, after): (u64, u64),
 ) -> Result<()> {
-    for (project, dashboard, _) in tx.keys(&BY_TEXT, &text, usize::MAX)? {
-        tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
+    for tile in tx.keys(&BY_TEXT, &text, usize::MAX)? {
+        tx.adjust(&WEIGHT, (&tile, &(tile.0, tile.1)), before, after)?;
     }
     Ok(())
 }
@@ -112,8 +112,9 @@ pub fn resizing_insight<T>(
     let changed = change(tx)?;
     let after = of(tx, project, content)?;
     if after != before {
-        for (project, dashboard, _) in tx.keys(&BY_INSIGHT, &insight, usize::MAX)? {
-            tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
+        for tile in tx.keys(&BY_INSIGHT, &insight, usize::MAX)? {
+            let (project, dashboard, _) = tile;
+            tx.adjust(&WEIGHT, (&tile, &(project, dashboard)), before, after)?;
             if after > before {
                 let is_seen = visible.shows(tx, dashboard)?;
                 let heaviest = if is_seen { MAX_WEIGHT } else { MAX_HIDDEN_WEIGHT };

@@ -40,14 +40,10 @@ pub(super) fn list_options(page: &PageParams, now: Timestamp) -> Result<ListOpti
         query: value("insight").and_then(QueryType::parse),
         modified: range("date_from", "date_to"),
         created: range("created_date_from", "created_date_to"),
+        deleted: Flag::is_true(value("deleted")),
     };
     let order = value("order").map(ListOrder::parse).unwrap_or_default();
-    Ok(ListOptions { filter, order, basic: is_true(value("basic")) })
-}
-
-/// Returns whether a parameter is a spelling of true.
-pub(super) fn is_true(parameter: Option<&str>) -> bool {
-    parameter.is_some_and(|text| Flag::read(&text.trim().into()).unwrap_or(false))
+    Ok(ListOptions { filter, order, basic: Flag::is_true(value("basic")) })
 }
 
 fn search(text: Option<&str>) -> Result<Option<String>> {

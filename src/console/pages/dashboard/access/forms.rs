@@ -1,9 +1,10 @@
 //! The forms of the page: a rule, the restriction, a collaborator.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::console::api::Versioned;
-use crate::console::form::{Form, FormSpec, Input, Sent};
+use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
+use crate::console::levels::{MAY_EDIT, RESTRICTIONS};
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::dashboard::address::Address;
 use crate::console::pages::rules::{Subjects, removed_rule};
@@ -15,10 +16,12 @@ use super::members::MemberAccess;
 
 /// The operation that sets a rule.
 pub(super) const RULE: &str = "dashboards_access_controls_update";
-const UPDATE: &str = "dashboards_partial_update";
+/// The operation that changes the dashboard.
+pub(super) const UPDATE: &str = "dashboards_partial_update";
 const ADD: &str = "dashboards_collaborators_create";
 
-const RULE_FORM: FormSpec = FormSpec::create(
+/// The form that sets a rule on an object.
+pub(in crate::console::pages) const RULE_FORM: FormSpec = FormSpec::create(
     "Set the rule",
     &[
         Input::new("organization_member")
@@ -36,10 +39,7 @@ const RULE_FORM: FormSpec = FormSpec::create(
 
 const RESTRICTION_FORM: FormSpec = FormSpec::change(
     "Save",
-    &[Input::new("restriction_level").label("Who may edit").hint("").choices(&[
-        ("21", "Everyone whom access rules let edit"),
-        ("37", "Only collaborators, the creator and admins"),
-    ])],
+    &[Input::new("restriction_level").label("Who may edit").hint("").choices(RESTRICTIONS)],
 );
 
 const COLLABORATOR_FORM: FormSpec = FormSpec::create(
@@ -47,7 +47,7 @@ const COLLABORATOR_FORM: FormSpec = FormSpec::create(
     &[Input::new("user_uuid").label("Member").hint("Members who may view but not edit.")],
 );
 
-/// What a form of the page does.
+/// The purpose of a form of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     Rule,
@@ -96,29 +96,29 @@ impl Purpose {
     }
 
     /// Reads the form that the browser has sent.
-    pub(super) fn sent(self, request: &SignedIn, address: &Address) -> Result<Sent> {
+    pub(super) fn sent(self, request: &SignedIn, address: &Address) -> Result<SubmittedForm> {
         let action = self.action(address);
         let mut sent = self.spec().sent(request, self.operation(address), &action)?;
         if self == Self::Collaborator {
-            sent.body.insert("level".to_owned(), 37.into());
+            sent.body.insert("level".to_owned(), MAY_EDIT.into());
         }
         Ok(sent)
     }
 }
 
-/// Returns the form that sets a rule, for the chosen member if there is one.
-pub(super) fn rule(
-    request: &SignedIn,
-    address: &Address,
-    chosen: Option<&MemberAccess>,
-) -> Result<Form> {
-    let form = Purpose::Rule.empty(request, address)?;
+/// Returns the form that sets a rule.
+pub(super) fn rule(request: &SignedIn, address: &Address) -> Result<Form> {
+    Purpose::Rule.empty(request, address)
+}
+
+/// Names the chosen member, if there is one, in a new form of a rule.
+pub(in crate::console::pages) fn for_member(form: Form, chosen: Option<&MemberAccess>) -> Form {
     let member = chosen.map_or(Value::Null, |member| member.organization_member.clone().into());
-    Ok(form.with_value("organization_member", &member))
+    form.with_value("organization_member", &member)
 }
 
 /// Offers the members and the roles in the form of a rule.
-pub(super) fn with_subjects(form: Form, subjects: &Subjects) -> Form {
+pub(in crate::console::pages) fn with_subjects(form: Form, subjects: &Subjects) -> Form {
     let form = form.with_id("rule").with_choices("organization_member", subjects.members());
     form.with_choices("role", subjects.roles())
 }
@@ -130,12 +130,6 @@ pub(super) fn restriction(
 ) -> Result<Form> {
     let purpose = Purpose::Restriction;
     purpose.spec().filled(request, &purpose.operation(address), &purpose.action(address), dashboard)
-}
-
-/// Returns a request that changes nothing, which the API accepts from users who may change the restriction.
-pub(super) fn restriction_probe(address: &Address, is_restricted: bool) -> Write {
-    let level = if is_restricted { 37 } else { 21 };
-    address.write(UPDATE).body(json!({ "restriction_level": level }))
 }
 
 pub(super) fn collaborator(request: &SignedIn, address: &Address) -> Result<Form> {

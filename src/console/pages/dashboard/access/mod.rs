@@ -1,29 +1,27 @@
-//! Who may do what with a dashboard and because of which rule; its rules, its restriction and its collaborators.
+//! The access of each member to a dashboard with the rule that decides it; its rules, its restriction and its collaborators.
 
-mod forms;
-mod members;
+pub(in crate::console::pages) mod forms;
+pub(in crate::console::pages) mod members;
+mod restriction;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
-use serde_json::Value;
 
-use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::pages::name_or;
-use crate::console::pages::rules::{Rules, Subjects};
-use crate::console::person::Person;
+use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 use super::address::Address;
-use super::rights::{Rights, may_write};
+use super::rights::may_write;
 use forms::Purpose;
-use members::{Filters, MemberAccess, Members};
+use members::{Filters, MemberAccess};
+use restriction::{Collaborator, Dashboard};
 
 const ACCESS: &str = "/console/projects/{project_id}/dashboards/{id}/access/";
 
@@ -33,38 +31,16 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, ACCESS, apply);
 }
 
-#[derive(Deserialize)]
-struct Dashboard {
-    name: Option<String>,
-    restriction_level: u8,
-    #[serde(flatten)]
-    rights: Rights,
-}
-
-/// A collaborator, as the API describes one.
-#[derive(Deserialize)]
-struct Collaborator {
-    user: Person,
-    user_uuid: String,
-}
-
-/// A rule on the page.
-struct RuleRow {
-    name: String,
-    level: String,
-    subject: String,
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/access/page.html")]
 struct AccessPage {
     address: Address,
     name: String,
     filters: Filters,
-    members: Members,
+    members: Vec<MemberAccess>,
     paging: Paging,
     chosen: Option<MemberAccess>,
-    rules: Vec<RuleRow>,
+    rules: RuleTable,
     /// The form that sets a rule, if the session may.
     rule: Option<Form>,
     is_restricted: bool,
@@ -77,16 +53,16 @@ struct AccessPage {
     command: Command,
 }
 
-/// What a refused form leaves for the page that shows it again.
+/// The feedback of the page on a form that was sent.
 #[derive(Default)]
-struct Refused {
-    /// The form that was sent.
+struct Feedback {
+    /// The form that has to be corrected.
     form: Option<(Purpose, Form)>,
-    /// The error of a button.
+    /// Why the request of a button was refused.
     refusal: Option<Error>,
 }
 
-impl Refused {
+impl Feedback {
     fn status(&self) -> StatusCode {
         self.form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status())
     }
@@ -98,7 +74,7 @@ impl Refused {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, Address::of(&request.visit)?, Refused::default()).await
+    show(&request, Address::of(&request.visit)?, Feedback::default()).await
 }
 
 async fn apply(request: SignedIn) -> PageResult {
@@ -108,7 +84,7 @@ async fn apply(request: SignedIn) -> PageResult {
             Outcome::Done(_) => Ok(see_other(&with_notice(&address.page("access/"), "saved"))?),
             Outcome::Again(form) => {
                 let form = Some((purpose, *form));
-                show(&request, address, Refused { form, refusal: None }).await
+                show(&request, address, Feedback { form, refusal: None }).await
             }
         };
     }
@@ -116,61 +92,60 @@ async fn apply(request: SignedIn) -> PageResult {
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(&with_notice(&address.page("access/"), "removed"))?),
         Err(refusal) => {
-            show(&request, address, Refused { form: None, refusal: Some(refusal) }).await
+            show(&request, address, Feedback { form: None, refusal: Some(refusal) }).await
         }
     }
 }
 
-async fn show(request: &SignedIn, address: Address, mut refused: Refused) -> PageResult {
+async fn show(request: &SignedIn, address: Address, mut feedback: Feedback) -> PageResult {
     let api = &request.api;
     let filters = Filters::of(&request.visit);
-    let status = refused.status();
-    let (members, paging) = Members::load(request, &address, &filters).await?;
-    let chosen = members::chosen(request, &address, &filters).await?;
+    let status = feedback.status();
+    let (of_page, of_api) = (address.page("access/"), address.api("access/"));
+    let (members, paging) = members::load(request, [&of_page, &of_api], &filters).await?;
+    let chosen = members::chosen(request, &of_api, &filters).await?;
     let rules: Rules = api.get(&address.api("access_controls/")).await?;
     let subjects = Subjects::load(request, &address.project).await?;
-    let found = found(request, &address).await?;
-    let is_restricted = found.as_ref().is_some_and(|(one, _)| one.restriction_level == 37);
-    let may_edit = found.as_ref().is_some_and(|(one, _)| one.rights.may_edit());
+    let found = Dashboard::load(request, &address).await?;
+    let is_restricted = found.as_ref().is_some_and(|(one, _)| one.is_restricted());
+    let may_edit = found.as_ref().is_some_and(|(one, _)| one.may_edit());
     let may_collaborate = is_restricted && may_edit && may_write(request, &address.project).await?;
-    let path = address.api("collaborators/");
-    let collaborators = api.get_if_allowed::<Vec<Collaborator>>(&path).await?.unwrap_or_default();
 
     let mut rule = None;
     let may_rule = api.may(&address.operation(forms::RULE)).await?;
     if rules.user_can_edit_access_levels && may_rule {
-        let sent = refused.take(Purpose::Rule);
-        let form = sent.map_or_else(|| forms::rule(request, &address, chosen.as_ref()), Ok)?;
+        let sent = feedback.take(Purpose::Rule);
+        let form = match sent {
+            Some(form) => form,
+            None => forms::for_member(forms::rule(request, &address)?, chosen.as_ref()),
+        };
         rule = Some(forms::with_subjects(form, &subjects));
     }
     let mut restriction = None;
-    if let Some((_, version)) = &found
-        && api.dry_run(&forms::restriction_probe(&address, is_restricted)).await?.is_none()
+    if let Some((dashboard, version)) = &found
+        && dashboard.may_restrict(request, &address).await?
     {
-        let sent = refused.take(Purpose::Restriction);
+        let sent = feedback.take(Purpose::Restriction);
         let form = sent.map_or_else(|| forms::restriction(request, &address, version), Ok)?;
         restriction = Some(form.with_id("restriction"));
     }
     let mut collaborator = None;
     if may_collaborate {
-        let sent = refused.take(Purpose::Collaborator);
+        let sent = feedback.take(Purpose::Collaborator);
         let form = sent.map_or_else(|| forms::collaborator(request, &address), Ok)?;
-        let choices = members::who_only_views(request, &address).await?;
+        let choices = members::who_only_views(request, &of_api).await?;
         collaborator = (!choices.is_empty())
             .then(|| form.with_id("collaborator").with_choices("user_uuid", choices));
     }
-    let name = found.as_ref().and_then(|(one, _)| one.name.as_deref());
+    let name = found.as_ref().and_then(|(one, _)| one.name());
     let name = name_or(name, "this dashboard").to_owned();
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
-    let frame = frame.titled(format!("Who can see {name}")).with_refusal(refused.refusal);
-    let rows = rules.access_controls.iter().map(|rule| RuleRow {
-        name: subjects.name(rule),
-        level: rule.access_level.clone(),
-        subject: rule.subject(),
-    });
+    let frame = frame.titled(format!("Who can see {name}")).with_refusal(feedback.refusal);
+    let action = rule.as_ref().map(|_| of_page);
     let page = AccessPage {
-        command: Command::get(&request.visit, &members::path(&address, &filters)),
-        rules: rows.collect(),
+        collaborators: restriction::collaborators(request, &address).await?,
+        command: Command::get(&request.visit, &members::path(&of_api, &filters)),
+        rules: RuleTable::new(&rules.access_controls, &subjects, action),
         paging,
         address,
         name,
@@ -180,23 +155,8 @@ async fn show(request: &SignedIn, address: Address, mut refused: Refused) -> Pag
         rule,
         is_restricted,
         restriction,
-        collaborators,
         may_collaborate,
         collaborator,
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
-}
-
-/// Reads the dashboard, which a session that manages it may be unable to view.
-async fn found(request: &SignedIn, address: &Address) -> Result<Option<(Dashboard, Versioned)>> {
-    match request.api.get_versioned(&address.api("")).await {
-        Ok(Versioned { body, version }) => {
-            let restriction = body.get("restriction_level").cloned().unwrap_or(Value::Null);
-            let dashboard = serde_json::from_value(body).map_err(Error::internal)?;
-            let body = serde_json::json!({ "restriction_level": restriction });
-            Ok(Some((dashboard, Versioned { body, version })))
-        }
-        Err(error) if error.status() == 403 => Ok(None),
-        Err(error) => Err(error),
-    }
 }

@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::form::{SHOW, VERSION};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::form::VERSION;
+use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
+use crate::low_priority::{Priority, run_low_priority};
 
 use super::address::Address;
 use super::grid;
@@ -23,9 +24,6 @@ use super::tile::Tile;
 use numbers::Row;
 
 const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
-
-/// The maximum number of tiles in the form, each with four numbers.
-const MAX_TILES: usize = 200;
 
 /// Adds the page and its form to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -55,14 +53,9 @@ struct ArrangePage {
     address: Address,
     version: Option<String>,
     rows: Vec<Row>,
-    /// Whether the dashboard has more tiles.
-    is_cut: bool,
     /// Why the session cannot arrange them.
     refusal: Option<String>,
     error: Option<String>,
-    /// The id of the form, for the command.
-    id: &'static str,
-    command: Option<Command>,
 }
 
 impl Arrangement {
@@ -71,14 +64,14 @@ impl Arrangement {
         let found = request.api.get_versioned(&address.api("")).await?;
         let dashboard = serde_json::from_value(found.body).map_err(Error::internal)?;
         let Dashboard { tiles, rights } = dashboard;
-        let places = grid::places(&tiles);
-        let rows = tiles.iter().zip(places).take(MAX_TILES);
-        let rows = rows.map(|(tile, place)| Row::of(tile, place)).collect();
+        let areas = grid::areas(&tiles);
+        let rows = tiles.iter().zip(areas);
+        let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();
         Ok(Self { address, version: found.version, tiles, rights, rows })
     }
 
     /// Returns the request that stores the numbers of the form, or `None` if the form has the numbers that the page is
-    /// filled with. A change of one tile stores all places that differ, because the page shows tiles moved up.
+    /// filled with. A change of one tile stores all areas that differ, because the page shows tiles moved up.
     fn write(&self, version: Option<&str>) -> Option<Write> {
         if !self.rows.iter().any(Row::is_changed) {
             return None;
@@ -97,7 +90,7 @@ impl Arrangement {
 
 async fn page(request: SignedIn) -> PageResult {
     let arrangement = Arrangement::load(&request).await?;
-    show(&request, arrangement, StatusCode::OK, None, None).await
+    show(&request, arrangement, StatusCode::OK, None).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -112,14 +105,9 @@ async fn save(request: SignedIn) -> PageResult {
     arrangement.version = (!sent.is_empty()).then(|| sent.to_owned());
     if arrangement.rows.iter().any(Row::is_wrong) {
         let error = "Some numbers are not valid. Nothing is saved yet.".to_owned();
-        return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error), None).await;
+        return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error)).await;
     }
     let write = arrangement.write(arrangement.version.as_deref());
-    if !form.value(SHOW).is_empty() {
-        let command = write.as_ref().map(|write| Command::write(&request, write)).transpose()?;
-        let error = command.is_none().then(|| "Nothing to change.".to_owned());
-        return show(&request, arrangement, StatusCode::OK, error, command).await;
-    }
     let done = with_notice(&arrangement.address.page(""), "saved");
     let Some(write) = write else { return Ok(see_other(&done)?) };
     match request.api.attempt(&write).await? {
@@ -133,7 +121,7 @@ async fn save(request: SignedIn) -> PageResult {
             } else {
                 error.detail()
             };
-            show(&request, arrangement, status, Some(detail.to_owned()), None).await
+            show(&request, arrangement, status, Some(detail.to_owned())).await
         }
     }
 }
@@ -143,17 +131,17 @@ async fn show(
     arrangement: Arrangement,
     status: StatusCode,
     error: Option<String>,
-    command: Option<Command>,
 ) -> PageResult {
     let Arrangement { address, version, tiles, rights, rows } = arrangement;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
-    let shown = tiles.get(..rows.len()).unwrap_or_default();
-    let style = grid::style(shown);
-    let is_cut = tiles.len() > rows.len();
+    let frame = frame.titled("Arrange the tiles");
     let refusal = refusal(request, &address.project, &rights).await?;
-    let page =
-        ArrangePage { address, version, rows, is_cut, refusal, error, id: "arrange", command };
-    let mut page = layout::page_with_style(&frame.titled("Arrange the tiles"), &page, &style)?;
-    *page.status_mut() = status;
-    Ok(page)
+    let render = move || {
+        let style = grid::style(&tiles);
+        let page = ArrangePage { address, version, rows, refusal, error };
+        let mut page = layout::page_with_style(&frame, &page, &style)?;
+        *page.status_mut() = status;
+        Ok::<_, Error>(page)
+    };
+    Ok(run_low_priority(Priority::Answer, render).await??)
 }

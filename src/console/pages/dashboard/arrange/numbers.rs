@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::console::pages::dashboard::grid::{COLUMNS, LAST, MAX_HEIGHT, Place};
+use crate::console::pages::dashboard::grid::{COLUMNS, GridArea, LAST, MAX_HEIGHT};
 use crate::console::pages::dashboard::tile::Tile;
 use crate::http::form::Form;
 
@@ -31,7 +31,7 @@ pub(super) struct Row {
 }
 
 impl Row {
-    pub(super) fn of(tile: &Tile, place: Place) -> Self {
+    pub(super) fn of(tile: &Tile, area: GridArea) -> Self {
         let number = |key, label, base, max, value: usize| Number {
             name: format!("{key}-{}", tile.id),
             label,
@@ -44,15 +44,15 @@ impl Row {
             error: None,
         };
         let numbers = [
-            number("x", "Column", 1, COLUMNS, place.x),
-            number("y", "Row", 1, LAST, place.y),
-            number("w", "Width", 0, COLUMNS, place.width),
-            number("h", "Height", 0, MAX_HEIGHT, place.height),
+            number("x", "Column", 1, COLUMNS, area.x),
+            number("y", "Row", 1, LAST, area.y),
+            number("w", "Width", 0, COLUMNS, area.width),
+            number("h", "Height", 0, MAX_HEIGHT, area.height),
         ];
         Self { id: tile.id, name: tile.name(), numbers }
     }
 
-    /// Reads the numbers that the browser has sent. A tile that the form does not have keeps its place.
+    /// Reads the numbers that the browser has sent. A tile that the form does not have keeps its area.
     pub(super) fn read(&mut self, form: &Form) {
         for number in self.numbers.iter_mut().filter(|number| form.has(&number.name)) {
             form.value(&number.name).clone_into(&mut number.text);

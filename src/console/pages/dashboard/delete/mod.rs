@@ -8,7 +8,7 @@ use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::pages::name_or;
+use crate::console::pages::dashboard_name;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -79,7 +79,7 @@ fn done(address: &Address) -> String {
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
     let found: Dashboard = request.api.get(&address.api("")).await?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
-    let name = name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
+    let name = dashboard_name(found.name.as_deref()).to_owned();
     let status = form.status();
     let frame = frame.titled(format!("Delete {name}?"));
     let refusal = refusal(request, &address.project, &found.rights).await?;

@@ -10,7 +10,7 @@ use crate::console::entrance::see_other;
 use crate::console::form::{ONCE, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::operation::Write;
-use crate::console::pages::name_or;
+use crate::console::pages::dashboard_name;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -94,7 +94,7 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
     let token = sharing.access_token.filter(|_| sharing.enabled);
     let link = token.map(|token| format!("{}/shared/{token}/", request.visit.base_url()));
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
-    let name = name_or(found.name.as_deref(), "Untitled dashboard").to_owned();
+    let name = dashboard_name(found.name.as_deref()).to_owned();
     let frame = frame.titled(format!("Sharing of {name}")).with_refusal(refusal);
     let page = SharingPage {
         command: command(request, &address, may_share, sharing.enabled)?,

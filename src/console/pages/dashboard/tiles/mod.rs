@@ -17,16 +17,6 @@ use super::address::Address;
 /// The operation that changes tiles.
 const UPDATE: &str = "dashboards_partial_update";
 
-/// The colors that tiles can have.
-const COLORS: &[(&str, &str)] = &[
-    ("", "None"),
-    ("white", "White"),
-    ("blue", "Blue"),
-    ("green", "Green"),
-    ("purple", "Purple"),
-    ("black", "Black"),
-];
-
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     new::routes(pages);

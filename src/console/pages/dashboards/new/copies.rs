@@ -3,23 +3,9 @@
 use serde::Deserialize;
 
 use crate::console::form::{Choice, Form};
-use crate::console::pages::name_or;
+use crate::console::pages::dashboard::dashboard_choices;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
-
-/// The maximum number of dashboards that the form offers.
-const MAX_CHOICES: usize = 500;
-
-#[derive(Deserialize)]
-struct Dashboards {
-    results: Vec<Dashboard>,
-}
-
-#[derive(Deserialize)]
-struct Dashboard {
-    id: u64,
-    name: Option<String>,
-}
 
 /// The fields that a copy takes over.
 #[derive(Deserialize)]
@@ -49,11 +35,7 @@ pub(super) async fn with_source(form: Form, request: &SignedIn, project: &str) -
 
 /// Offers the first dashboards of the project.
 pub(super) async fn with_choices(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
-    let path = format!("/api/projects/{project}/dashboards/?limit={MAX_CHOICES}");
-    let found: Dashboards = request.api.get(&path).await?;
-    let choices = found.results.iter().map(|dashboard| {
-        let name = name_or(dashboard.name.as_deref(), "Untitled dashboard");
-        Choice::new(dashboard.id, name)
-    });
+    let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    let choices = found.results.iter().map(|one| Choice::new(one.id, one.name()));
     Ok(form.with_choices("use_dashboard", choices.collect()))
 }

@@ -1,11 +1,11 @@
 //! The forms, one for each origin of a new dashboard.
 
-use crate::console::form::{Choice, Form, FormSpec, Input};
+use crate::console::form::{Form, FormSpec, Input};
+use crate::console::levels::{EVERYONE_EDITS, RESTRICTIONS};
 use crate::console::operation::Operation;
 use crate::console::visit::Visit;
-use crate::resources::dashboards::templates::BuiltIn;
 
-/// What a new dashboard begins with.
+/// The content that a new dashboard begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Origin {
     Empty,
@@ -20,10 +20,7 @@ const TAGS: Input = Input::new("tags").label("Tags").hint("");
 const PINNED: Input =
     Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first.");
 const RESTRICTION: Input =
-    Input::new("restriction_level").label("Who may edit").hint("").choices(&[
-        ("21", "Everyone who may edit dashboards of the project"),
-        ("37", "Only collaborators, the creator and admins"),
-    ]);
+    Input::new("restriction_level").label("Who may edit").hint("").choices(RESTRICTIONS);
 
 const EMPTY: FormSpec = FormSpec::create("Create", &[NAME, DESCRIPTION, TAGS, PINNED, RESTRICTION]);
 
@@ -106,16 +103,9 @@ const EXAMPLE: &str = include_str!("example.json");
 
 /// Fills an empty form.
 pub(super) fn with_defaults(form: Form, origin: Origin) -> Form {
-    let form = form.with_value("restriction_level", &21.into());
+    let form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
     match serde_json::from_str(EXAMPLE) {
         Ok(example) if origin == Origin::Json => form.with_value("template", &example),
         _ => form,
     }
-}
-
-/// Offers the templates.
-pub(super) fn with_templates(form: Form, templates: &[BuiltIn]) -> Form {
-    let choices = templates.iter().map(|template| Choice::new(template.key, template.name.clone()));
-    let choices: Vec<_> = choices.collect();
-    if choices.is_empty() { form } else { form.with_choices("use_template", choices) }
 }

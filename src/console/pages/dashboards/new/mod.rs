@@ -2,6 +2,7 @@
 
 mod copies;
 mod forms;
+mod templates;
 
 use askama::Template;
 use axum::http::Method;
@@ -14,9 +15,9 @@ use crate::console::pages::dashboard::rights::may_create;
 use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::resources::dashboards::templates::{BuiltIn, built_in};
 
 use forms::Origin;
+use templates::{BuiltIn, built_in};
 
 const NEW: &str = "/console/projects/{project_id}/dashboards/new/";
 
@@ -67,11 +68,13 @@ async fn create(request: SignedIn) -> PageResult {
 async fn show(request: &SignedIn, project: &str, origin: Origin, mut form: Form) -> PageResult {
     let mut templates = Vec::new();
     match origin {
-        Origin::Template => templates = built_in()?,
+        Origin::Template => {
+            templates = built_in()?;
+            form = templates::offer(form, &templates);
+        }
         Origin::Dashboard => form = copies::with_choices(form, request, project).await?,
         Origin::Empty | Origin::Json => {}
     }
-    form = forms::with_templates(form, &templates);
     let frame = Frame::load(request, Section::Dashboards, In::Project(project)).await?;
     let status = form.status();
     let page = NewPage { base: super::base(project), origin, templates, form };

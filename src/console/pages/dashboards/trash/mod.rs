@@ -1,21 +1,22 @@
-//! Deleted dashboards: by whom, when, and buttons to restore them.
+//! The deleted dashboards, with buttons to restore them.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::Method;
 use serde::Deserialize;
 
-use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::list::List;
+use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
-use crate::console::pages::{day, excerpt, name_or, project_id};
+use crate::console::pages::{dashboard_name, day, excerpt, project_id};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::change;
+use super::change::{self, Changes};
 
 const TRASH: &str = "/console/projects/{project_id}/dashboards/trash/";
 
@@ -26,12 +27,6 @@ const PAGE_SIZE: u64 = 50;
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, TRASH, page);
     pages.signed_in(Method::POST, TRASH, restore);
-}
-
-#[derive(Deserialize)]
-struct Dashboards {
-    count: u64,
-    results: Vec<Dashboard>,
 }
 
 /// A deleted dashboard.
@@ -48,7 +43,7 @@ struct Dashboard {
 
 impl Dashboard {
     fn name(&self) -> &str {
-        name_or(self.name.as_deref(), "Untitled dashboard")
+        dashboard_name(self.name.as_deref())
     }
 
     fn deleter(&self) -> String {
@@ -64,52 +59,50 @@ struct TrashPage {
     may_write: bool,
     paging: Paging,
     chosen: Chosen,
-    errors: Vec<String>,
+    refusals: Option<Refusals>,
     command: Command,
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, StatusCode::OK, Vec::new()).await
+    show(&request, BulkFeedback::default()).await
 }
 
 async fn restore(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let base = super::base(&project);
     match change::apply(&request, &project).await {
-        Ok(changes) if changes.refused.is_empty() => {
-            Ok(see_other(&with_notice(&format!("{base}trash/"), changes.notice))?)
+        Ok(Changes { outcome, .. }) if outcome.has_refusals() => {
+            show(&request, outcome.into()).await
         }
-        Ok(changes) => {
-            let status = super::status(changes.done, &changes.refused);
-            let refused = changes.refused.into_iter();
-            let errors = refused.map(|one| format!("Dashboard {}: {}", one.id, one.detail));
-            show(&request, status, errors.collect()).await
-        }
-        Err(error) if error.status() == 400 => {
-            show(&request, StatusCode::BAD_REQUEST, vec![error.detail().to_owned()]).await
-        }
+        Ok(changes) => Ok(see_other(&with_notice(&format!("{base}trash/"), changes.notice))?),
+        Err(error) if error.status() == 400 => show(&request, error.into()).await,
         Err(error) => Err(error.into()),
     }
 }
 
-async fn show(request: &SignedIn, status: StatusCode, errors: Vec<String>) -> PageResult {
+async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
     let offset = Paging::offset(&request.visit);
     let query = format!("deleted=true&limit={PAGE_SIZE}&offset={offset}");
     let path = format!("/api/projects/{project}/dashboards/?{query}");
-    let found: Dashboards = request.api.get(&path).await?;
+    let found: List<Dashboard> = request.api.get(&path).await?;
     let base = super::base(&project);
     let url = |offset| format!("{base}trash/?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
+    let frame = frame.titled("Trash").with_refusal(feedback.refusal);
+    let name = |id: &str| {
+        let known = found.results.iter().find(|one| one.id.to_string() == id);
+        known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
+    };
     let page = TrashPage {
         base,
         may_write: may_write(request, &project).await?,
         paging,
         chosen: Chosen::of(request),
-        errors,
+        refusals: feedback.outcome.refusals(name),
         dashboards: found.results,
         command: Command::get(&request.visit, &path),
     };
-    Ok(layout::page_with_status(&frame.titled("Trash"), &page, status)?)
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
 }

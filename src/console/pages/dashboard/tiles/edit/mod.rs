@@ -12,11 +12,12 @@ use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::address::{Address, number};
 use crate::console::pages::dashboard::rights::refusal;
+use crate::console::pages::dashboard::tile::COLORS;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::{COLORS, UPDATE};
+use super::UPDATE;
 
 const TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/";
 
@@ -46,26 +47,26 @@ struct TilePage {
     form: Form,
 }
 
-/// A tile on the form's path.
-struct Target {
-    address: Address,
+/// The ids in the path of the page.
+struct TileAddress {
+    dashboard: Address,
     /// The id of the tile.
     tile: String,
 }
 
-impl Target {
+impl TileAddress {
     fn of(request: &SignedIn) -> Result<Self> {
-        let address = Address::of(&request.visit)?;
-        Ok(Self { address, tile: number(&request.visit, "tile_id")? })
+        let dashboard = Address::of(&request.visit)?;
+        Ok(Self { dashboard, tile: number(&request.visit, "tile_id")? })
     }
 
     fn page(&self) -> String {
-        self.address.page(&format!("tiles/{}/", self.tile))
+        self.dashboard.page(&format!("tiles/{}/", self.tile))
     }
 
     /// Reads the dashboard without its other tiles, and the rights on it.
     async fn load(&self, request: &SignedIn) -> Result<(Versioned, Rights)> {
-        let mut found = request.api.get_versioned(&self.address.api("")).await?;
+        let mut found = request.api.get_versioned(&self.dashboard.api("")).await?;
         let rights = Rights::deserialize(&found.body).map_err(Error::internal)?;
         found.body = only_tile(&found.body, &self.tile);
         if found.body.pointer("/tiles/0").is_none() {
@@ -90,33 +91,33 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let target = Target::of(&request)?;
-    let (found, rights) = target.load(&request).await?;
-    let operation = target.address.operation(UPDATE);
-    let form = form_of(&found.body).filled(&request, &operation, &target.page(), &found)?;
-    let refusal = refusal(&request, &target.address.project, &rights).await?;
-    show(&request, target, form.refused_for(refusal)).await
+    let address = TileAddress::of(&request)?;
+    let (found, rights) = address.load(&request).await?;
+    let operation = address.dashboard.operation(UPDATE);
+    let form = form_of(&found.body).filled(&request, &operation, &address.page(), &found)?;
+    let refusal = refusal(&request, &address.dashboard.project, &rights).await?;
+    show(&request, address, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let target = Target::of(&request)?;
-    let spec = form_of(&target.load(&request).await?.0.body);
-    let id = target.tile.clone();
-    let sent = spec.sent(&request, target.address.operation(UPDATE), &target.page())?;
+    let address = TileAddress::of(&request)?;
+    let spec = form_of(&address.load(&request).await?.0.body);
+    let id = address.tile.clone();
+    let sent = spec.sent(&request, address.dashboard.operation(UPDATE), &address.page())?;
     let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
     if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
-        tile.insert("id".to_owned(), target.tile.parse::<u64>().unwrap_or_default().into());
+        tile.insert("id".to_owned(), address.tile.parse::<u64>().unwrap_or_default().into());
     }
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&target.address.page(""), "saved"))?),
-        Outcome::Again(form) => show(&request, target, *form).await,
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.dashboard.page(""), "saved"))?),
+        Outcome::Again(form) => show(&request, address, *form).await,
     }
 }
 
-async fn show(request: &SignedIn, target: Target, form: Form) -> PageResult {
-    let project = In::Project(&target.address.project);
+async fn show(request: &SignedIn, address: TileAddress, form: Form) -> PageResult {
+    let project = In::Project(&address.dashboard.project);
     let frame = Frame::load(request, Section::Dashboards, project).await?.titled("Edit the tile");
     let status = form.status();
-    let Target { address, tile } = target;
+    let TileAddress { dashboard: address, tile } = address;
     Ok(layout::page_with_status(&frame, &TilePage { address, tile, form }, status)?)
 }

@@ -2,17 +2,15 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::pages::dashboard::dashboard_choices;
 use crate::console::pages::dashboard::rights::version_and_refusal;
-use crate::console::pages::name_or;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -20,9 +18,6 @@ use crate::error::Result;
 const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
 
 const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
-
-/// The maximum number of dashboards that the form offers.
-const MAX_CHOICES: usize = 500;
 
 const FORM: FormSpec = FormSpec::create(
     "Move the tile",
@@ -33,19 +28,6 @@ const FORM: FormSpec = FormSpec::create(
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, MOVE, page);
     pages.signed_in(Method::POST, MOVE, move_tile);
-}
-
-#[derive(Deserialize)]
-struct Dashboards {
-    results: Vec<Dashboard>,
-}
-
-#[derive(Deserialize)]
-struct Dashboard {
-    id: u64,
-    name: Option<String>,
-    #[serde(flatten)]
-    rights: Rights,
 }
 
 #[derive(Template)]
@@ -101,12 +83,9 @@ fn action(request: &SignedIn, address: &Address) -> Result<String> {
 }
 
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
-    let path = format!("/api/projects/{}/dashboards/?limit={MAX_CHOICES}", address.project);
-    let found: Dashboards = request.api.get(&path).await?;
+    let found = dashboard_choices(request, &address.project).await?.unwrap_or_default();
     let others = found.results.iter().filter(|one| one.id.to_string() != address.id);
-    let choices = others
-        .filter(|one| one.rights.may_edit())
-        .map(|one| Choice::new(one.id, name_or(one.name.as_deref(), "Untitled dashboard")));
+    let choices = others.filter(|one| one.may_edit()).map(|one| Choice::new(one.id, one.name()));
     let choices: Vec<_> = choices.collect();
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();

@@ -10,11 +10,12 @@ use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::address::Address;
 use crate::console::pages::dashboard::rights::version_and_refusal;
+use crate::console::pages::dashboard::tile::COLORS;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::{COLORS, UPDATE};
+use super::UPDATE;
 
 const NEW: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/new/";
 

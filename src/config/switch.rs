@@ -1,26 +1,26 @@
-//! The switch of the console.
+//! Whether an optional part of the service is on.
 
 use std::fmt;
 
 use clap::ValueEnum;
 
-/// Whether the service has a web console.
+/// Whether an optional part of the service is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Console {
-    /// The console is served at `/console/`.
+pub enum Switch {
+    /// The part runs.
     On,
-    /// There is no console.
+    /// The part does not run.
     Off,
 }
 
-impl Console {
-    /// Whether the console is served.
+impl Switch {
+    /// Whether the part runs.
     pub fn is_on(self) -> bool {
         self == Self::On
     }
 }
 
-impl fmt::Display for Console {
+impl fmt::Display for Switch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_on() { "on" } else { "off" })
     }

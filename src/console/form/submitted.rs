@@ -4,13 +4,12 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::console::api::Versioned;
-use crate::console::layout::Command;
 use crate::console::operation::{Operation, Write};
-use crate::console::visit::SignedIn;
+use crate::console::visit::{SHOW, SignedIn};
 use crate::error::{Error, Result};
 
 use super::field::{Field, Named};
-use super::{BEFORE, Form, FormSpec, ONCE, SHOW, VERSION, conflict};
+use super::{BEFORE, Form, FormSpec, ONCE, VERSION, conflict};
 
 /// The value of the button that shows what a Markdown becomes.
 const PREVIEW: &str = "preview";
@@ -30,13 +29,13 @@ pub(in crate::console) enum Outcome {
 type View = Box<dyn Fn(Value) -> Value + Send + Sync>;
 
 /// A form that the browser has sent.
-pub(in crate::console) struct Sent {
+pub(in crate::console) struct SubmittedForm {
     form: Form,
     operation: Operation,
     /// The body of the request. A page may add to it.
     pub(in crate::console) body: Map<String, Value>,
-    /// What the user wants to see instead of sending the request, or empty.
-    shows: String,
+    /// Whether the user wants to see what a Markdown becomes, instead of sending the request.
+    is_preview: bool,
     view: Option<View>,
     /// The objects of a request that sends a list.
     items: Option<Items>,
@@ -59,7 +58,7 @@ impl Items {
     }
 }
 
-impl Sent {
+impl SubmittedForm {
     pub(super) fn read(
         spec: &'static FormSpec,
         request: &SignedIn,
@@ -88,9 +87,9 @@ impl Sent {
                 field.error = Some(format!("Choose at most {MAX_CHECKED} values."));
             }
         }
-        let shows = sent.value(SHOW).to_owned();
+        let is_preview = sent.value(SHOW) == PREVIEW;
         let body = Map::new();
-        let mut read = Self { form, operation, body, shows, view: None, items: None };
+        let mut read = Self { form, operation, body, is_preview, view: None, items: None };
         read.fill_body();
         Ok(read)
     }
@@ -157,22 +156,17 @@ impl Sent {
     /// # Errors
     /// 401 if the session has ended, and errors of the service.
     pub(in crate::console) async fn send(mut self, request: &SignedIn) -> Result<Outcome> {
-        if self.shows == PREVIEW {
+        if self.is_preview {
             self.form.fields.iter_mut().for_each(Field::fill_preview);
             return Ok(self.again(StatusCode::OK));
         }
         if self.form.fields.iter().any(|field| field.error.is_some()) {
             return Ok(self.again(StatusCode::BAD_REQUEST));
         }
-        let write = self.write();
-        if !self.shows.is_empty() {
-            self.form.command = Some(Command::write(request, &write)?);
-            return Ok(self.again(StatusCode::OK));
-        }
         if self.form.spec.is_change && self.body.is_empty() {
             return Ok(Outcome::Done(Value::Null));
         }
-        match request.api.write(&write).await {
+        match request.api.write(&self.write()).await {
             Ok(body) => Ok(Outcome::Done(body)),
             Err(error) if error.status() == 412 => self.merge(request).await,
             Err(error) if error.status() == 401 || error.status() == 500 => Err(error),

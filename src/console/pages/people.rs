@@ -1,9 +1,10 @@
-//! The members of the organization, to name those whom entries mention by their ids.
+//! The first members of an organization, for filters and to name the users that objects mention by their ids.
 
 use serde::Deserialize;
 
 use crate::console::api::Api;
-use crate::console::person::Person;
+use crate::console::list::List;
+use crate::console::person::User;
 use crate::error::Result;
 
 /// The maximum number of members that a page can name, and that the filter lists.
@@ -17,36 +18,17 @@ pub(super) struct Member {
     pub(super) user: User,
 }
 
-/// The user of a membership.
-#[derive(Deserialize)]
-pub(super) struct User {
-    id: u64,
-    pub(super) uuid: String,
-    #[serde(flatten)]
-    person: Person,
-}
-
 /// The members that the session may see.
 #[derive(Default)]
 pub(super) struct People(pub(super) Vec<Member>);
 
-impl User {
-    pub(super) fn name(&self) -> String {
-        self.person.name()
-    }
-}
-
 impl People {
     /// Loads the members of an organization. A session that may not list them knows no names.
     pub(super) async fn load(api: &Api, organization: Option<&str>) -> Result<Self> {
-        #[derive(Deserialize)]
-        struct Members {
-            results: Vec<Member>,
-        }
         let Some(id) = organization else { return Ok(Self::default()) };
         let path = format!("/api/organizations/{id}/members/?limit={MAX_MEMBERS}");
-        let found = api.get_if_allowed::<Members>(&path).await?;
-        Ok(Self(found.map_or(Vec::new(), |found| found.results)))
+        let found = api.get_if_allowed::<List<Member>>(&path).await?;
+        Ok(Self(found.unwrap_or_default().results))
     }
 
     /// Returns the user with this number.

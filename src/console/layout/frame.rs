@@ -1,0 +1,143 @@
+//! The frame of a page: the navigation, the switchers of organization and project, the palette, and what a form has done.
+
+use crate::console::assets::{Icon, icon};
+use crate::console::operation::Operation;
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::account::{Account, TenantLink};
+use super::navigation::{self, Group, Section};
+use super::notice;
+use super::tenant::{In, Tenant};
+
+/// A page that the palette leads to.
+pub(in crate::console) struct PaletteEntry {
+    pub(in crate::console) icon: Icon,
+    pub(in crate::console) text: String,
+    /// The kind of the page, in a word.
+    pub(in crate::console) kind: &'static str,
+    pub(in crate::console) href: String,
+}
+
+/// The frame of a page.
+pub(in crate::console) struct Frame {
+    /// The title of the page.
+    pub(in crate::console) title: String,
+    pub(super) account: Account,
+    pub(super) tenant: Tenant,
+    pub(super) groups: Vec<Group>,
+    pub(super) may_create_organization: bool,
+    /// The entries of the palette besides pages, projects and organizations.
+    entries: Vec<PaletteEntry>,
+    /// The result of the form that led to the page.
+    pub(super) notice: Option<&'static str>,
+    pub(super) undo: Option<Undo>,
+    /// Why an action was refused.
+    pub(super) refusal: Option<Error>,
+    /// When the session ends if no other page is opened.
+    pub(super) ends_at: String,
+}
+
+/// A form beside the notice that undoes what was done.
+pub(in crate::console) struct Undo {
+    pub(in crate::console) action: String,
+    pub(in crate::console) fields: Vec<(&'static str, String)>,
+}
+
+impl Frame {
+    /// Loads the frame of a page.
+    ///
+    /// # Errors
+    /// The errors of the API, except those for what the session may not see: the frame leaves that out.
+    pub(in crate::console) async fn load(
+        request: &SignedIn,
+        section: Section,
+        tenant: In<'_>,
+    ) -> Result<Self> {
+        let account = Account::load(&request.api).await?;
+        let tenant = Tenant::load(&request.api, &account, tenant).await?;
+        let groups = navigation::groups(request, &tenant, section).await?;
+        let create = Operation::new("organizations_create", []);
+        Ok(Self {
+            title: String::new(),
+            account,
+            tenant,
+            groups,
+            may_create_organization: request.api.may(&create).await?,
+            entries: Vec::new(),
+            notice: notice::of(&request.visit),
+            undo: None,
+            refusal: None,
+            ends_at: request.session.ends_at().to_string(),
+        })
+    }
+
+    /// Sets the title of the page.
+    pub(in crate::console) fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Shows why an action of the page was refused. The page then has the status of the error.
+    pub(in crate::console) fn with_refusal(mut self, refusal: Option<Error>) -> Self {
+        self.refusal = refusal;
+        self
+    }
+
+    /// Adds entries to the palette.
+    pub(in crate::console) fn with_palette(
+        mut self,
+        entries: impl IntoIterator<Item = PaletteEntry>,
+    ) -> Self {
+        self.entries.extend(entries);
+        self
+    }
+
+    /// Returns the id of the project.
+    pub(in crate::console) fn project(&self) -> Option<&str> {
+        self.tenant.project.as_ref().map(|project| project.id.as_str())
+    }
+
+    /// Returns the id of the organization.
+    pub(in crate::console) fn organization(&self) -> Option<&str> {
+        self.tenant.organization.as_ref().map(|organization| organization.id.as_str())
+    }
+
+    /// Offers to undo what the notice says.
+    pub(in crate::console) fn with_undo(mut self, undo: Option<Undo>) -> Self {
+        self.undo = undo;
+        self
+    }
+
+    /// Returns the path of the current project's dashboards.
+    pub(super) fn dashboards(&self) -> Option<String> {
+        self.tenant.project.as_ref().map(|project| project.href.clone())
+    }
+
+    /// Returns what the palette lists: pages, projects, organizations, then what the page has added.
+    pub(super) fn palette(&self) -> Vec<PaletteEntry> {
+        let pages = self.groups.iter().flat_map(|group| &group.links).map(|link| PaletteEntry {
+            icon: link.icon,
+            text: link.text.to_owned(),
+            kind: "page",
+            href: link.href.clone(),
+        });
+        let entry = |symbol: Icon, kind: &'static str| {
+            move |link: &TenantLink| PaletteEntry {
+                icon: symbol,
+                text: link.name.clone(),
+                kind,
+                href: link.href.clone(),
+            }
+        };
+        let projects = self.tenant.projects.iter().map(entry(icon("folder"), "project"));
+        let organizations = &self.account.organizations;
+        let organizations = organizations.iter().map(entry(icon("building-2"), "organization"));
+        let others = self.entries.iter().map(|entry| PaletteEntry {
+            text: entry.text.clone(),
+            href: entry.href.clone(),
+            ..*entry
+        });
+        pages.chain(projects).chain(organizations).chain(others).collect()
+    }
+}

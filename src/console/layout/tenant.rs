@@ -1,0 +1,102 @@
+//! The organization and the project of a page, with the projects beside it.
+
+use serde::Deserialize;
+
+use crate::console::api::Api;
+use crate::console::list::List;
+use crate::error::Result;
+
+use super::account::{Account, ProjectName, TenantLink};
+
+/// The maximum number of projects in the switcher.
+const MAX_PROJECTS: usize = 100;
+
+/// The tenant in the path of a page.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::console) enum In<'p> {
+    /// A project, by its id.
+    Project(&'p str),
+    /// An organization, by its id.
+    Organization(&'p str),
+    /// None: the frame shows the current project.
+    Nothing,
+}
+
+/// `/api/projects/:id/`.
+#[derive(Deserialize)]
+struct ProjectFields {
+    id: u64,
+    name: String,
+    organization: String,
+}
+
+/// The organization and the project of a page.
+pub(super) struct Tenant {
+    pub(super) organization: Option<TenantLink>,
+    pub(super) project: Option<TenantLink>,
+    /// The projects of the organization, at most [`MAX_PROJECTS`].
+    pub(super) projects: Vec<TenantLink>,
+}
+
+impl Tenant {
+    /// Loads the project in the page's path, or else the current project, with its organization; or the organization in
+    /// the path, with the current project if that belongs to it.
+    pub(super) async fn load(api: &Api, account: &Account, tenant: In<'_>) -> Result<Self> {
+        let current = account.current.as_ref();
+        let id = match tenant {
+            In::Project(text) => text.parse().ok(),
+            In::Organization(id) if current.is_none_or(|(_, one)| one.id != id) => {
+                return Self::of_organization(api, account, id).await;
+            }
+            In::Organization(_) | In::Nothing => current.map(|(id, _)| *id),
+        };
+        let Some(id) = id else {
+            return Ok(Self { organization: None, project: None, projects: Vec::new() });
+        };
+        let beside = current.map(|(_, organization)| organization);
+        let beside = beside.filter(|one| one.projects.iter().any(|project| project.id == id));
+        let (organization, projects) = match beside {
+            Some(one) => (Some(one.id.clone()), links(&one.projects)),
+            None => elsewhere(api, id).await?,
+        };
+        let mut found = Self {
+            project: Some(TenantLink::project(id, &format!("Project {id}"))),
+            organization: organization.map(|id| account.organization(&id)),
+            projects,
+        };
+        let key = id.to_string();
+        for link in found.projects.iter_mut().filter(|link| link.id == key) {
+            link.is_current = true;
+            found.project = Some(link.clone());
+        }
+        found.projects.truncate(MAX_PROJECTS);
+        Ok(found)
+    }
+
+    /// Loads an organization that is not the current one. Its first project counts as the current one.
+    async fn of_organization(api: &Api, account: &Account, id: &str) -> Result<Self> {
+        let path = format!("/api/organizations/{id}/projects/?limit={MAX_PROJECTS}");
+        let found = api.get_if_allowed::<List<ProjectName>>(&path).await?;
+        let projects = found.map_or(Vec::new(), |found| links(&found.results));
+        let project = projects.first().cloned();
+        Ok(Self { organization: Some(account.organization(id)), project, projects })
+    }
+}
+
+fn links(projects: &[ProjectName]) -> Vec<TenantLink> {
+    projects.iter().map(|project| TenantLink::project(project.id, &project.name)).collect()
+}
+
+/// Loads a project outside of the current organization, with its organization's id and projects.
+async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink>)> {
+    let found = api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{id}/")).await?;
+    let Some(project) = found else { return Ok((None, Vec::new())) };
+    let path =
+        format!("/api/organizations/{}/projects/?limit={MAX_PROJECTS}", project.organization);
+    let beside = api.get_if_allowed::<List<ProjectName>>(&path).await?;
+    let mut projects = beside.map_or(Vec::new(), |found| links(&found.results));
+    if !projects.iter().any(|link| link.id == project.id.to_string()) {
+        projects.insert(0, TenantLink::project(project.id, &project.name));
+    }
+    Ok((Some(project.organization), projects))
+}

@@ -1,0 +1,82 @@
+//! One action on several objects: a request to the API for each of them.
+
+use askama::Template;
+use axum::http::StatusCode;
+
+use crate::console::assets::icon;
+use crate::error::{Error, Result};
+
+/// The maximum number of objects of one form, which is that of a page.
+pub(super) const MAX_OBJECTS: usize = 50;
+
+/// The outcome of the requests.
+#[derive(Default)]
+pub(super) struct BulkOutcome {
+    /// The ids of the objects that were changed.
+    pub(super) done: Vec<String>,
+    /// The ids of the objects that the API refused to change, each with the error.
+    refused: Vec<(String, Error)>,
+}
+
+impl BulkOutcome {
+    /// Adds the outcome of the request for one object.
+    ///
+    /// # Errors
+    /// 401 if the session has ended; 500. The other requests are then not sent.
+    pub(super) fn add<T>(&mut self, id: String, outcome: Result<T>) -> Result<()> {
+        match outcome {
+            Ok(_) => self.done.push(id),
+            Err(error) if matches!(error.status(), 401 | 500) => return Err(error),
+            Err(error) => self.refused.push((id, error)),
+        }
+        Ok(())
+    }
+
+    pub(super) const fn has_refusals(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Returns the status of the page that shows the refusals: an error if all were refused.
+    pub(super) fn status(&self) -> StatusCode {
+        let first = self.refused.first().filter(|_| self.done.is_empty());
+        let status = first.and_then(|(_, error)| StatusCode::from_u16(error.status()).ok());
+        status.unwrap_or_default()
+    }
+
+    /// Returns the refusals for the page. `name` returns the name of an object.
+    pub(super) fn refusals(&self, name: impl Fn(&str) -> String) -> Option<Refusals> {
+        let refused = self.refused.iter().map(|(id, error)| (name(id), error.detail().to_owned()));
+        let refused: Vec<_> = refused.collect();
+        (!refused.is_empty()).then_some(Refusals { done: self.done.len(), refused })
+    }
+}
+
+/// The feedback of a page on a form for several objects.
+#[derive(Default)]
+pub(super) struct BulkFeedback {
+    /// Why the whole form was refused.
+    pub(super) refusal: Option<Error>,
+    pub(super) outcome: BulkOutcome,
+}
+
+impl From<BulkOutcome> for BulkFeedback {
+    fn from(outcome: BulkOutcome) -> Self {
+        Self { refusal: None, outcome }
+    }
+}
+
+impl From<Error> for BulkFeedback {
+    fn from(refusal: Error) -> Self {
+        Self { refusal: Some(refusal), outcome: BulkOutcome::default() }
+    }
+}
+
+/// The objects that were not changed, and why.
+#[derive(Template)]
+#[template(path = "console/pages/refusals.html")]
+pub(super) struct Refusals {
+    /// The number of objects that were changed.
+    done: usize,
+    /// The names of the others, each with the reason.
+    refused: Vec<(String, String)>,
+}

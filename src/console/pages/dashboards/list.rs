@@ -1,0 +1,152 @@
+//! The list of dashboards.
+
+use askama::Template;
+use serde::Deserialize;
+
+use crate::console::assets::icon;
+use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section, Undo};
+use crate::console::levels::is_restricted;
+use crate::console::list::List;
+use crate::console::operation::Operation;
+use crate::console::pages::bulk::{BulkFeedback, Refusals};
+use crate::console::pages::chosen::Chosen;
+use crate::console::pages::dashboard::Rights;
+use crate::console::pages::dashboard::rights::{may_create, may_write};
+use crate::console::pages::{dashboard_name, day, project_id};
+use crate::console::person::Person;
+use crate::console::registry::PageResult;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::change;
+use super::filters::Filters;
+
+/// The number of dashboards on a page.
+const PAGE_SIZE: u64 = 50;
+
+/// A dashboard in the list.
+#[derive(Deserialize)]
+struct Dashboard {
+    id: u64,
+    name: Option<String>,
+    description: String,
+    pinned: bool,
+    created_at: String,
+    is_shared: bool,
+    tags: Vec<String>,
+    restriction_level: u8,
+    created_by: Option<Person>,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+impl Dashboard {
+    fn name(&self) -> &str {
+        dashboard_name(self.name.as_deref())
+    }
+
+    fn is_restricted(&self) -> bool {
+        is_restricted(self.restriction_level)
+    }
+
+    fn creator(&self) -> String {
+        self.created_by.as_ref().map_or(String::new(), Person::name)
+    }
+
+    fn created_on(&self) -> &str {
+        day(&self.created_at)
+    }
+}
+
+/// The actions that the page offers.
+struct Offers {
+    /// Change dashboards, as far as each dashboard lets it.
+    write: bool,
+    create: bool,
+    /// See who may do what.
+    access: bool,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/page.html")]
+struct DashboardsPage {
+    base: String,
+    filters: Filters,
+    dashboards: Vec<Dashboard>,
+    offers: Offers,
+    paging: Paging,
+    /// The URL of this page.
+    here: String,
+    chosen: Chosen,
+    refusals: Option<Refusals>,
+    command: Command,
+}
+
+impl DashboardsPage {
+    /// Whether a row can be selected.
+    fn selects(&self) -> bool {
+        self.offers.write && self.dashboards.iter().any(|dashboard| dashboard.rights.may_edit())
+    }
+}
+
+pub(super) async fn list(request: SignedIn) -> PageResult {
+    show(&request, BulkFeedback::default()).await
+}
+
+/// Returns the form that restores the dashboards that were just deleted.
+fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
+    let ids = request.visit.query("undo").split(',').filter_map(|id| id.parse::<u64>().ok());
+    let mut fields: Vec<_> = ids.map(|id| ("id", id.to_string())).collect();
+    if fields.is_empty() {
+        return None;
+    }
+    fields.push(("action", "restore".to_owned()));
+    Some(Undo { action: base.to_owned(), fields })
+}
+
+/// Shows the list, and what became of a form.
+pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let filters = Filters::of(&request.visit);
+    let offset = Paging::offset(&request.visit);
+    let query = filters.to_api_query(PAGE_SIZE, offset);
+    let path = query.url(&format!("/api/projects/{project}/dashboards/"));
+    let found: List<Dashboard> = request.api.get(&path).await?;
+    let base = super::base(&project);
+    let url = |offset| filters.to_query(offset).url(&base);
+    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let entries = found.results.iter().map(|dashboard| PaletteEntry {
+        icon: icon("layout-dashboard"),
+        text: dashboard.name().to_owned(),
+        kind: "dashboard",
+        href: format!("{base}{}/", dashboard.id),
+    });
+    let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
+    let frame = frame.titled("Dashboards").with_palette(entries).with_undo(undo(request, &base));
+    let frame = frame.with_refusal(feedback.refusal);
+    let name = |id: &str| {
+        let known = found.results.iter().find(|one| one.id.to_string() == id);
+        known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
+    };
+    let page = DashboardsPage {
+        here: url(offset),
+        chosen: Chosen::of(request),
+        command: Command::get(&request.visit, &path),
+        offers: offers(request, &project).await?,
+        refusals: feedback.outcome.refusals(name),
+        base,
+        filters,
+        paging,
+        dashboards: found.results,
+    };
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+}
+
+async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
+    let access = Operation::new("dashboards_access_list", [project, "0"]);
+    Ok(Offers {
+        write: may_write(request, project).await?,
+        create: may_create(request, project).await?,
+        access: request.api.may(&access).await?,
+    })
+}

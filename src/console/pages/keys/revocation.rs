@@ -1,0 +1,43 @@
+//! Asks before a key is revoked.
+
+use axum::http::Method;
+
+use crate::console::form::{Confirm, ConfirmState};
+use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+use super::key::{id, path};
+use super::{API, Key, LIST};
+
+const REVOKE: &str = "/console/keys/{id}/revoke/";
+
+/// Adds the page to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, REVOKE, revoke);
+    pages.signed_in(Method::POST, REVOKE, revoke);
+}
+
+async fn revoke(request: SignedIn) -> PageResult {
+    let id = id(&request.visit)?;
+    let key: Key = request.api.get(&format!("{API}{id}/")).await?;
+    let own = Key::of_session(&request).await?;
+    let text = if own.is_some_and(|own| own.id == key.id) {
+        "This session uses the key and ends with it. Programs that send the key stop working at once."
+    } else {
+        "Programs that send the key stop working at once. This cannot be undone."
+    };
+    let confirm = Confirm {
+        question: format!("Revoke the key {}?", key.label),
+        text: text.to_owned(),
+        name: None,
+        submit: "Revoke the key",
+        action: format!("{}revoke/", path(&id)),
+        back: path(&id),
+        write: Write::new("personal_api_keys_destroy", [&id]),
+        state: ConfirmState::default(),
+    };
+    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    confirm.respond(&request, frame, &with_notice(LIST, "revoked")).await
+}

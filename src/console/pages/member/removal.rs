@@ -1,0 +1,46 @@
+//! Asks before a member is removed, or leaves.
+
+use axum::http::Method;
+
+use crate::console::form::{Confirm, ConfirmState};
+use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::operation::Write;
+use crate::console::pages::members::{Member, own_uuid};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+use super::address::Address;
+
+const REMOVE: &str = "/console/organizations/{organization_id}/members/{user_uuid}/remove/";
+
+/// Adds the page to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, REMOVE, remove);
+    pages.signed_in(Method::POST, REMOVE, remove);
+}
+
+async fn remove(request: SignedIn) -> PageResult {
+    let address = Address::of(&request.visit)?;
+    let organization = &address.organization;
+    let frame = Frame::load(&request, Section::Members, In::Organization(organization)).await?;
+    let member: Member = request.api.get(&address.api()).await?;
+    let is_own = own_uuid(&request, organization).await?.as_ref() == Some(&member.user.uuid);
+    let (question, submit, done) = if is_own {
+        ("Leave the organization?".to_owned(), "Leave", with_notice("/console/", "left"))
+    } else {
+        (format!("Remove {}?", member.name()), "Remove", with_notice(&address.list(), "removed"))
+    };
+    let confirm = Confirm {
+        question,
+        text: "The membership, its roles and access rules, and pending invites by this member end at once. Dashboards and \
+               other content stay. The member's API keys open nothing in this organization any more."
+            .to_owned(),
+        name: None,
+        submit,
+        action: format!("{}remove/", address.page()),
+        back: address.page(),
+        write: Write::new("members_destroy", [organization, &address.user]),
+        state: ConfirmState::default(),
+    };
+    confirm.respond(&request, frame, &done).await
+}

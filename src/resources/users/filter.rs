@@ -1,0 +1,55 @@
+//! The user that a query parameter names.
+
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::error::Result;
+use crate::ids::{UserId, UserUuid};
+use crate::input::{FieldType, Schema, UuidField};
+use crate::store::Tx;
+
+use super::BY_UUID;
+
+/// The user that the `user` parameter of a list names: a UUID or `@me`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserFilter {
+    /// The caller, `@me`.
+    Caller,
+    /// The user with this UUID.
+    Uuid(UserUuid),
+}
+
+impl UserFilter {
+    /// Parses the parameter.
+    ///
+    /// # Errors
+    /// 400 for the field `user` if the text is neither a UUID nor `@me`.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text == "@me" {
+            return Ok(Self::Caller);
+        }
+        let uuid = UuidField::read(&text.into());
+        uuid.map(|uuid| Self::Uuid(UserUuid(uuid))).map_err(|error| error.with_attr_prefix("user"))
+    }
+
+    /// Returns the user; `None` if no user has this UUID.
+    ///
+    /// # Errors
+    /// 500 or 503 when the file cannot be read.
+    pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<Option<UserId>> {
+        match self {
+            Self::Caller => Ok(Some(caller)),
+            Self::Uuid(uuid) => tx.lookup(&BY_UUID, &uuid),
+        }
+    }
+}
+
+impl PartialSchema for UserFilter {
+    fn schema() -> RefOr<Schema> {
+        let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
+        AnyOfBuilder::new().item(UuidField::schema()).item(me).into()
+    }
+}
+
+impl ToSchema for UserFilter {}

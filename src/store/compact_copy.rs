@@ -1,0 +1,163 @@
+//! Compacting the data file while it is served: a copy without unused space replaces it.
+//!
+//! Most of the work happens on a thread of low priority. The writer waits only for the end: it applies the last changes to
+//! the copy, renames the copy, and continues with it. A crash leaves one file or the other, and both contain all commits.
+
+use std::path::{Path, PathBuf};
+
+use redb::Database;
+use tokio::sync::{OwnedRwLockWriteGuard, oneshot};
+
+use crate::error::{Error, Result};
+use crate::low_priority::{Priority, run_low_priority};
+
+use super::Store;
+use super::engine::{RETRY_AFTER, begin, begin_read};
+use super::file;
+use super::file_system::FsHandle;
+use super::fill::{PAGE_CACHE, fill};
+use super::open_error::OpenError;
+use super::panics::catch_panic;
+use super::progress::Progress;
+use super::queued::flatten_reply;
+use super::schema::Table;
+use super::sliced_walk::{SliceLimit, SlicedWalk};
+use super::snapshot::Snapshot;
+use super::task::{Replacement, Task};
+
+/// How many bytes of changes may be left for the writer: 1 MiB.
+const LAST_CHANGES: u64 = 1024 * 1024;
+/// How often changes are applied to the copy until so few are left.
+const MAX_ROUNDS: usize = 16;
+
+/// A copy under way. Dropping this removes it, unless it has replaced the data file.
+struct Draft {
+    fs: FsHandle,
+    path: PathBuf,
+    /// There is one draft at a time, also if its caller no longer waits. Released after the removal.
+    _alone: OwnedRwLockWriteGuard<()>,
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        let _ = file::remove(&self.fs, &self.path);
+    }
+}
+
+impl Store {
+    /// Replaces the file with a copy of it. `alone` holds the walk lock.
+    ///
+    /// # Errors
+    /// 503 when the file is closed meanwhile, or the copy cannot be written or put in its place. The file is then unchanged.
+    pub(super) async fn replace_by_copy(
+        &self,
+        alone: OwnedRwLockWriteGuard<()>,
+        progress: &Progress,
+    ) -> Result<()> {
+        let mut walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
+        // Until the copy replaces the data file, a failed sync of it says nothing about that file.
+        let (fs, data) = (self.fs.separate(), self.path().to_owned());
+        let path = file::compact_draft_path(&data);
+        let draft = Draft { fs: fs.clone(), path, _alone: alone };
+        let progress = progress.clone();
+        let copying = move || {
+            copy(&fs, &draft.path, &mut walk, &progress)?;
+            file::copy_owner(&data, &draft.path)?;
+            Ok::<_, OpenError>((draft, walk, data))
+        };
+        let copied = run_low_priority(Priority::Upkeep, copying).await?;
+        let (draft, mut walk, data) = copied.map_err(unavailable)?;
+        let (reply, answer) = oneshot::channel();
+        let fs = self.fs.clone();
+        self.queue.send_always(Task::Replace(Box::new(move |current, cache| {
+            let complete = || complete(&fs, (current, &draft.path, cache), &mut walk);
+            match catch_panic(complete).unwrap_or_else(|| Err(Error::internal("redb panicked"))) {
+                Ok(copy) => match swap(&fs, &draft.path, &data) {
+                    Ok(()) => Replacement::Replaced(copy, Box::new(|| drop(reply.send(Ok(()))))),
+                    Err(NotSwapped::Kept(cause)) => {
+                        let _ = reply.send(Err(unavailable(cause)));
+                        Replacement::Kept
+                    }
+                    Err(NotSwapped::Unknown(cause)) => Replacement::Unknown(unavailable(cause)),
+                },
+                Err(cause) => {
+                    // No sync of the data file has failed: the writer would have opened it again.
+                    fs.clear_failed_sync();
+                    let _ = reply.send(Err(cause));
+                    Replacement::Kept
+                }
+            }
+        })));
+        flatten_reply(answer.await).flatten()
+    }
+}
+
+fn unavailable(cause: OpenError) -> Error {
+    match cause {
+        OpenError::Refused(error) => error,
+        cause => Error::unavailable(RETRY_AFTER, cause),
+    }
+}
+
+/// Creates a copy at `draft`, up to the last changes.
+fn copy(
+    fs: &FsHandle,
+    draft: &Path,
+    walk: &mut SlicedWalk,
+    progress: &Progress,
+) -> Result<(), OpenError> {
+    file::remove(fs, draft)?;
+    file::fill_draft(fs, draft, PAGE_CACHE, |database| {
+        let mut steps = progress.begin("copying", walk.of);
+        fill(begin(database)?, |take| walk.walk(Table::ALL, &mut steps, take))?;
+        progress.begin("checking the structure", 0);
+        if !matches!(catch_panic(|| database.check_integrity()), Some(Ok(true))) {
+            return Err(OpenError::damaged(draft, &"its structure is not what was written"));
+        }
+        for _ in 0..MAX_ROUNDS {
+            let changed = fill(begin(database)?, |take| walk.catch_up(Table::ALL, take))?;
+            if changed <= LAST_CHANGES {
+                return Ok(());
+            }
+        }
+        let text = "the data file changes faster than it is copied";
+        Err(Error::unavailable(RETRY_AFTER, text).into())
+    })
+}
+
+/// Applies the last changes to the copy, and compares it with the current file.
+fn complete(
+    fs: &FsHandle,
+    (current, draft, cache): (&Database, &Path, usize),
+    walk: &mut SlicedWalk,
+) -> Result<Database> {
+    // Since the copy began, the file may have been restored.
+    walk.state()?;
+    let copy = file::open(fs, draft, cache).map_err(unavailable)?;
+    fill(begin(&copy)?, |take| walk.catch_up(Table::ALL, take))?;
+    let lengths = |database| {
+        let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        Table::ALL.iter().map(|table| snapshot.len(*table)).collect::<Result<Vec<_>>>()
+    };
+    if lengths(&copy)? == lengths(current)? {
+        return Ok(copy);
+    }
+    Err(Error::internal("a copy of the data file differs from it"))
+}
+
+/// Why a copy did not replace the data file.
+enum NotSwapped {
+    /// Nothing was changed.
+    Kept(OpenError),
+    /// A power cut could leave either of the two files.
+    Unknown(OpenError),
+}
+
+fn swap(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), NotSwapped> {
+    if let Err(cause) = fs.file_system().rename(draft, data) {
+        let refused = OpenError::io("replace", data)(cause);
+        let is_kept = fs.file_system().is_file(draft).is_ok();
+        return Err(if is_kept { NotSwapped::Kept(refused) } else { NotSwapped::Unknown(refused) });
+    }
+    file::sync_folder(fs, data).map_err(NotSwapped::Unknown)
+}

@@ -1,0 +1,65 @@
+//! Filling a new file with values that are already sealed.
+
+use redb::{Database, WriteTransaction};
+
+use crate::error::{Error, Result};
+
+use super::engine::{Bytes, begin_read, definition, storage_error};
+use super::per_table::PerTable;
+use super::schema::Table;
+use super::snapshot::Snapshot;
+use super::value_stream::Visitor;
+
+/// The page cache for a file that is written and read once: 16 MiB.
+pub(super) const PAGE_CACHE: usize = 16 * 1024 * 1024;
+
+/// The tables of a transaction that stores sealed values.
+struct Target<'t> {
+    transaction: &'t WriteTransaction,
+    tables: PerTable<Option<redb::Table<'t, Bytes, Bytes>>>,
+}
+
+impl<'t> Target<'t> {
+    fn table(&mut self, table: Table) -> Result<&mut redb::Table<'t, Bytes, Bytes>> {
+        let slot = self.tables.slot_mut(table);
+        if let Some(opened) = slot {
+            return Ok(opened);
+        }
+        let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
+        Ok(slot.insert(opened))
+    }
+
+    fn change(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<()> {
+        let opened = self.table(table)?;
+        match sealed {
+            Some(sealed) => opened.insert(key, sealed).map_err(storage_error)?,
+            None => opened.remove(key).map_err(storage_error)?,
+        };
+        Ok(())
+    }
+}
+
+/// Creates all tables that do not exist yet, applies the values that `source` passes on in their order, and commits the
+/// transaction. Returns what `source` returns.
+pub(super) fn fill<T>(
+    transaction: WriteTransaction,
+    source: impl FnOnce(&mut Visitor<'_>) -> Result<T>,
+) -> Result<T> {
+    let mut target = Target { transaction: &transaction, tables: PerTable::new(|| None) };
+    for table in Table::ALL {
+        target.table(*table)?;
+    }
+    let passed = source(&mut |table, key, sealed| target.change(table, key, sealed))?;
+    drop(target);
+    transaction.commit().map_err(storage_error)?;
+    Ok(passed)
+}
+
+/// Fails unless the file contains `values` values.
+pub(super) fn require_length(database: &Database, values: u64) -> Result<()> {
+    let found = Snapshot::new(begin_read(database)?, Box::new(|| ())).values()?;
+    if found == values {
+        return Ok(());
+    }
+    Err(Error::internal(format_args!("a copy has {found} values instead of {values}")))
+}

@@ -1,0 +1,65 @@
+//! State that the writer thread shares with the rest of the store.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use tokio::sync::Notify;
+
+use super::change_feed::ChangeFeed;
+use super::metrics::WriterStats;
+use super::snapshot::Snapshot;
+use super::value_log::ValueLogs;
+
+/// State that the writer thread shares with the rest of the store.
+pub(super) struct Shared {
+    /// The state after the last commit, or `None` while the file is closed.
+    pub(super) snapshot: ArcSwapOption<Snapshot>,
+    /// Whether the file is open and its last commit succeeded.
+    pub(super) ready: AtomicBool,
+    /// How often the file was closed. [`Snapshot::generation`] returns this number.
+    pub(super) generation: AtomicU64,
+    /// The version of the access tables in the file ([`AccessVersion`](super::access::AccessVersion)).
+    pub(super) access_version: AtomicU64,
+    /// Woken when the ranks of a tenant remain to be built.
+    pub(super) ranks_due: Arc<Notify>,
+    /// Statistics for metrics and readiness.
+    pub(super) stats: WriterStats,
+    /// Passes what commits change to a scrub.
+    pub(super) changes: Arc<ChangeFeed>,
+    /// Receives the values that commits change, for copies under way.
+    pub(super) value_logs: ValueLogs,
+}
+
+impl Shared {
+    /// The state of a file that was opened, with its first snapshot.
+    pub(super) fn new(first: Snapshot) -> Self {
+        Self {
+            snapshot: ArcSwapOption::from_pointee(first),
+            ready: AtomicBool::new(true),
+            generation: AtomicU64::new(0),
+            access_version: AtomicU64::new(0),
+            ranks_due: Arc::default(),
+            stats: WriterStats::default(),
+            changes: Arc::default(),
+            value_logs: ValueLogs::default(),
+        }
+    }
+
+    /// Stops all reads and writes.
+    pub(super) fn close(&self) {
+        self.ready.store(false, Ordering::Release);
+        self.snapshot.store(None);
+        self.generation.fetch_add(1, Ordering::Relaxed);
+        self.stats.note_close();
+    }
+}
+
+/// Closes the store when the writer thread ends, also by a panic.
+pub(super) struct CloseOnDrop(pub(super) Arc<Shared>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

@@ -1,0 +1,198 @@
+//! Reading all values of the file as one commit left them, without holding a snapshot for long.
+//!
+//! A held snapshot keeps the pages that commits free, and the file grows meanwhile. So the values are read in slices, each
+//! from its own snapshot, and then the values that commits have changed since the first slice ([`value_log`]).
+//!
+//! [`value_log`]: super::value_log
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Result};
+
+use super::Store;
+use super::engine::RETRY_AFTER;
+use super::file::folder_of;
+use super::panics::catch_panic;
+use super::progress::Steps;
+use super::schema::Table;
+use super::sealed::{damaged, unseal};
+use super::snapshot::Snapshot;
+use super::task::Task;
+use super::value_log::ValueLog;
+use super::value_stream::Visitor;
+
+/// How much is read from one snapshot. A slice has at least one value.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SliceLimit {
+    /// The time after which a slice ends.
+    pub(super) time: Duration,
+    /// The size after which a slice ends, in bytes. A slice is kept in memory.
+    pub(super) bytes: usize,
+}
+
+impl Default for SliceLimit {
+    fn default() -> Self {
+        Self { time: Duration::from_millis(50), bytes: 4 * 1024 * 1024 }
+    }
+}
+
+/// A walk over all values of the file. Its callers hold the walk lock.
+pub(super) struct SlicedWalk {
+    store: Store,
+    /// The opening of the file at the beginning.
+    generation: u64,
+    log: Arc<ValueLog>,
+    /// How many bytes of the log were read.
+    read: u64,
+    limit: SliceLimit,
+    /// About how many values the walk reads.
+    pub(super) of: u64,
+}
+
+/// Values of one table that were read from one snapshot, one after the other.
+#[derive(Default)]
+struct Slice {
+    bytes: Vec<u8>,
+    /// Where each key and each sealed value ends.
+    ends: Vec<(usize, usize)>,
+    /// Whether values of the table follow.
+    has_next: bool,
+}
+
+impl Slice {
+    fn add(&mut self, key: &[u8], sealed: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let end_of_key = self.bytes.len();
+        self.bytes.extend_from_slice(sealed);
+        self.ends.push((end_of_key, self.bytes.len()));
+    }
+
+    /// Returns each key with its sealed value.
+    fn values(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let mut begin = 0;
+        self.ends.iter().filter_map(move |(key, end)| {
+            let value = (self.bytes.get(begin..*key)?, self.bytes.get(*key..*end)?);
+            begin = *end;
+            Some(value)
+        })
+    }
+}
+
+impl Store {
+    /// Begins a walk over these tables.
+    pub(super) async fn begin_sliced_walk(
+        &self,
+        tables: &[Table],
+        limit: SliceLimit,
+    ) -> Result<SlicedWalk> {
+        let log = ValueLog::new(folder_of(self.path()));
+        let log = Arc::new(log.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?);
+        let (shared, begun) = (Arc::clone(&self.shared), Arc::clone(&log));
+        self.quiesce(move || shared.value_logs.begin(&begun)).await?;
+        let snapshot = self.snapshot()?;
+        let (generation, of) = (snapshot.generation(), snapshot.values_of(tables)?);
+        Ok(SlicedWalk { store: self.clone(), generation, log, read: 0, limit, of })
+    }
+}
+
+impl SlicedWalk {
+    /// Calls `take` with every stored value of these tables, after verifying its checksum. Some are older than others:
+    /// then call [`catch_up`](Self::catch_up).
+    ///
+    /// # Errors
+    /// 503 when the file is closed meanwhile.
+    pub(super) fn walk(
+        &self,
+        tables: &[Table],
+        steps: &mut Steps,
+        take: &mut Visitor<'_>,
+    ) -> Result<()> {
+        for table in tables {
+            let mut after = None::<Vec<u8>>;
+            loop {
+                let slice = self.slice(*table, after.as_deref())?;
+                for (key, sealed) in slice.values() {
+                    take(*table, key, Some(sealed))?;
+                    steps.advance();
+                }
+                match slice.values().last() {
+                    Some((last, _)) if slice.has_next => after = Some(last.to_vec()),
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn slice(&self, table: Table, after: Option<&[u8]>) -> Result<Slice> {
+        let snapshot = self.state()?;
+        let read = || {
+            let (begun, mut slice) = (Instant::now(), Slice::default());
+            snapshot.each_stored_after(table, after, &mut |key, sealed| {
+                unseal(table, key, sealed)?;
+                slice.add(key, sealed);
+                slice.has_next =
+                    begun.elapsed() >= self.limit.time || slice.bytes.len() >= self.limit.bytes;
+                let is_full = slice.has_next;
+                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?;
+            Ok(slice)
+        };
+        catch_panic(read).unwrap_or_else(|| Err(damaged(table, &"redb panicked while reading it")))
+    }
+
+    /// Returns the state of the last commit.
+    ///
+    /// # Errors
+    /// 503 when the file was closed since the walk began.
+    pub(super) fn state(&self) -> Result<Arc<Snapshot>> {
+        self.require_same_opening(self.store.shared.snapshot.load_full())
+    }
+
+    fn require_same_opening(&self, state: Option<Arc<Snapshot>>) -> Result<Arc<Snapshot>> {
+        state.filter(|state| state.generation() == self.generation).ok_or_else(|| {
+            Error::unavailable(RETRY_AFTER, "the data file was closed while it was copied")
+        })
+    }
+
+    /// Calls `take` with what commits have changed since the begin or the last call, in the order of the changes. Returns
+    /// the size of these changes in bytes.
+    pub(super) fn catch_up(&mut self, tables: &[Table], take: &mut Visitor<'_>) -> Result<u64> {
+        let end = self.log.each_from(self.read, &mut |table, key, sealed| {
+            if tables.contains(&table) { take(table, key, sealed) } else { Ok(()) }
+        })?;
+        let size = end - self.read;
+        self.read = end;
+        Ok(size)
+    }
+
+    /// Calls `take` with what [`walk`](Self::walk) and [`catch_up`](Self::catch_up) return, so that the values are those of
+    /// one commit. Returns how many values that commit left.
+    pub(super) fn each(
+        mut self,
+        tables: &[Table],
+        steps: &mut Steps,
+        take: &mut Visitor<'_>,
+    ) -> Result<u64> {
+        self.walk(tables, steps, take)?;
+        // What is left after this is small.
+        self.catch_up(tables, take)?;
+        let values = self.end()?.values_of(tables)?;
+        self.catch_up(tables, take)?;
+        Ok(values)
+    }
+
+    /// Ends the log between two commits, and returns the state of the last one.
+    fn end(&self) -> Result<Arc<Snapshot>> {
+        let (reply, answer) = mpsc::channel();
+        let (log, shared) = (Arc::clone(&self.log), Arc::clone(&self.store.shared));
+        self.store.queue.send_always(Task::Quiesce(Box::new(move || {
+            log.end();
+            let _ = reply.send(shared.snapshot.load_full());
+        })));
+        // The writer drops the reply if the file is closed.
+        self.require_same_opening(answer.recv().ok().flatten())
+    }
+}

@@ -1,0 +1,177 @@
+//! Backups and exports hold no snapshot for long, and contain the state of one commit all the same.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, Weak};
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use tokio::runtime::Handle;
+
+use super::progress::Steps;
+use super::sliced_walk::SliceLimit;
+use super::value_stream::{StreamWriter, ValueStream};
+use super::*;
+
+/// Returns a progress that writes to `store` when the copying begins, and notes how often `state` is held when the next
+/// stage begins.
+fn watching(store: &Store, state: Weak<Snapshot>, held: &Arc<Mutex<Vec<usize>>>) -> Progress {
+    let (store, held, runtime) = (store.clone(), Arc::clone(held), Handle::current());
+    Progress::new(move |stage| match (&*stage.doing, stage.done) {
+        ("copying", 0) => {
+            let written = runtime.block_on(store.write(|tx| tx.put(&thing(9))));
+            written.expect("a write");
+        }
+        ("checking" | "exporting", 0) => {
+            held.lock().expect("no panic").push(state.strong_count());
+        }
+        _ => {}
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn backup_and_export_contain_what_is_written_meanwhile_and_hold_no_snapshot() {
+    let scratch = Scratch::closed().await;
+    let store = scratch.open().expect("a file that opens");
+    let held = Arc::default();
+    let state = || Arc::downgrade(&store.snapshot().expect("open"));
+    let to = scratch.folder.path().join("backup.redb");
+    let made = store.backup(to.clone(), checks(), watching(&store, state(), &held)).await;
+    let values = store.snapshot().expect("open").values().expect("read");
+    assert_eq!(made.expect("a backup").values, values);
+    let copy = Store::open(&to, NO_CACHE).expect("the backup");
+    assert_eq!(dump(&copy), dump(&store));
+    assert!(copy.snapshot().expect("open").exists::<Thing>(&(1, 9)).expect("read"));
+    copy.close().await;
+    store.write(|tx| tx.remove::<Thing>(&(1, 9)).map(drop)).await.expect("removed");
+    let how = ExportOptions {
+        registry: checks(),
+        secrets: false,
+        folder: scratch.folder.path().to_owned(),
+        progress: watching(&store, state(), &held),
+    };
+    let mut lines = Vec::new();
+    store.export(how).await.expect("an export").write_to(&mut lines).expect("written");
+    assert!(String::from_utf8(lines).expect("text").contains("note 9"));
+    assert_eq!(*held.lock().expect("no panic"), [0, 0]);
+    store.close().await;
+    let names = ["backup.redb", "backup.redb.lock", "steward.redb", "steward.redb.lock"];
+    assert_eq!(scratch.names(), names);
+}
+
+/// A change of one record.
+#[derive(Debug, Clone)]
+enum Step {
+    Thing(u64),
+    NoThing(u64),
+    Line(u64, u8),
+    NoLine(u64),
+}
+
+impl Step {
+    fn perform(&self, tx: &mut WriteTx<'_>) -> Result<()> {
+        match self {
+            Self::Thing(id) => tx.put(&thing(*id)),
+            Self::NoThing(id) => tx.remove::<Thing>(&(1, *id)).map(drop),
+            Self::Line(id, length) => {
+                tx.put(&Line { place: (1, *id), rank: "x".repeat((*length).into()) })
+            }
+            Self::NoLine(id) => tx.remove::<Line>(&(1, *id)).map(drop),
+        }
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        2 => (0u64..40).prop_map(Step::Thing),
+        1 => (0u64..40).prop_map(Step::NoThing),
+        2 => (0u64..40, any::<u8>()).prop_map(|(id, length)| Step::Line(id, length)),
+        1 => (0u64..40).prop_map(Step::NoLine),
+    ];
+    vec(step, 1..12)
+}
+
+async fn perform(store: &Store, steps: Vec<Step>) {
+    let rule = move |tx: &mut WriteTx<'_>| steps.iter().try_for_each(|step| step.perform(tx));
+    store.write(rule).await.expect("written");
+}
+
+/// Returns the values of all tables, as they are stored.
+fn stored(store: &Store, tables: &[Table]) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
+    let snapshot = store.snapshot().expect("an open file");
+    let mut all = BTreeMap::new();
+    for table in tables {
+        let mut note = |key: &[u8], sealed: &[u8]| {
+            all.insert((*table, key.to_vec()), sealed.to_vec());
+            Ok(())
+        };
+        snapshot.each_sealed(*table, &mut note).expect("a sound table");
+    }
+    all
+}
+
+#[test]
+fn sliced_walk_ends_with_exactly_the_values_of_one_commit() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().expect("a runtime");
+    let (_scratch, store) = Scratch::new();
+    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
+        cases: 48,
+        ..ProptestConfig::default()
+    });
+    let writes = vec((0usize..40, steps()), 0..8);
+    let outcome = runner.run(&(steps(), writes), |(first, writes)| {
+        runtime.block_on(perform(&store, first));
+        let tables = Table::ALL;
+        let limit = SliceLimit { time: Duration::MAX, bytes: 1 };
+        let walk = runtime.block_on(store.begin_sliced_walk(tables, limit)).expect("begun");
+        let mut states = vec![stored(&store, tables)];
+        let (mut copied, mut taken, mut writes) = (BTreeMap::new(), 0, writes);
+        let values = walk.each(tables, &mut Steps::default(), &mut |table, key, sealed| {
+            taken += 1;
+            for (_, steps) in writes.extract_if(.., |(at, _)| *at == taken) {
+                runtime.block_on(perform(&store, steps));
+                states.push(stored(&store, tables));
+            }
+            match sealed {
+                Some(sealed) => copied.insert((table, key.to_vec()), sealed.to_vec()),
+                None => copied.remove(&(table, key.to_vec())),
+            };
+            Ok(())
+        });
+        prop_assert_eq!(values.expect("walked"), copied.len() as u64);
+        prop_assert!(states.contains(&copied));
+        Ok(())
+    });
+    outcome.expect("the copies equal the file");
+}
+
+#[test]
+fn stream_that_was_cut_off_or_changed_is_refused() {
+    let mut stream = StreamWriter::begin(Vec::new(), 2).expect("memory");
+    for (table, key) in [(Table::Users, [1]), (Table::Projects, [2])] {
+        stream.add(table, &key, Some(b"payload")).expect("memory");
+    }
+    stream.add(Table::Users, &[1], None).expect("memory");
+    let bytes = stream.end(1).expect("memory");
+    let read = |bytes: &[u8]| {
+        let mut found = Vec::new();
+        let mut take = |table, key: &[u8], sealed: Option<&[u8]>| {
+            found.push((table, key.to_vec(), sealed.map(<[u8]>::to_vec)));
+            Ok(())
+        };
+        let values = ValueStream::open(bytes)?.0.each(&mut Steps::default(), &mut take)?;
+        Ok::<_, Error>((found, values))
+    };
+    let (found, values) = read(&bytes).expect("whole");
+    assert_eq!((found.len(), values), (3, 1));
+    assert_eq!(found[2], (Table::Users, vec![1], None));
+    for at in 0..bytes.len() {
+        read(&bytes[..at]).expect_err("cut off");
+        // The number of values at the begin is only for the progress, but it is covered too.
+        for bit in 0..8 {
+            let mut changed = bytes.clone();
+            changed[at] ^= 1 << bit;
+            read(&changed).expect_err("changed");
+        }
+    }
+}

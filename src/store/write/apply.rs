@@ -1,0 +1,140 @@
+//! Applying the changes of a batch to redb, in the order of their keys.
+
+use std::ops::Bound;
+
+use redb::{CursorError, ReadableTable};
+
+use crate::error::{Error, Result};
+
+use super::super::change_feed::CommittedChange;
+use super::super::engine::{Bytes, storage_error};
+use super::super::hot_values::HotValues;
+use super::super::key::Key;
+use super::super::packed;
+use super::super::pending_values::TableChanges;
+use super::super::schema::Table;
+use super::super::sealed::{payload_of, seal};
+use super::WriteTx;
+
+/// The smallest number of new values for which a look at their gap pays.
+const MIN_RUN: usize = 4;
+
+/// What a batch leaves besides its transaction.
+pub(in crate::store) struct FinishedBatch {
+    /// Stored values for the next batch.
+    pub(in crate::store) hot: HotValues,
+    /// The changes that were noted for a scrub.
+    pub(in crate::store) changes: Vec<CommittedChange>,
+    /// Whether ranks remain to be built.
+    pub(in crate::store) are_ranks_due: bool,
+}
+
+impl WriteTx<'_> {
+    /// Applies all changes and numbers of the batch. This must be the last step before the commit. Once the commit
+    /// succeeded, the returned values equal those in the file.
+    pub(in crate::store) fn finish(mut self) -> Result<FinishedBatch> {
+        self.settle()?;
+        self.noted.keep();
+        for (table, key, number) in self.numbers.take() {
+            let sealed = (number > 0).then(|| seal(table, &key, &number.encoded()));
+            self.pending.set(table, &key, sealed);
+        }
+        self.apply()?;
+        let Self { hot, noted, are_ranks_due, .. } = self;
+        Ok(FinishedBatch { hot, changes: noted.into_changes(), are_ranks_due })
+    }
+
+    /// Returns the stored values that the batch knows, if it changed nothing.
+    pub(in crate::store) fn into_hot(self) -> HotValues {
+        self.hot
+    }
+
+    /// Applies the changed values to the transaction, and updates the ranks. If this fails, the transaction must be aborted.
+    pub(in crate::store) fn apply(&mut self) -> Result<()> {
+        let mut noted = std::mem::take(&mut self.noted);
+        for (table, changes) in self.pending.take() {
+            let list = self.rank_changes.list(table);
+            let mut rows = Vec::new();
+            let opened = self.table_mut(table)?;
+            if table.is_packed() {
+                packed::apply(opened, table, changes, &mut |key, was, after| {
+                    noted.note_value(table, key, was, after);
+                })?;
+                continue;
+            }
+            apply(opened, &changes, &mut |key, before, after| {
+                noted.note_value(table, key, before.is_some(), after);
+                rows.extend(list.and_then(|list| list.changed_row(key, before, after)));
+            })?;
+            list.map_or(Ok(()), |list| self.note_rows(list, rows))?;
+            for (key, value) in &changes {
+                self.hot.change(table, key, value.as_deref().map(payload_of));
+            }
+        }
+        self.noted = noted;
+        self.update_ranks()
+    }
+
+    /// Packs the tables that format 1 did not pack. Only the whole transaction can undo it.
+    pub(in crate::store) fn pack_tables(&mut self) -> Result<()> {
+        Table::PACKED
+            .iter()
+            .try_for_each(|table| packed::pack_values(self.table_mut(*table)?, *table))
+    }
+}
+
+/// Calls `note` with each key, the sealed value that it had, and the one that it has now.
+fn apply(
+    opened: &mut redb::Table<'_, Bytes, Bytes>,
+    changes: &TableChanges,
+    note: &mut impl FnMut(&[u8], Option<&[u8]>, Option<&[u8]>),
+) -> Result<()> {
+    if changes.len() >= MIN_RUN && is_run(opened, changes)? {
+        for (key, value) in changes {
+            note(key, None, value.as_deref());
+        }
+        return append(opened, changes);
+    }
+    for (key, value) in changes {
+        let before = match value {
+            Some(sealed) => opened.insert(key.as_slice(), sealed.as_slice()),
+            None => opened.remove(key.as_slice()),
+        };
+        let before = before.map_err(storage_error)?;
+        note(key, before.as_ref().map(redb::AccessGuard::value), value.as_deref());
+    }
+    Ok(())
+}
+
+/// Whether `changes` only adds values, and all of them between two neighbours in the table.
+fn is_run(opened: &redb::Table<'_, Bytes, Bytes>, changes: &TableChanges) -> Result<bool> {
+    let (Some((first, _)), Some((last, _))) = (changes.first_key_value(), changes.last_key_value())
+    else {
+        return Ok(false);
+    };
+    if changes.values().any(Option::is_none) {
+        return Ok(false);
+    }
+    let between = opened.range(first.as_slice()..=last.as_slice()).map_err(storage_error)?.next();
+    Ok(between.transpose().map_err(storage_error)?.is_none())
+}
+
+/// Adds a run. redb fills each page with it at once.
+fn append(opened: &mut redb::Table<'_, Bytes, Bytes>, run: &TableChanges) -> Result<()> {
+    let Some((first, _)) = run.first_key_value() else { return Ok(()) };
+    let mut cursor =
+        opened.lower_bound_mut(Bound::Included(first.as_slice())).map_err(storage_error)?;
+    for (key, value) in run {
+        if let Some(sealed) = value {
+            cursor.insert_before(key.as_slice(), sealed.as_slice()).map_err(cursor_error)?;
+        }
+    }
+    cursor.close().map_err(storage_error)
+}
+
+fn cursor_error(error: CursorError) -> Error {
+    match error {
+        CursorError::Storage(error) => storage_error(error),
+        error => Error::internal(error),
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads of a write: its own changes over those of the batch, over what is stored.
+
+use crate::error::Result;
+
+use super::super::engine::{get_value, walk_range};
+use super::super::key::Key;
+use super::super::packed;
+use super::super::pending_values::walk_merged;
+use super::super::raw::{Raw, Visit};
+use super::super::schema::Table;
+use super::super::sealed::payload_of;
+use super::super::window::Order;
+use super::WriteTx;
+
+impl Raw for WriteTx<'_> {
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        match self.numbers.get(table, key) {
+            Some(0) => return Ok(()),
+            Some(number) => return visit(&number.encoded()),
+            None => {}
+        }
+        match self.pending.get(table, key) {
+            Some(Some(sealed)) => visit(payload_of(sealed)),
+            Some(None) => Ok(()),
+            None => self.stored(table, key, visit),
+        }
+    }
+
+    /// Does not include the numbers that the batch keeps in memory: no write walks counts or sequences.
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        let (stored, changed) = (self.table(table)?, self.pending.of(table));
+        if changed.is_empty() && !table.is_packed() {
+            return walk_range(stored, table, span, skip, order, |_| Ok(()), visit);
+        }
+        walk_merged(stored, (table, changed), span, skip, order, visit)
+    }
+}
+
+impl WriteTx<'_> {
+    /// Calls `visit` with the payload that the transaction has under `key`.
+    fn stored(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if table.is_packed() {
+            return packed::get(self.table(table)?, table, key, visit);
+        }
+        if let Some(known) = self.hot.get(table, key) {
+            return known.map_or(Ok(()), |payload| visit(&payload));
+        }
+        let mut exists = false;
+        get_value(self.table(table)?, table, key, &mut |payload| {
+            exists = true;
+            self.hot.keep(table, key, Some(payload));
+            visit(payload)
+        })?;
+        if !exists {
+            self.hot.keep(table, key, None);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,168 @@
+//! Passing the file on, replacing it, and opening it again after a failure.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+
+use super::super::engine::RETRY_AFTER;
+use super::super::file;
+use super::super::hot_values::HotValues;
+use super::super::rewrite;
+use super::super::task::{NextWrite, Replace, Replacement, Task};
+use super::Writer;
+
+/// The first delay after a failure of the file. While the file cannot be opened, the delay doubles with each attempt, up
+/// to [`MAX_REOPEN_DELAY`].
+const MIN_REOPEN_DELAY: Duration = Duration::from_millis(50);
+/// The maximum delay between two attempts to open the file again.
+const MAX_REOPEN_DELAY: Duration = Duration::from_secs(5);
+
+impl Writer {
+    /// Passes the database to `work`, then opens the file again. Returns `None` if the store is closed before that.
+    pub(super) fn with_exclusive_file(
+        &mut self,
+        database: Database,
+        work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
+    ) -> Option<Database> {
+        // If `work` panics, its reply channel is dropped, and the caller gets 503.
+        let tell = self.shared.stats.run_busy(|| {
+            self.shared.close();
+            catch_unwind(AssertUnwindSafe(|| work(database))).ok()
+        });
+        let opened = self.open_again(Duration::ZERO);
+        if let Some(tell) = tell {
+            tell();
+        }
+        opened
+    }
+
+    /// Replaces the file with the copy that `prepare` returns. Reads continue: those of older snapshots in the replaced file.
+    /// Returns `None` if the store is closed before a file is open.
+    pub(super) fn replace(&mut self, database: Database, prepare: Replace) -> Option<Database> {
+        let prepared = catch_unwind(AssertUnwindSafe(|| prepare(&database, self.cache)));
+        match prepared.unwrap_or_else(|_| Replacement::Unknown(Error::internal("redb panicked"))) {
+            Replacement::Kept => Some(database),
+            Replacement::Unknown(cause) => self.reopen(database, false, &cause),
+            Replacement::Replaced(copy, tell) => {
+                let replaced = std::mem::take(&mut self.file);
+                if let Err(cause) = self.publish(&copy) {
+                    return self.reopen(copy, false, &cause);
+                }
+                replaced.close_after_snapshots(database);
+                tell();
+                Some(copy)
+            }
+        }
+    }
+
+    /// Closes the file and opens it again, with as many attempts as needed. Reads and writes fail until then: after an
+    /// I/O error the handle refuses all writes, and its state in memory is unreliable. After a failed write the file is
+    /// opened at once, so that reads continue; writes fail for [`MIN_REOPEN_DELAY`] more. Returns `None` if the store is
+    /// closed before the file is open again.
+    pub(super) fn reopen(
+        &mut self,
+        database: Database,
+        wrote: bool,
+        cause: &Error,
+    ) -> Option<Database> {
+        tracing::error!(%cause, "the data file failed; opening it again");
+        self.shared.close();
+        drop(database);
+        let (first, rest) = if wrote {
+            (Duration::ZERO, MIN_REOPEN_DELAY)
+        } else {
+            (MIN_REOPEN_DELAY, Duration::ZERO)
+        };
+        if self.refuse_for(first) == StoreClosed::Yes {
+            return None;
+        }
+        self.open_again(rest)
+    }
+
+    /// Opens the file, with as many attempts as needed. Reads continue at once, writes after `rest`.
+    fn open_again(&mut self, rest: Duration) -> Option<Database> {
+        let mut wait = MIN_REOPEN_DELAY;
+        loop {
+            match self.try_open() {
+                Ok(database) => {
+                    tracing::info!("the data file is open again");
+                    if self.refuse_for(rest) == StoreClosed::Yes {
+                        return None;
+                    }
+                    self.shared.ready.store(true, Ordering::Release);
+                    // The file may be a restored one, without ranks.
+                    self.shared.ranks_due.notify_one();
+                    return Some(database);
+                }
+                Err(cause) => tracing::error!(%cause, "the data file cannot be opened yet"),
+            }
+            wait = (wait * 2).min(MAX_REOPEN_DELAY);
+            if self.refuse_for(wait) == StoreClosed::Yes {
+                return None;
+            }
+        }
+    }
+
+    fn try_open(&mut self) -> Result<Database> {
+        if self.fs.has_failed_sync() {
+            self.shared.stats.run_busy(|| rewrite::rewrite(&self.fs, &self.path))?;
+        }
+        self.hot = HotValues::default();
+        let database = file::open(&self.fs, &self.path, self.cache).map_err(Error::internal)?;
+        // It may be another file: `restore` replaces it.
+        self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        self.publish(&database)?;
+        self.fs.clear_failed_sync();
+        Ok(database)
+    }
+
+    /// Refuses all tasks for the duration `wait`.
+    fn refuse_for(&mut self, wait: Duration) -> StoreClosed {
+        let until = Instant::now() + wait;
+        loop {
+            if let Some(task) = self.queue.try_recv() {
+                if refuse(task) == StoreClosed::Yes {
+                    return StoreClosed::Yes;
+                }
+                continue;
+            }
+            if self.queue.is_closed() {
+                return StoreClosed::Yes;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return StoreClosed::No;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(10)));
+        }
+    }
+}
+
+/// Whether the store was asked to close.
+#[derive(PartialEq, Eq)]
+enum StoreClosed {
+    Yes,
+    No,
+}
+
+/// Refuses a task while the file is closed.
+fn refuse(task: Task) -> StoreClosed {
+    match task {
+        Task::Write(NextWrite { write, .. }) => {
+            write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
+        }
+        // Dropping the reply channel gives the caller 503.
+        Task::Quiesce(_)
+        | Task::ExclusiveFile(_)
+        | Task::Replace(_)
+        | Task::Probe
+        | Task::Inspect(_)
+        | Task::EmptyCommit(_) => {}
+        Task::Close => return StoreClosed::Yes,
+    }
+    StoreClosed::No
+}

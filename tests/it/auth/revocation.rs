@@ -1,0 +1,129 @@
+//! Rights that end. Authorizations are cached, so each test uses the key before and after the change.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::testing::operator::Operation;
+use steward::testing::resources::members::Level;
+
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, with_clock};
+
+const ANN: &str = "ann@corp.example";
+const NO_ACCESS: &str = "You don't have access to the project.";
+
+/// A plain member of the workspace, who reads and creates dashboards.
+struct Ann {
+    workspace: Workspace,
+    client: TestClient,
+}
+
+impl Ann {
+    async fn new() -> Self {
+        let workspace = Workspace::new().await;
+        let client = workspace.member("ann", Level::Member).await;
+        let ann = Self { workspace, client };
+        ann.works().await;
+        ann
+    }
+
+    /// Reads and creates with the key.
+    async fn requests(&self) -> [TestResponse; 2] {
+        let path = self.workspace.dashboards("");
+        let read = self.client.get(&path).await;
+        [read, self.client.post(&path, json!({ "name": "Sales" })).await]
+    }
+
+    /// Asserts that the key works, more than once.
+    async fn works(&self) {
+        for _ in 0..2 {
+            let [read, created] = self.requests().await;
+            assert_eq!((read.status, created.status), (200, 201));
+        }
+    }
+
+    async fn is_denied(&self, detail: &str) {
+        for answer in self.requests().await {
+            answer.assert_denied(detail);
+        }
+    }
+
+    async fn is_refused(&self) {
+        for answer in self.requests().await {
+            answer.is_bad_key();
+        }
+    }
+
+    async fn owner_patches(&self, path: &str, sent: Value) {
+        self.workspace.owner.patch(path, sent).await.ok();
+    }
+
+    async fn set_active(&self, active: bool) {
+        let operation = Operation::UserSetActive { email: ANN.to_owned(), active };
+        self.workspace.run_operation(operation).await;
+    }
+}
+
+#[tokio::test]
+async fn private_project_closes_and_opens_with_the_next_request() {
+    let ann = Ann::new().await;
+    let project = format!("/api/projects/{}/", ann.workspace.made.project_id);
+    ann.owner_patches(&project, json!({ "access_control": true })).await;
+    ann.is_denied(NO_ACCESS).await;
+    let member = ann.workspace.membership(ANN).await;
+    for (level, opens) in [(json!("member"), true), (json!(null), false), (json!("member"), true)] {
+        let grant = json!({ "organization_member": member, "access_level": level });
+        ann.workspace.owner.put(&ann.workspace.access_controls(), grant).await.ok();
+        if opens { ann.works().await } else { ann.is_denied(NO_ACCESS).await }
+    }
+}
+
+#[tokio::test]
+async fn organization_forbids_and_allows_keys_with_the_next_request() {
+    let ann = Ann::new().await;
+    let allow = |allowed: bool| json!({ "members_can_use_personal_api_keys": allowed });
+    ann.owner_patches(&ann.workspace.organization(""), allow(false)).await;
+    ann.is_denied("Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.").await;
+    ann.owner_patches(&ann.workspace.organization(""), allow(true)).await;
+    ann.works().await;
+}
+
+#[tokio::test]
+async fn deactivated_user_and_removed_member_are_refused_with_the_next_request() {
+    let ann = Ann::new().await;
+    ann.set_active(false).await;
+    ann.is_refused().await;
+    ann.set_active(true).await;
+    ann.works().await;
+    let uuid = ann.workspace.uuid(ANN).await;
+    let member = ann.workspace.organization(&format!("members/{uuid}/"));
+    ann.workspace.owner.delete(&member).await.assert_empty(204);
+    ann.is_denied(NO_ACCESS).await;
+}
+
+#[tokio::test]
+async fn narrowed_and_revoked_key_is_refused_with_the_next_request() {
+    let workspace = Workspace::new().await;
+    let sent = json!({ "label": "narrow", "scopes": ["dashboard:write"] });
+    let key = workspace.owner.post("/api/personal_api_keys/", sent).await.ok();
+    let client = workspace.with_key(key["value"].as_str().expect("a value"));
+    let ann = Ann { workspace, client };
+    ann.works().await;
+    let path = format!("/api/personal_api_keys/{}/", key["id"].as_str().expect("an id"));
+    ann.owner_patches(&path, json!({ "scopes": ["dashboard:read"] })).await;
+    let [read, created] = ann.requests().await;
+    read.ok();
+    created.assert_denied("API key missing required scope 'dashboard:write'");
+    ann.workspace.owner.delete(&path).await.assert_empty(204);
+    ann.is_refused().await;
+}
+
+#[tokio::test]
+async fn expired_key_is_refused_although_nothing_changed() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let client = workspace.limited_key(OWNER, &["*"], json!({ "expires_in": 60 })).await;
+    let ann = Ann { workspace, client };
+    ann.works().await;
+    clock.advance(Duration::from_secs(61));
+    ann.is_refused().await;
+}

@@ -1,0 +1,44 @@
+//! The data file becomes small again by itself after much was deleted.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::support::{Workspace, eventually, with_clock};
+
+/// A larger file is compacted, in bytes.
+const MIN_SIZE: u64 = 32 * 1024 * 1024;
+
+fn size_on_disk(file: &Path) -> u64 {
+    file.metadata().expect("the file").blocks() * 512
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn large_file_is_compacted_after_most_of_it_was_deleted() {
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
+    let owner = &workspace.owner;
+    let kept = owner.post(&workspace.dashboards(""), json!({ "name": "kept" })).await.ok();
+    let two = owner.post("/api/organizations/", json!({ "name": "Two" })).await.ok();
+    let two = format!("/api/organizations/{}/", two["id"].as_str().expect("an id"));
+    let project = &owner.get(&format!("{two}projects/")).await.ok()["results"][0]["id"];
+    let dashboards = format!("/api/projects/{project}/dashboards/");
+    let filler = "x".repeat(30_000);
+    while size_on_disk(&workspace.path()) < MIN_SIZE / 16 * 17 {
+        owner.post(&dashboards, json!({ "filters": { "long": filler } })).await.ok();
+    }
+    assert_eq!(owner.delete(&two).await.status, 204);
+    // Each minute the service looks at the file. It waits some minutes for an idle moment.
+    eventually("the file is small", || {
+        clock.advance(Duration::from_mins(1));
+        (size_on_disk(&workspace.path()) < MIN_SIZE / 8).then_some(())
+    })
+    .await;
+    let one = workspace.dashboards(&format!("{}/", kept["id"]));
+    assert_eq!(owner.get(&one).await.ok()["name"], json!("kept"));
+    owner.patch(&one, json!({ "name": "renamed" })).await.ok();
+    assert_eq!(owner.get(&one).await.ok()["name"], json!("renamed"));
+    workspace.assert_file_valid().await;
+}

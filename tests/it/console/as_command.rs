@@ -1,0 +1,135 @@
+//! Forms that ask for their command: they show what their button would send, and change nothing.
+
+use std::collections::BTreeSet;
+
+use axum::http::Method;
+use serde_json::json;
+use steward::testing::http::routes::PageAccess;
+use steward::testing::router::routes;
+
+use crate::support::Workspace;
+use crate::support::console::{FilledForm, Visitor};
+use crate::support::crawler::{crawl, make_objects, shape};
+use crate::support::dry_run::everything;
+
+const PROFILE: &str = "/console/profile/";
+const LIST: &str = "/console/projects/1/dashboards/";
+
+/// Forms that pages show only after something else has happened.
+const UNSEEN: [&str; 3] = [
+    "/console/steps/dismiss/",
+    "/console/projects/{project_id}/insights/{id}/restore/",
+    "/console/organizations/{organization_id}/domains/{id}/verify/",
+];
+
+#[tokio::test]
+async fn no_form_changes_anything_when_it_asks_for_its_command() {
+    let workspace = Workspace::new().await;
+    let objects = make_objects(&workspace).await;
+    let mut owner = Visitor::with_link(&workspace, true).await;
+    let mut forms: Vec<_> =
+        crawl(&owner).await.buttons.into_values().map(|(_, form)| form).collect();
+    forms.extend(UNSEEN.map(|path| FilledForm::of(&objects.fill(path), &[])));
+    let before = everything(&workspace).await;
+    let mut asked = BTreeSet::new();
+    let mut shown = 0;
+    for form in &forms {
+        for show in ["command", "anything"] {
+            let page = owner.submit(&form.clone().with("_show", show)).await;
+            assert!(matches!(page.status, 200 | 400), "{form:?}: {}", page.html);
+            assert!(
+                !page.headers.contains_key("set-cookie") && !page.headers.contains_key("location")
+            );
+            shown += usize::from(page.html.contains("id=\"commands\""));
+        }
+        asked.insert(shape(form.action.split('?').next().expect("a path")));
+    }
+    assert!(shown > 100, "{shown} of {}", forms.len());
+    let table = routes();
+    let posts = table.pages().iter().filter(|page| page.method == Method::POST);
+    let (public, others): (Vec<_>, Vec<_>) =
+        posts.partition(|row| row.access == PageAccess::Public);
+    let parameter = regex::Regex::new(r"\{[^}]*\}").expect("a pattern");
+    let missed =
+        others.iter().filter(|row| !asked.contains(&*parameter.replace_all(row.path, ":id")));
+    assert_eq!(missed.map(|row| row.path).collect::<Vec<_>>(), [] as [&str; 0]);
+    for row in public {
+        let page =
+            owner.post(row.path, &[("_show", "command"), ("key", &workspace.made.api_key)]).await;
+        page.assert_shows(400, "The request is not valid");
+        assert!(!page.headers.contains_key("set-cookie"));
+    }
+    let after = everything(&workspace).await;
+    for (before, after) in before.iter().zip(&after) {
+        assert_eq!(before, after);
+    }
+    assert_eq!(before.len(), after.len());
+    assert_eq!(owner.get("/console/sessions/").await.status, 200, "the session lives");
+}
+
+#[tokio::test]
+async fn page_with_the_command_keeps_the_form() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(PROFILE).await.form("form").with("first_name", "It's <b> $HOME");
+    let page = owner.submit(&form.clone().with("_show", "command")).await;
+    let body = r#"--data-raw '{"first_name":"It'\''s <b> $HOME"}'"#;
+    assert!(page.command().contains(body), "{}", page.command());
+    assert!(page.command().contains("-H 'If-Match: "), "{}", page.command());
+    let kept = page.form("form");
+    assert_eq!((&*kept.action, kept.fields.len()), (PROFILE, form.fields.len()));
+    assert_eq!(owner.submit(&kept).await.location(), "/console/profile/?done=saved");
+    let me = workspace.owner.get("/api/users/@me/").await.ok();
+    assert_eq!(me["first_name"], "It's <b> $HOME");
+}
+
+#[tokio::test]
+async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = owner.get(PROFILE).await.form("form").with("_show", "command");
+    assert_eq!(owner.submit(&form).await.commands(), [] as [&str; 0]);
+    let page = owner.submit(&form.with("notification_settings", "{x")).await;
+    page.assert_shows(400, "Profile");
+    assert!(page.html.contains("This is not valid JSON"));
+    let page = owner.post(LIST, &[("action", "pin"), ("_show", "command")]).await;
+    page.assert_shows(400, "Dashboards");
+    owner.post("/console/sign_out/", &[]).await;
+    let form = [("first_name", "Ada"), ("_show", "command")];
+    let page = owner.post(PROFILE, &form).await;
+    page.assert_shows(401, "Your session has ended");
+    assert_eq!(page.form("form").value("_show"), "command");
+}
+
+#[tokio::test]
+async fn form_for_many_objects_shows_a_command_for_each() {
+    let workspace = Workspace::new().await;
+    for tags in [json!(["new"]), json!([]), json!([])] {
+        workspace
+            .owner
+            .post(&workspace.dashboards(""), json!({ "name": "A", "tags": tags }))
+            .await
+            .ok();
+    }
+    let mut owner = Visitor::owner(&workspace).await;
+    let ids = [("id", "1"), ("id", "2"), ("id", "3"), ("_show", "command")];
+    let tag = [&[("action", "add_tag"), ("tag", "new")][..], &ids].concat();
+    let page = owner.post(LIST, &tag).await;
+    let commands = page.commands();
+    assert!(page.html.contains("These 2 commands do what the button does."));
+    for (command, id) in commands.iter().zip([2, 3]) {
+        assert!(
+            command.starts_with("curl -X PATCH ") && command.contains("-H 'If-Match: "),
+            "{command}"
+        );
+        let end = format!(
+            "--data-raw '{{\"tags\":[\"new\"]}}' \\\n    'http://localhost{}{id}/'",
+            workspace.dashboards("")
+        );
+        assert!(command.ends_with(&end), "{command}");
+    }
+    let delete = [&[("action", "delete")][..], &ids].concat();
+    assert_eq!(owner.post(LIST, &delete).await.commands().len(), 3);
+    let one = [&[("only", "pin 2")][..], &ids].concat();
+    assert!(owner.post(LIST, &one).await.command().contains(r#"'{"pinned":true}'"#));
+}

@@ -1,0 +1,193 @@
+//! Pages deep in long lists, which are found by their ranks.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use steward::Config;
+use steward::testing::error::Result;
+use steward::testing::ids::{DashboardId, InsightId, MembershipId, UserId, UserUuid};
+use steward::testing::metrics::Metrics;
+use steward::testing::resources::dashboards::Dashboard;
+use steward::testing::resources::dashboards::insights::Insight;
+use steward::testing::resources::members::{self, Level};
+use steward::testing::resources::users;
+use steward::testing::store::{Order, Raw, Table, Tx, WriteTx};
+use uuid::Uuid;
+
+use crate::support::dashboards::make;
+use crate::support::metrics::Numbers;
+use crate::support::{Workspace, eventually};
+
+/// Enough rows that lists get ranks.
+const ROWS: u64 = 2500;
+
+/// Copies the only dashboard, insight and plain member, so that each list has more than `ROWS` rows.
+fn copy_records(workspace: &Workspace, tx: &mut WriteTx<'_>) -> Result<()> {
+    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    let dashboard = tx.get::<Dashboard>(&(project, DashboardId(1)))?;
+    let insight = tx.get::<Insight>(&(project, InsightId(1)))?;
+    let user = users::find_by_email(tx, "ann@corp.example")?.expect("a user");
+    let member = members::find(tx, organization, user.meta.id)?.expect("a member");
+    for number in 1..=ROWS {
+        let mut copy = dashboard.clone();
+        copy.meta.id = DashboardId(tx.next_number(Table::Dashboards)?);
+        copy.fields.id = copy.meta.id;
+        copy.fields.name = Some(format!("Board {}", number * 7 % 1000));
+        tx.put(&copy)?;
+        let mut copy = insight.clone();
+        copy.meta.id = InsightId(tx.next_number(Table::Insights)?);
+        copy.fields.id = copy.meta.id;
+        copy.fields.short_id = format!("short{number}");
+        tx.put(&copy)?;
+        let mut copy = user.clone();
+        copy.meta.id = UserId(tx.next_number(Table::Users)?);
+        copy.meta.uuid = UserUuid(Uuid::from_u128(number.into()));
+        (copy.fields.id, copy.fields.uuid) = (copy.meta.id, copy.meta.uuid);
+        copy.fields.email = format!("member{number}@corp.example");
+        tx.put(&copy)?;
+        let mut joined = member.clone();
+        joined.user = copy.meta.id;
+        joined.id = MembershipId(Uuid::from_u128(number.into()));
+        joined.joined_at = joined.joined_at.plus(Duration::from_millis(number));
+        tx.put(&joined)?;
+    }
+    Ok(())
+}
+
+/// Returns how many lists have complete ranks.
+fn ranked_lists(workspace: &Workspace) -> usize {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut complete = 0;
+    let walked = tx.raw_walk(Table::Ranks, &[], 0, Order::Ascending, &mut |_, payload| {
+        complete += usize::from(payload.is_empty());
+        Ok(std::ops::ControlFlow::Continue(()))
+    });
+    walked.expect("a readable table");
+    complete
+}
+
+/// A workspace with long lists of dashboards, insights and members, and their ranks.
+async fn with_long_lists() -> Workspace {
+    let mut config = Config::default();
+    config.metrics = Metrics::enabled();
+    let workspace = Workspace::with(config).await;
+    make(&workspace, &workspace.owner, json!({ "name": "Board" })).await;
+    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let insight = workspace.owner.post(&insights, json!({ "name": "Visitors" })).await;
+    assert_eq!(insight.status, 201, "{}", insight.body);
+    workspace.member("ann", Level::Member).await;
+    let copies = workspace.clone();
+    let copied = workspace.app.operate(move |tx, _| copy_records(&copies, tx)).await;
+    copied.expect("copies");
+    eventually("three lists with ranks", || (ranked_lists(&workspace) == 3).then_some(())).await;
+    workspace
+}
+
+/// The paths of the lists in each order, with a first parameter.
+fn lists(workspace: &Workspace) -> [String; 5] {
+    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    [
+        workspace.dashboards("?a=b"),
+        format!("{insights}?order=created_at"),
+        format!("{insights}?order=-created_at"),
+        workspace.organization("members/?order=joined_at"),
+        workspace.organization("members/?order=-joined_at"),
+    ]
+}
+
+fn long_reads(workspace: &Workspace) -> f64 {
+    let numbers = Numbers::read(&workspace.app.config().metrics.render());
+    numbers.value("steward_long_read_duration_seconds_count", &[])
+}
+
+/// Returns the rows of a list from this offset on, and the count.
+async fn page(
+    workspace: &Workspace,
+    list: &str,
+    limit: usize,
+    offset: usize,
+) -> (Vec<Value>, usize) {
+    let path = format!("{list}&limit={limit}&offset={offset}");
+    let Value::Object(mut page) = workspace.owner.get(&path).await.ok() else { panic!("no page") };
+    let count = page["count"].as_u64().expect("a count");
+    let Value::Array(rows) = page["results"].take() else { panic!("no results") };
+    (rows, usize::try_from(count).expect("a small count"))
+}
+
+/// Returns all rows of a list. A page of 1,000 rows is a long read.
+async fn all(workspace: &Workspace, list: &str) -> Vec<Value> {
+    let (mut rows, count) = page(workspace, list, 1000, 0).await;
+    while rows.len() < count {
+        rows.extend(page(workspace, list, 1000, rows.len()).await.0);
+    }
+    rows
+}
+
+/// Asserts that pages from both ends and the middle are the ones of the whole list, and are no long reads.
+async fn assert_deep_pages(workspace: &Workspace) {
+    for list in lists(workspace) {
+        let all = all(workspace, &list).await;
+        let before = long_reads(workspace);
+        let count = all.len();
+        for offset in [0, 255, 256, 257, 511, 1499, 1501, 2047, count - 101, count - 1, count] {
+            let (rows, counted) = page(workspace, &list, 7, offset).await;
+            assert_eq!(counted, count);
+            let expected: Vec<_> = all.iter().skip(offset).take(7).cloned().collect();
+            assert_eq!(rows, expected, "{list} at {offset}");
+        }
+        assert!((long_reads(workspace) - before).abs() < 0.5, "{list} was read by a walk");
+    }
+}
+
+#[tokio::test]
+async fn deep_pages_of_long_lists_are_right_and_no_long_reads() {
+    let workspace = with_long_lists().await;
+    assert_deep_pages(&workspace).await;
+    // Deleted and restored dashboards and insights leave the lists and come back.
+    let one =
+        |kind: &str, id: u64| format!("/api/projects/{}/{kind}/{id}/", workspace.made.project_id);
+    let changes = (10..400).step_by(3).flat_map(|id| {
+        ["dashboards", "insights"].map(|kind| {
+            let (owner, path) = (&workspace.owner, one(kind, id));
+            async move {
+                owner.patch(&path, json!({ "deleted": true })).await.ok();
+                if id % 2 == 0 {
+                    owner.patch(&path, json!({ "deleted": false })).await.ok();
+                }
+            }
+        })
+    });
+    join_all(changes).await;
+    assert_deep_pages(&workspace).await;
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn deep_pages_are_whole_beside_writers() {
+    let workspace = with_long_lists().await;
+    let (it, list) = (&workspace, workspace.dashboards("?a=b"));
+    let writers = (0..4_u64).map(|writer| async move {
+        for number in 0..20 {
+            let name = json!({ "name": format!("Board {}", number * 91 % 1000) });
+            let path = it.dashboards(&format!("{}/", writer * 100 + number + 2));
+            it.owner.patch(&path, name.clone()).await.ok();
+            assert_eq!(it.owner.post(&it.dashboards(""), name).await.status, 201);
+            let refused =
+                it.owner.post(&it.dashboards(""), json!({ "restriction_level": 5 })).await;
+            assert_eq!(refused.status, 400);
+        }
+    });
+    let reader = async {
+        for offset in (0..40).map(|number| 2300 + number * 7) {
+            let (rows, count) = page(&workspace, &list, 20, offset).await;
+            assert_eq!(rows.len(), count.saturating_sub(offset).min(20));
+            let keys: Vec<_> =
+                rows.iter().map(|row| (row["name"].as_str(), row["id"].as_u64())).collect();
+            assert!(keys.is_sorted(), "{keys:?}");
+        }
+    };
+    tokio::join!(join_all(writers), reader);
+    assert_deep_pages(&workspace).await;
+    workspace.assert_file_valid().await;
+}

@@ -1,0 +1,257 @@
+//! What goes wrong between a browser and the server: others are faster, a session ends, the server is slow, busy or gone.
+//! Nothing that was typed is lost.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steward::testing::store::Progress;
+
+use super::gate::{Gate, State};
+use super::{Site, assert_sound, browser, shown};
+use crate::support::browser::Browser;
+use crate::support::{OWNER, eventually, with_clock};
+
+const SAVE: &str = "#form button.go";
+const ME: &str = "/api/users/@me/";
+
+/// Returns the texts of these fields of the user.
+async fn me<const N: usize>(site: &Site, names: [&str; N]) -> Value {
+    let me = site.workspace.owner.get(ME).await.ok();
+    json!(names.map(|name| me[name].clone()).to_vec())
+}
+
+async fn assert_typed(browser: &Browser, id: &str, text: &str) {
+    let value = browser.run(&format!("return document.getElementById('{id}').value")).await;
+    assert_eq!(value, text, "what was typed is lost");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_tabs_change_the_same_object_and_lose_nothing() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Ada").await;
+    browser.fill("#form-last_name", "Lovelace").await;
+    let first = browser.tab().await;
+    let second = browser.open_tab().await;
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Grace").await;
+    browser.enter("form-role_at_organization", "data").await;
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    browser.switch_to(&first).await;
+    browser.click(SAVE).await;
+    let table = browser.text("#form table tbody").await;
+    assert!(table.contains("Olga") && table.contains("Grace") && table.contains("Ada"), "{table}");
+    assert_typed(&browser, "form-first_name", "Ada").await;
+    assert_typed(&browser, "form-last_name", "Lovelace").await;
+    assert_sound(&browser, "a conflict").await;
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    let saved = me(&site, ["first_name", "last_name", "role_at_organization"]).await;
+    assert_eq!(saved, json!(["Ada", "Lovelace", "data"]));
+
+    // Signing out in one tab ends the session of the other one, which keeps its form.
+    browser.fill("#form-first_name", "Augusta").await;
+    browser.switch_to(&second).await;
+    browser.click(".who button").await;
+    browser.click("#you form button").await;
+    shown(&browser, "Sign in").await;
+    site.sign_in(&browser).await;
+    browser.click(".who button").await;
+    browser.click("#you form button").await;
+    shown(&browser, "Sign in").await;
+    browser.switch_to(&first).await;
+    browser.click(SAVE).await;
+    shown(&browser, "Your session has ended").await;
+    browser.click("main a").await;
+    browser.switch_to(&second).await;
+    site.sign_in(&browser).await;
+    browser.switch_to(&first).await;
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn form_that_is_sent_twice_creates_one_dashboard() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let project = site.workspace.made.project_id;
+    let count = async || {
+        site.workspace.owner.get(&site.workspace.dashboards("")).await.ok()["count"].clone()
+    };
+    let new = format!("projects/{project}/dashboards/new/");
+    site.visit(&browser, &new).await;
+    browser.fill("#form-name", "Growth").await;
+    // Two presses before the browser leaves the page.
+    browser.run("const button = document.querySelector('#form button.go'); button.click(); button.click()").await;
+    shown(&browser, "Growth").await;
+    assert_eq!(count().await, 1);
+    // Back to the form that was sent, and once more.
+    browser.back().await;
+    shown(&browser, "New dashboard").await;
+    assert_typed(&browser, "form-name", "Growth").await;
+    browser.click(SAVE).await;
+    shown(&browser, "Growth").await;
+    assert_eq!(count().await, 1, "the form was done twice");
+    assert_sound(&browser, "the dashboard").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ended() {
+    let site = Site::new().await;
+    let key = site.workspace.key(OWNER, &["*"]).await.key.expect("a key");
+    let id = site.workspace.with_key(&key).get("/api/personal_api_keys/@current/").await.ok()["id"]
+        .clone();
+    let browser = browser().await;
+    site.visit(&browser, "sign_in/").await;
+    browser.fill("#key", &key).await;
+    browser.click("button.go").await;
+    shown(&browser, "Home").await;
+    let first = browser.tab().await;
+    let log = browser.open_tab().await;
+    let activity = format!("projects/{}/activity/", site.workspace.made.project_id);
+    site.visit(&browser, &activity).await;
+    browser.switch_to(&first).await;
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Ada <&>").await;
+    let path = format!("/api/personal_api_keys/{}/", id.as_str().expect("an id"));
+    site.workspace.owner.delete(&path).await.assert_empty(204);
+    browser.click(SAVE).await;
+    shown(&browser, "Your session has ended").await;
+    assert_sound(&browser, "the kept form").await;
+    assert_eq!(me(&site, ["first_name"]).await, json!(["Olga"]));
+
+    browser.switch_to(&log).await;
+    browser.run("document.dispatchEvent(new Event('visibilitychange'))").await;
+    assert_told(&browser, "Your session has ended. Sign in again to see new entries.").await;
+    assert_sound(&browser, "the log").await;
+    site.sign_in(&browser).await;
+    browser.switch_to(&first).await;
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(me(&site, ["first_name"]).await, json!(["Ada <&>"]));
+    browser.close().await;
+}
+
+/// Waits until the page says this where everybody can see it.
+async fn assert_told(browser: &Browser, text: &str) {
+    let told = format!(
+        "(() => {{ const say = document.getElementById('say'), box = say.getBoundingClientRect(); \
+           return say.textContent === '{text}' && box.width > 100 && box.bottom <= innerHeight && box.top >= 0 }})()"
+    );
+    browser.wait_until(text, &told).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn page_says_that_the_server_is_gone_and_recovers() {
+    let mut site = Site::new().await;
+    let gate = Gate::before(site.port).await;
+    (site.port, site.base) = (gate.port, format!("http://steward.localhost:{}", gate.port));
+    site.board("Growth").await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let project = site.workspace.made.project_id;
+
+    // A slow server: the page waits, and its buttons send nothing twice.
+    site.visit(&browser, &format!("projects/{project}/dashboards/new/")).await;
+    browser.fill("#form-name", "Slow").await;
+    gate.set(State::Slow);
+    browser.run("const button = document.querySelector('#form button.go'); button.click(); button.click()").await;
+    gate.set(State::Open);
+    shown(&browser, "Slow").await;
+    let list = format!("projects/{project}/dashboards/");
+    site.visit(&browser, &list).await;
+    gate.set(State::Slow);
+    browser.fill("main input[type=search]", "growth").await;
+    browser.run("document.querySelector('main form[role=search]').requestSubmit()").await;
+    let busy = "document.querySelector('main form[role=search]').matches('[aria-busy]')";
+    browser.wait_until("the list is busy", busy).await;
+    gate.set(State::Open);
+    let one = "document.querySelectorAll('main tbody tr').length === 1";
+    browser.wait_until("the list is filtered", one).await;
+
+    // A server that is gone: the page stays as it is, with what was typed.
+    gate.set(State::Shut);
+    browser.fill("main input[type=search]", "slow").await;
+    browser.run("document.querySelector('main form[role=search] button').click()").await;
+    assert_told(&browser, "The service cannot be reached. Try again.").await;
+    assert_sound(&browser, "no server").await;
+    gate.set(State::Open);
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Ada").await;
+    gate.set(State::Shut);
+    browser.click(SAVE).await;
+    assert_told(
+        &browser,
+        "The service cannot be reached. What you typed is still here. Try again.",
+    )
+    .await;
+    assert_typed(&browser, "form-first_name", "Ada").await;
+    gate.set(State::Open);
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+
+    // The log misses what happens meanwhile, and asks again.
+    site.visit(&browser, &format!("projects/{project}/activity/")).await;
+    browser.text("main h1").await;
+    gate.set(State::Shut);
+    site.board("Meanwhile").await;
+    let ask = "document.dispatchEvent(new Event('visibilitychange'))";
+    browser.run(ask).await;
+    gate.set(State::Open);
+    browser.run(ask).await;
+    let news = "(() => { const form = document.querySelector('form[data-news]'); \
+                if (form.hidden) document.dispatchEvent(new Event('visibilitychange')); return !form.hidden })()";
+    browser.wait_until("the news", news).await;
+    assert_sound(&browser, "the log").await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
+    let (mut config, clock) = with_clock();
+    config.rate_limits = vec!["100/h".parse().expect("a rate")];
+    let site = Site::with("steward.localhost", config).await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Ada").await;
+    while site.workspace.owner.get(ME).await.status != 429 {}
+    browser.click(SAVE).await;
+    shown(&browser, "Nothing was saved").await;
+    assert_sound(&browser, "a form beyond the limit").await;
+    let first = browser.tab().await;
+    browser.open_tab().await;
+    site.visit(&browser, "sessions/").await;
+    assert_eq!(browser.text("h1").await, "Too many requests");
+    assert_sound(&browser, "a page beyond the limit").await;
+    browser.switch_to(&first).await;
+    clock.advance(Duration::from_hours(1));
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(me(&site, ["first_name"]).await, json!(["Ada"]));
+
+    // Compaction in place waits for an open snapshot, and closes the file meanwhile.
+    browser.fill("#form-first_name", "Augusta").await;
+    let app = site.workspace.app.clone();
+    let reading = app.store().snapshot().expect("a snapshot");
+    let compacting =
+        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
+    let is_closed = || (!site.workspace.app.store().ready()).then_some(());
+    eventually("the file is closed", is_closed).await;
+    browser.click(SAVE).await;
+    shown(&browser, "Nothing was saved").await;
+    assert_sound(&browser, "a form while the file is closed").await;
+    drop(reading);
+    compacting.await.expect("no panic").expect("compacted");
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
+    browser.close().await;
+}
