@@ -130,7 +130,8 @@ async fn runs_before_a_new_key(
     make(victim, json!({ "label": "y", "scopes": ["user:read"] })).await;
     let passed = runs(app) - begun;
     for roll in rolls {
-        assert_eq!(roll.await.expect("no panic"), 200);
+        let status = roll.await.expect("no panic");
+        assert!([200, 503].contains(&status), "{status}: done, or refused after a long wait");
     }
     passed
 }
