@@ -18,6 +18,9 @@ const MIN_SIZE: u64 = 32 * 1024 * 1024;
 const IDLE_TIME: Duration = Duration::from_secs(5);
 /// How often a file that is never idle is looked at before it is compacted anyway.
 const MAX_BUSY_LOOKS: u32 = 5;
+/// How long the file is left alone after a compaction that failed or freed little. Doubles each time, up to [`MAX_PAUSE`].
+const MIN_PAUSE: Duration = Duration::from_hours(1);
+const MAX_PAUSE: Duration = Duration::from_hours(24);
 
 impl App {
     /// Returns the used space of the data file. Measures it now if the file is small; otherwise it is at most some minutes
@@ -55,28 +58,55 @@ struct SpaceWatch {
     measured: Option<(Timestamp, SpaceUsage)>,
     /// How often the file had much unused space and was not idle.
     busy_looks: u32,
+    pause: Pause,
+}
+
+/// For how long the file is left alone, and until when, after compactions that failed or freed little: each copies the whole
+/// file.
+#[derive(Default)]
+struct Pause(Option<(Duration, Timestamp)>);
+
+impl Pause {
+    fn is_over(&self, now: Timestamp) -> bool {
+        self.0.is_none_or(|(_, until)| now >= until)
+    }
+
+    /// Returns the pause after a further compaction that was no use.
+    fn longer(&self, now: Timestamp) -> Self {
+        let pause = self.0.map_or(MIN_PAUSE, |(last, _)| (last * 2).min(MAX_PAUSE));
+        Self(Some((pause, now.plus(pause))))
+    }
 }
 
 impl SpaceWatch {
     /// Measures the file, and compacts it if that is due and leaves `reserve` bytes of the disk free. `None`: never.
     async fn look(&mut self, store: &Store, reserve: Option<u64>, now: Timestamp) {
-        let space = self.measure(store, now).await.filter(|space| space.dead() >= space.bytes / 2);
+        let space = self.measure(store, now).await.filter(SpaceUsage::is_half_unused);
         let (Some(_), Some(reserve)) = (space, reserve) else {
             self.busy_looks = 0;
             return;
         };
+        if !self.pause.is_over(now) {
+            return;
+        }
         let is_idle = store.committed_at().is_none_or(|last| last.elapsed() >= IDLE_TIME);
         self.busy_looks += 1;
         if !is_idle && self.busy_looks < MAX_BUSY_LOOKS {
             return;
         }
-        (self.busy_looks, self.measured) = (0, None);
-        match store.compact_while_serving(reserve).await {
+        self.busy_looks = 0;
+        let is_small = match store.compact_while_serving(reserve).await {
             Ok(Compacted { bytes_before, bytes }) => {
                 tracing::info!(bytes_before, bytes, "compacted the data file");
+                self.measured = None;
+                !self.measure(store, now).await.is_some_and(|space| space.is_half_unused())
             }
-            Err(error) => tracing::warn!(%error, "the data file was not compacted"),
-        }
+            Err(error) => {
+                tracing::warn!(%error, "the data file was not compacted");
+                false
+            }
+        };
+        self.pause = if is_small { Pause::default() } else { self.pause.longer(now) };
     }
 
     /// Returns the used space, or `None` if the file is small or cannot be read.
@@ -91,5 +121,22 @@ impl SpaceWatch {
         let space = store.space().await.ok()?;
         self.measured = Some((now, space));
         Some(space)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pause_after_useless_compactions_doubles_up_to_a_day() {
+        let (start, mut pause) = (Timestamp::from_micros(0), Pause::default());
+        assert!(pause.is_over(start));
+        for hours in [1, 2, 4, 8, 16, 24, 24] {
+            pause = pause.longer(start);
+            let end = start.plus(Duration::from_hours(hours));
+            assert!(!pause.is_over(end.minus(Duration::from_secs(1))), "{hours}");
+            assert!(pause.is_over(end), "{hours}");
+        }
     }
 }

@@ -45,15 +45,15 @@ impl Drop for Draft {
 }
 
 impl Store {
-    /// Replaces the file with a copy of it. `alone` holds the walk lock.
+    /// Replaces the file with a copy of it. `alone` holds the walk lock, which is free again when this returns.
     ///
     /// # Errors
-    /// 503 when the file is closed meanwhile, or the copy cannot be written or put in its place. The file is then unchanged.
+    /// 503 when the file is closed meanwhile, or the copy cannot be written. The file is then unchanged.
     pub(super) async fn replace_by_copy(
         &self,
         alone: OwnedRwLockWriteGuard<()>,
         progress: &Progress,
-    ) -> Result<()> {
+    ) -> Result<Swapped> {
         let mut walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
         // Until the copy replaces the data file, a failed sync of it says nothing about that file.
         let (fs, data) = (self.fs.separate(), self.path().to_owned());
@@ -71,25 +71,49 @@ impl Store {
         let fs = self.fs.clone();
         self.queue.send_always(Task::Replace(Box::new(move |current, cache| {
             let complete = || complete(&fs, (current, &draft.path, cache), &mut walk);
-            match catch_panic(complete).unwrap_or_else(|| Err(Error::internal("redb panicked"))) {
-                Ok(copy) => match swap(&fs, &draft.path, &data) {
-                    Ok(()) => Replacement::Replaced(copy, Box::new(|| drop(reply.send(Ok(()))))),
-                    Err(NotSwapped::Kept(cause)) => {
-                        let _ = reply.send(Err(unavailable(cause)));
-                        Replacement::Kept
-                    }
-                    Err(NotSwapped::Unknown(cause)) => Replacement::Unknown(unavailable(cause)),
-                },
+            let copy = catch_panic(complete);
+            let copy = match copy.unwrap_or_else(|| Err(Error::internal("redb panicked"))) {
+                Ok(copy) => copy,
                 Err(cause) => {
                     // No sync of the data file has failed: the writer would have opened it again.
                     fs.clear_failed_sync();
-                    let _ = reply.send(Err(cause));
-                    Replacement::Kept
+                    return Replacement::Kept(tell(draft, reply, Err(cause)));
+                }
+            };
+            match swap(&fs, &draft.path, &data) {
+                Ok(()) => Replacement::Replaced(copy, tell(draft, reply, Ok(Swapped::Yes))),
+                Err(NotSwapped::Kept(cause)) => {
+                    Replacement::Kept(tell(draft, reply, Ok(Swapped::Impossible(cause))))
+                }
+                Err(NotSwapped::Unknown(cause)) => {
+                    // Neither file may accept writes until one of them surely has the name.
+                    fs.note_failed_sync();
+                    Replacement::Unknown(unavailable(cause))
                 }
             }
         })));
         flatten_reply(answer.await).flatten()
     }
+}
+
+/// Whether a copy has replaced the data file.
+#[derive(Debug)]
+pub(super) enum Swapped {
+    Yes,
+    /// The data file cannot be renamed. For example, it is a mount point of its own.
+    Impossible(OpenError),
+}
+
+/// Returns what releases the draft and then sends the outcome, so that the next walk of the file can begin.
+fn tell(
+    draft: Draft,
+    reply: oneshot::Sender<Result<Swapped>>,
+    outcome: Result<Swapped>,
+) -> Box<dyn FnOnce() + Send> {
+    Box::new(move || {
+        drop(draft);
+        let _ = reply.send(outcome);
+    })
 }
 
 fn unavailable(cause: OpenError) -> Error {

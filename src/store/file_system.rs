@@ -261,6 +261,11 @@ impl FsHandle {
         self.sync_failed.load(Ordering::Acquire)
     }
 
+    /// Notes that the data file may not be on disk, as after a failed sync of it.
+    pub(super) fn note_failed_sync(&self) {
+        self.sync_failed.store(true, Ordering::Release);
+    }
+
     /// Clears the failure: all committed data has been read back, rewritten and synced.
     pub(super) fn clear_failed_sync(&self) {
         self.sync_failed.store(false, Ordering::Release);

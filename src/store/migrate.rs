@@ -45,7 +45,8 @@ pub(super) fn open_database(
 ) -> Result<Database, OpenError> {
     let (found, is_complete) = file::inspect(fs, path, cache, |database| {
         let found = format_of(database, path)?;
-        Ok((found, found == schema::FORMAT && has_all_tables(database, path)?))
+        let has_all = has_all_tables(database, path)?;
+        Ok((found, has_all && found == schema::FORMAT))
     })?;
     let database = file::open(fs, path, cache)?;
     if !is_complete {

@@ -6,6 +6,7 @@
 //! [`value_log`]: super::value_log
 
 use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -90,9 +91,13 @@ impl Store {
         let log = ValueLog::new(folder_of(self.path()));
         let log = Arc::new(log.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?);
         let (shared, begun) = (Arc::clone(&self.shared), Arc::clone(&log));
-        self.quiesce(move || shared.value_logs.begin(&begun)).await?;
-        let snapshot = self.snapshot()?;
-        let (generation, of) = (snapshot.generation(), snapshot.values_of(tables)?);
+        let begin = move || {
+            shared.value_logs.begin(&begun);
+            // If the file is opened again after this, the log may contain a commit that failed.
+            shared.generation.load(Ordering::Relaxed)
+        };
+        let generation = self.quiesce(begin).await?;
+        let of = self.snapshot()?.values_of(tables)?;
         Ok(SlicedWalk { store: self.clone(), generation, log, read: 0, limit, of })
     }
 }

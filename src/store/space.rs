@@ -83,6 +83,11 @@ impl SpaceUsage {
     pub fn dead(self) -> u64 {
         self.bytes.saturating_sub(self.used)
     }
+
+    /// Whether at least half of the file is unused.
+    pub(crate) fn is_half_unused(&self) -> bool {
+        self.dead() >= self.bytes / 2
+    }
 }
 
 impl Store {

@@ -37,8 +37,8 @@ pub(super) type Replace = Box<dyn FnOnce(&Database, usize) -> Replacement + Send
 pub(super) enum Replacement {
     /// The file was replaced by this one, which has the same content. Then call the function.
     Replaced(Database, Box<dyn FnOnce() + Send>),
-    /// The file was not replaced.
-    Kept,
+    /// The file was not replaced. Then call the function.
+    Kept(Box<dyn FnOnce() + Send>),
     /// It is uncertain which of the two files a power cut would leave, or what the open one contains.
     Unknown(Error),
 }

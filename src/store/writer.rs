@@ -183,7 +183,7 @@ impl Writer {
                     self.queue.end_write(consumer, tx.records_changed());
                 }
                 if stays && !tx.is_discarded() {
-                    changed |= tx.wrote_anything();
+                    changed |= tx.changes_file();
                     is_last = tx.ends_batch();
                     tx.savepoint()?;
                 } else {

@@ -262,6 +262,8 @@ async fn table_that_a_release_added_is_created() {
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
     delete_table(&scratch, Table::Sweeps, &names);
     assert_refused(&scratch, &format!("it has no table {}", Table::Sweeps.name()));
+    set_format(&scratch, 1);
+    assert_refused(&scratch, &format!("it has no table {}", Table::Sweeps.name()));
 }
 
 /// Returns the names of all tables but one.

@@ -84,7 +84,12 @@ impl WriteTx<'_> {
 
     /// Whether this write has written anything.
     pub(in crate::store) fn wrote_anything(&self) -> bool {
-        self.undo_log.wrote_anything() || self.rank_changes.builds()
+        self.undo_log.wrote_anything()
+    }
+
+    /// Whether the batch changes the file at its end, so far.
+    pub(in crate::store) fn changes_file(&self) -> bool {
+        self.wrote_anything() || self.rank_changes.builds()
     }
 
     /// Keeps the changes of this write and begins the next one.

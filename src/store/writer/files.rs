@@ -45,7 +45,10 @@ impl Writer {
     pub(super) fn replace(&mut self, database: Database, prepare: Replace) -> Option<Database> {
         let prepared = catch_unwind(AssertUnwindSafe(|| prepare(&database, self.cache)));
         match prepared.unwrap_or_else(|_| Replacement::Unknown(Error::internal("redb panicked"))) {
-            Replacement::Kept => Some(database),
+            Replacement::Kept(tell) => {
+                tell();
+                Some(database)
+            }
             Replacement::Unknown(cause) => self.reopen(database, false, &cause),
             Replacement::Replaced(copy, tell) => {
                 let replaced = std::mem::take(&mut self.file);

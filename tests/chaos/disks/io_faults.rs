@@ -10,6 +10,8 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 use steward::Config;
+use steward::testing::resources::record_registry;
+use steward::testing::store::Progress;
 
 use crate::disks::power_cuts::dump;
 use crate::support::day::{QUICK_REQUESTS, SampleWorkload};
@@ -315,6 +317,40 @@ async fn failures_during_recovery_are_recovered_too() {
         })
     });
     report("faults upon faults", total(runs).await, begun);
+}
+
+/// Each access of a compaction fails once: of the copy, of its changes, and of its name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_failed_access_of_a_compaction_is_recovered_and_loses_nothing() {
+    let begun = Instant::now();
+    let mut faulty = Faulty::new().await;
+    let (path, owner) = (faulty.workspace.dashboards(""), faulty.workspace.owner.clone());
+    let store = faulty.workspace.app.store().clone();
+    let mut made = 0;
+    for (access, step) in
+        [(Access::Folder, 1), (Access::Sync, 1), (Access::SetLen, 1), (Access::Write, 9)]
+    {
+        let step = if all() { 1 } else { step };
+        for after in (0..ENOUGH).step_by(step) {
+            owner.post(&path, json!({ "name": format!("{access:?} {after}") })).await.ok();
+            made += 1;
+            faulty.disk.fail([fault(access, after)], after as u64);
+            let done = store.compact(record_registry(), &Progress::silent()).await;
+            faulty.disk.fail([], 0);
+            let refused = done.err().map(|error| error.status());
+            if faulty.disk.fired() == faulty.seen {
+                assert_eq!(refused, None, "{access:?} {after}: refused without a fault");
+                break;
+            }
+            assert!(refused.is_none_or(|status| status == 503), "{access:?} {after}: {refused:?}");
+            faulty.tally.faults += 1;
+            faulty.tally.refused += usize::from(refused.is_some());
+            faulty.recover().await;
+            let found = owner.get(&path).await.ok();
+            assert_eq!(found["count"], json!(made), "{access:?} {after}");
+        }
+    }
+    report("failed accesses of compactions", faulty.end().await, begun);
 }
 
 /// Like a file system that found itself damaged: nothing can be written until an operator repairs it.

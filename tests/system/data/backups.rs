@@ -265,7 +265,7 @@ async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
         .compact(record_registry(), &Progress::silent())
         .await
         .expect_err("a backup is under way");
-    let why = "a backup, an export or a check is running; compact after it";
+    let why = "a backup, an export, a check or another compaction is running; compact after it";
     assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
     store.write(|_| Ok(())).await.expect("a write");
     take.send(()).expect("the backup waits");
