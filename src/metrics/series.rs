@@ -52,7 +52,7 @@ series! {
     COMMIT_TIME Histogram "commit_duration_seconds" "The time of a commit until it was on disk.",
     COMMIT_WRITES Histogram "commit_writes" "Writes in one commit; 0 if the commit only tested that the disk accepts one.",
     FILE_SIZE Gauge "data_file_bytes" "The size of the data file.",
-    VALUES Gauge "stored_values" "Values in the data file: records and index entries.",
+    VALUES Gauge "stored_values" "Values in the data file: records, index entries, and blocks of entries of the activity log.",
     CACHE_SIZE Gauge "page_cache_bytes" "The size of redb's page cache.",
     CACHE_HITS Counter "page_cache_hits_total" "Pages that were found in the page cache.",
     CACHE_MISSES Counter "page_cache_misses_total" "Pages that were read from the file.",
