@@ -108,12 +108,12 @@ impl Browser {
         self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
     }
 
-    /// Makes pages record errors of scripts too, in `window.faults`. A transition between pages that the browser skips, because
-    /// something else comes first, is none.
+    /// Makes pages record errors of scripts too, in `window.faults`. A transition between pages that the browser skips or
+    /// aborts, because something else comes first or it is too busy, is none.
     pub async fn note_faults(&self) {
         let source = "window.faults = []; addEventListener('error', event => faults.push(event.message)); \
                       addEventListener('unhandledrejection', event => { \
-                      if (event.reason?.message !== 'Transition was skipped') faults.push(String(event.reason)) }); \
+                      if (!/^Transition was (skipped|aborted)/.test(event.reason?.message)) faults.push(String(event.reason)) }); \
                       console.error = (...texts) => faults.push(texts.join(' '))";
         self.run_first(source).await;
     }
