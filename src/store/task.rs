@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 
 use super::Store;
+use super::engine::close;
 use super::queued::{QueuedWrite, flatten_reply};
 
 /// A task for the writer thread.
@@ -83,6 +84,20 @@ impl Store {
             Box::new(move || drop(reply.send(outcome)))
         })))?;
         flatten_reply(answer.await)?
+    }
+
+    /// Closes the file, runs `work` on the writer thread, and opens the file again. Until then every read and write fails
+    /// with 503.
+    ///
+    /// # Errors
+    /// 503 when the queue is full, the file is closed, or it cannot be closed.
+    #[doc(hidden)]
+    pub async fn closed_while(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let closed = move |database| {
+            work();
+            close(database)
+        };
+        self.with_exclusive_file(closed).await
     }
 
     pub(super) fn enqueue(&self, task: Task) -> Result<()> {

@@ -1,17 +1,17 @@
 //! Metrics: valid Prometheus text, a bounded number of labels for any requests, and one registry for each service.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use serde_json::json;
 use steward::Config;
 use steward::testing::metrics::Metrics;
 use steward::testing::router::routes;
-use steward::testing::store::Progress;
 
 use crate::support::metrics::{Numbers, is};
-use crate::support::{Workspace, eventually};
+use crate::support::wait::TEST_TIMEOUT;
+use crate::support::{ClosedFile, Workspace, eventually};
 
 async fn metered() -> Workspace {
     let mut config = Config::default();
@@ -176,12 +176,14 @@ async fn mails_and_backups_are_counted_in_metrics() {
     let workspace = Workspace::with(config).await;
     let sent = json!({ "target_email": "ann@x.example" });
     workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
+    let begun = Instant::now();
     let mut numbers = Numbers::of(&workspace).await;
     let counted = |numbers: &Numbers| {
         numbers.value("steward_mails_failed_total", &[]) > 0.0
             && numbers.value("steward_backup_last_success_timestamp_seconds", &[]) > 1.7e9
     };
     while !counted(&numbers) {
+        assert!(begun.elapsed() < TEST_TIMEOUT, "{numbers:?}");
         tokio::time::sleep(Duration::from_millis(20)).await;
         numbers = Numbers::of(&workspace).await;
     }
@@ -194,12 +196,7 @@ async fn mails_and_backups_are_counted_in_metrics() {
 #[tokio::test(flavor = "multi_thread")]
 async fn refused_writes_are_counted_in_metrics() {
     let workspace = metered().await;
-    let app = workspace.app.clone();
-    let reading = app.store().snapshot().expect("a snapshot");
-    // Compaction in place waits for the open snapshot, and closes the file meanwhile.
-    let compacting =
-        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
-    eventually("the file is closed", || (!workspace.app.store().ready()).then_some(())).await;
+    let closed = ClosedFile::of(&workspace).await;
     for _ in 0..3 {
         let refused =
             workspace.app.store().write(|_| Ok(())).await.expect_err("the file is closed");
@@ -208,6 +205,5 @@ async fn refused_writes_are_counted_in_metrics() {
     let numbers = Numbers::of(&workspace).await;
     assert!(is(numbers.value("steward_writes_refused_total", &[]), 3), "{numbers:?}");
     assert!(is(numbers.value("steward_ready", &[]), 0));
-    drop(reading);
-    compacting.await.expect("no panic").expect("compacted");
+    closed.open().await;
 }

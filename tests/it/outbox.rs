@@ -109,7 +109,7 @@ struct Office {
 
 impl Office {
     async fn open() -> Self {
-        Self::within(Duration::from_secs(30)).await
+        Self::within(Duration::from_mins(10)).await
     }
 
     /// Opens it with this timeout for the mail server.

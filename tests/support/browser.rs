@@ -108,8 +108,8 @@ impl Browser {
         self.devtools("Page.addScriptToEvaluateOnNewDocument", script).await;
     }
 
-    /// Makes pages record errors of scripts too, in `window.faults`. A transition between pages that the browser skips or aborts,
-    /// because something else comes first, is none.
+    /// Makes pages record errors of scripts too, in `window.faults`. A transition between pages that the browser skips or
+    /// aborts, because something else comes first or it is too busy, is none.
     pub async fn note_faults(&self) {
         let source = "window.faults = []; addEventListener('error', event => faults.push(event.message)); \
                       addEventListener('unhandledrejection', event => { \

@@ -16,7 +16,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use super::wait::{TEST_TIMEOUT, until};
+pub use super::wait::{READ_TIMEOUT, TEST_TIMEOUT, until};
 
 use super::contract::contract;
 
@@ -283,12 +283,14 @@ impl Server {
         (status.code(), log.join().expect("its log"))
     }
 
-    /// Stops the server with SIGTERM. Returns its log.
+    /// Stops the server with SIGTERM, and asserts that no connection kept it until the end of its grace period. Returns its
+    /// log.
     #[track_caller]
     pub fn stop(self) -> String {
         self.signal(Signal::TERM);
         let (code, log) = self.wait();
         assert_eq!(code, Some(0), "{log}");
+        assert!(!log.contains("still busy at the end of the grace period"), "{log}");
         log
     }
 
@@ -392,7 +394,7 @@ impl Connection {
     }
 
     pub fn of(stream: TcpStream) -> io::Result<Self> {
-        stream.set_read_timeout(Some(TEST_TIMEOUT))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         stream.set_write_timeout(Some(TEST_TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream) })

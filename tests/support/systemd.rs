@@ -53,6 +53,11 @@ impl SystemdManager {
         }
     }
 
+    /// Receives the notifications that were already sent.
+    pub fn drain(&self) {
+        while self.received_within(Duration::from_millis(1)).is_some() {}
+    }
+
     /// Receives notifications until one has this line.
     #[track_caller]
     pub fn assert_received(&self, line: &str) {

@@ -1,6 +1,6 @@
 //! The test kit: a new workspace for each test, and callers of its API.
 
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -19,6 +19,7 @@ use steward::testing::resources::sessions::VerifiedSession;
 use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
+use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
 use super::contract::contract;
@@ -49,6 +50,18 @@ pub fn with_clock() -> (Config, ManualClock) {
     (config, clock)
 }
 
+/// Replaces the default time limits by long ones.
+fn patient(mut config: Config) -> Config {
+    let (default, long) = (Config::default(), Duration::from_mins(10));
+    if config.request_timeout == default.request_timeout {
+        config.request_timeout = long;
+    }
+    if config.mail.smtp_timeout == default.mail.smtp_timeout {
+        config.mail.smtp_timeout = long;
+    }
+    config
+}
+
 /// A served data file in a temporary folder.
 #[derive(Clone)]
 pub struct Workspace {
@@ -65,8 +78,10 @@ impl Workspace {
         Self::with(Config::default()).await
     }
 
-    /// Does what [`new`](Self::new) does, with this configuration.
+    /// Does what [`new`](Self::new) does, with this configuration. The default time limits of a request and of the mail
+    /// server become long ones, because a busy machine may exceed them.
     pub async fn with(config: Config) -> Self {
+        let config = patient(config);
         let folder = Arc::new(TempDir::new().expect("a temporary folder"));
         let first = InitialRecords {
             email: OWNER.to_owned(),
@@ -191,6 +206,32 @@ impl Workspace {
     /// Returns the path of the data file.
     pub fn path(&self) -> std::path::PathBuf {
         self.folder.path().join("steward.redb")
+    }
+}
+
+/// A closed data file: every read and write of its service fails with 503. Needs a runtime with several threads.
+pub struct ClosedFile {
+    end: mpsc::Sender<()>,
+    closing: JoinHandle<steward::testing::error::Result<()>>,
+}
+
+impl ClosedFile {
+    /// Closes the file of this workspace until [`open`](Self::open).
+    pub async fn of(workspace: &Workspace) -> Self {
+        let (end, ended) = mpsc::channel::<()>();
+        let store = workspace.app.store().clone();
+        let work = move || {
+            let _ended = ended.recv();
+        };
+        let closing = tokio::spawn(async move { store.closed_while(work).await });
+        eventually("the file is closed", || (!workspace.app.store().ready()).then_some(())).await;
+        Self { end, closing }
+    }
+
+    /// Waits until the file is open again.
+    pub async fn open(self) {
+        drop(self.end);
+        self.closing.await.expect("no panic").expect("opened again");
     }
 }
 

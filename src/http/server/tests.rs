@@ -1,10 +1,10 @@
 //! The accept loop over real sockets.
 
 use axum::Router;
-use axum::extract::{Extension, FromRef};
+use axum::extract::{Extension, FromRef, State};
 use axum::routing::{get, post};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -19,15 +19,25 @@ const SHORT_TIME: Duration = Duration::from_millis(60);
 const LONG_TIME: Duration = Duration::from_secs(5);
 
 #[derive(Clone)]
-struct TestState;
+struct TestState {
+    body_timeout: Duration,
+    /// Notified when a handler of `/slow` or `/stuck` begins.
+    begun: Arc<Notify>,
+}
 
-impl FromRef<TestState> for BodyLimits {
-    fn from_ref(_: &TestState) -> Self {
-        Self { max_bytes: 1024, timeout: SHORT_TIME * 4 }
+impl Default for TestState {
+    fn default() -> Self {
+        Self { body_timeout: LONG_TIME, begun: Arc::default() }
     }
 }
 
-fn router() -> Router {
+impl FromRef<TestState> for BodyLimits {
+    fn from_ref(state: &TestState) -> Self {
+        Self { max_bytes: 1024, timeout: state.body_timeout }
+    }
+}
+
+fn router(state: TestState) -> Router {
     Router::new()
         .route("/", get(|| async { "hello" }))
         .route(
@@ -36,15 +46,22 @@ fn router() -> Router {
         )
         .route(
             "/slow",
-            get(|| async {
+            get(|State(state): State<TestState>| async move {
+                state.begun.notify_one();
                 sleep(SHORT_TIME * 4).await;
                 "done"
             }),
         )
-        .route("/stuck", get(std::future::pending::<()>))
+        .route(
+            "/stuck",
+            get(|State(state): State<TestState>| async move {
+                state.begun.notify_one();
+                std::future::pending::<()>().await;
+            }),
+        )
         .route("/big", get(|| async { vec![0; 64 << 20] }))
         .route("/body", post(|JsonBody(map): JsonBody| async move { map.len().to_string() }))
-        .with_state(TestState)
+        .with_state(state)
 }
 
 fn limits() -> ServerLimits {
@@ -53,18 +70,24 @@ fn limits() -> ServerLimits {
 
 struct Running {
     address: SocketAddr,
+    begun: Arc<Notify>,
     stop: oneshot::Sender<()>,
     task: JoinHandle<io::Result<()>>,
 }
 
 async fn start(limits: ServerLimits) -> Running {
+    start_with(limits, TestState::default()).await
+}
+
+async fn start_with(limits: ServerLimits, state: TestState) -> Running {
+    let begun = Arc::clone(&state.begun);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
-        serve(listener, router(), &limits, async { drop(stopped.await) }).await
+        serve(listener, router(state), &limits, async { drop(stopped.await) }).await
     });
-    Running { address, stop, task }
+    Running { address, begun, stop, task }
 }
 
 impl Running {
@@ -131,7 +154,7 @@ async fn active_request_finishes_during_shutdown() {
     let server = start(limits()).await;
     let mut client = server.connect().await;
     client.write_all(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    sleep(SHORT_TIME / 2).await;
+    server.begun.notified().await;
     server.stop.send(()).unwrap();
     let text = answer(&mut client).await;
     assert!(text.contains("connection: close") && text.ends_with("done"), "{text}");
@@ -144,7 +167,7 @@ async fn requests_beyond_the_grace_period_are_aborted() {
     let server = start(ServerLimits { grace: SHORT_TIME, ..limits() }).await;
     let mut client = server.connect().await;
     client.write_all(b"GET /stuck HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    sleep(SHORT_TIME / 2).await;
+    server.begun.notified().await;
     server.stop.send(()).unwrap();
     let start = Instant::now();
     server.task.await.unwrap().unwrap();
@@ -154,7 +177,7 @@ async fn requests_beyond_the_grace_period_are_aborted() {
 
 #[tokio::test]
 async fn header_timeout_closes_the_connection() {
-    let server = start(ServerLimits { header_timeout: SHORT_TIME, ..limits() }).await;
+    let server = start(ServerLimits { header_timeout: LONG_TIME / 10, ..limits() }).await;
     let (mut silent, mut slow, mut idle) =
         (server.connect().await, server.connect().await, server.connect().await);
     slow.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n").await.unwrap();
@@ -209,11 +232,15 @@ async fn connection_over_its_maximum_age_closes_after_the_next_response() {
 async fn connection_limit_of_zero_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let none = ServerLimits { connections: 0, ..limits() };
-    let error = serve(listener, router(), &none, std::future::pending()).await.unwrap_err();
+    let error = serve(listener, router(TestState::default()), &none, std::future::pending())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let none = ServerLimits { connections_per_address: 0, ..limits() };
-    let error = serve(listener, router(), &none, std::future::pending()).await.unwrap_err();
+    let error = serve(listener, router(TestState::default()), &none, std::future::pending())
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
 
@@ -236,7 +263,8 @@ async fn too_many_request_headers_are_rejected_with_431() {
 
 #[tokio::test]
 async fn slow_request_body_times_out_with_408_and_closes_the_connection() {
-    let server = start(limits()).await;
+    let state = TestState { body_timeout: SHORT_TIME, ..TestState::default() };
+    let server = start_with(limits(), state).await;
     let mut client = server.connect().await;
     client.write_all(post_with("Content-Length: 9", "{\"a\"").as_bytes()).await.unwrap();
     let text = answer(&mut client).await;
@@ -295,7 +323,7 @@ async fn tls_client_that_reads_nothing_is_disconnected() {
     let (stop, stopped) = oneshot::channel::<()>();
     let task = tokio::spawn(async move {
         let stopped = async { drop(stopped.await) };
-        serve_with_tls(Some(tls), listener, router(), &limits, stopped).await
+        serve_with_tls(Some(tls), listener, router(TestState::default()), &limits, stopped).await
     });
     let mut client =
         connect_tls(generated.cert.der(), TcpStream::connect(address).await.unwrap()).await;

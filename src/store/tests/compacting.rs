@@ -1,7 +1,6 @@
 //! Compaction by a copy that replaces the file.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 
@@ -72,7 +71,7 @@ async fn replaced_file_is_closed_after_its_last_snapshot() {
     assert_eq!(deleted(), 1);
     assert!(old.values().expect("read") > 0);
     drop(old);
-    tokio::time::timeout(Duration::from_secs(30), async {
+    tokio::time::timeout(TEST_TIMEOUT, async {
         while deleted() > 0 {
             tokio::task::yield_now().await;
         }

@@ -12,7 +12,7 @@ fn cut(scratch: &Scratch) {
 }
 
 async fn until(what: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(10), async {
+    let waited = tokio::time::timeout(TEST_TIMEOUT, async {
         while !what() {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
@@ -87,7 +87,7 @@ async fn store_closes_while_its_file_cannot_be_opened() {
     let (_scratch, store, _) = failing().await;
     assert_unavailable(&store.write(|tx| tx.put(&thing(2))).await);
     until(|| !store.ready()).await;
-    let closed = tokio::time::timeout(Duration::from_secs(10), store.close());
+    let closed = tokio::time::timeout(TEST_TIMEOUT, store.close());
     closed.await.expect("closed");
 }
 
@@ -96,7 +96,7 @@ async fn store_closes_during_a_failing_batch() {
     let (_scratch, store, _) = failing().await;
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
-    let ended = tokio::time::timeout(Duration::from_secs(10), async {
+    let ended = tokio::time::timeout(TEST_TIMEOUT, async {
         tokio::join!(store.write(|tx| tx.put(&thing(2))), store.close(), async {
             blocker.release();
         })

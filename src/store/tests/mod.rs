@@ -1,6 +1,7 @@
 //! Tests of the store on real files, with record types of their own.
 
 mod compacting;
+mod cooldowns;
 mod damage;
 mod failing;
 mod layouts;
@@ -15,6 +16,7 @@ mod writing;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use redb::{Database, ReadableDatabase};
 use serde::{Deserialize, Serialize};
@@ -26,6 +28,9 @@ use crate::secret::Seed;
 
 /// No page cache, so that every read goes to the file.
 const NO_CACHE: usize = 0;
+
+/// A timeout that working code never reaches, even on a busy machine.
+const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The record that a [`Thing`] refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,7 @@
 //! The scrub, which reads the file in slices while others write.
 
-use std::sync::atomic::{AtomicBool, Ordering as AtomicOrdering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
+use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
@@ -47,34 +47,55 @@ async fn write(store: &Store, (owner, id, choice): (u64, u64, u64)) -> Result<()
     store.write(rule).await
 }
 
-/// Writes in batches of four until `is_over`. Returns how many writes were kept.
-async fn keep_writing(store: &Store, is_over: &AtomicBool) -> usize {
-    let (mut dice, mut kept) = (Dice(1), 0);
-    while !is_over.load(AtomicOrdering::Relaxed) {
-        let writes = [(); 4].map(|()| (dice.roll() % 3, 4 + dice.roll() % 40, dice.roll() % 8));
-        let written = join_all(writes.map(|values| write(store, values))).await;
-        kept += written.iter().filter(|outcome| outcome.is_ok()).count();
+/// Writes beside the scrubs.
+#[derive(Default)]
+struct Writing {
+    is_over: AtomicBool,
+    /// The number of writes that were not undone.
+    kept: AtomicUsize,
+}
+
+impl Writing {
+    /// Writes in batches of four until the scrubs are over.
+    async fn run(&self, store: &Store) {
+        let mut dice = Dice(1);
+        while !self.is_over.load(AtomicOrdering::Relaxed) {
+            let writes = [(); 4].map(|()| (dice.roll() % 3, 4 + dice.roll() % 40, dice.roll() % 8));
+            let written = join_all(writes.map(|values| write(store, values))).await;
+            let kept = written.iter().filter(|outcome| outcome.is_ok()).count();
+            self.kept.fetch_add(kept, AtomicOrdering::Relaxed);
+        }
     }
-    kept
+
+    /// Scrubs `rounds` times, and longer until `writes` writes were kept. Passes each report to `check`.
+    async fn scrub(
+        &self,
+        store: &Store,
+        (rounds, writes): (usize, usize),
+        mut check: impl FnMut(CheckReport),
+    ) {
+        let (begun, mut round) = (Instant::now(), 0);
+        let kept = || self.kept.load(AtomicOrdering::Relaxed);
+        while round < rounds || (kept() <= writes && begun.elapsed() < TEST_TIMEOUT / 2) {
+            check(scrub(store).await);
+            round += 1;
+        }
+        self.is_over.store(true, AtomicOrdering::Relaxed);
+        assert!(kept() > writes, "{} writes during {round} scrubs", kept());
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn scrub_reports_nothing_while_the_records_change() {
     let scratch = Scratch::closed().await;
     let store = scratch.open().expect("a file that opens");
-    let is_over = AtomicBool::new(false);
-    let scrubs = async {
-        let mut values = 0;
-        for _ in 0..10 {
-            let report = scrub(&store).await;
-            assert_clean(&report);
-            values = values.max(report.values);
-        }
-        is_over.store(true, AtomicOrdering::Relaxed);
-        values
-    };
-    let (values, writes) = tokio::join!(scrubs, keep_writing(&store, &is_over));
-    assert!(values > 100 && writes > 100, "{values} values, {writes} writes");
+    let (writing, mut values) = (Writing::default(), 0);
+    let scrubs = writing.scrub(&store, (10, 100), |report| {
+        assert_clean(&report);
+        values = values.max(report.values);
+    });
+    tokio::join!(scrubs, writing.run(&store));
+    assert!(values > 100, "{values} values");
     assert_clean(&scrub(&store).await);
     assert_clean(&check(&store).await);
 }
@@ -88,17 +109,12 @@ async fn scrub_finds_a_wrong_count_of_a_tenant_that_changes_all_the_time() {
         table.insert(count.as_slice(), sealed.as_slice()).expect("written");
     });
     let store = scratch.open().expect("a file that opens");
-    let is_over = AtomicBool::new(false);
-    let scrubs = async {
-        for _ in 0..5 {
-            let found = scrub(&store).await.problems;
-            let line = "counts/1: the stored count of projects/1 is ";
-            assert!(found.len() == 1 && found[0].starts_with(line), "{found:?}");
-        }
-        is_over.store(true, AtomicOrdering::Relaxed);
-    };
-    let ((), writes) = tokio::join!(scrubs, keep_writing(&store, &is_over));
-    assert!(writes > 50, "{writes} writes");
+    let writing = Writing::default();
+    let scrubs = writing.scrub(&store, (5, 50), |report| {
+        let (found, line) = (report.problems, "counts/1: the stored count of projects/1 is ");
+        assert!(found.len() == 1 && found[0].starts_with(line), "{found:?}");
+    });
+    tokio::join!(scrubs, writing.run(&store));
 }
 
 #[tokio::test]

@@ -164,29 +164,6 @@ async fn full_write_queue_rejects_the_newest_write_of_the_largest_consumer() {
 }
 
 #[tokio::test]
-async fn cooldown_delays_only_the_next_large_write_and_not_closing() {
-    let (scratch, store) = Scratch::new();
-    let write = |user, records: std::ops::Range<u64>| {
-        let rule =
-            move |tx: &mut WriteTx<'_>| records.clone().try_for_each(|id| tx.put(&thing(id)));
-        Box::pin(store.write_for(Some(Consumer::User(user)), rule))
-    };
-    write(2, 0..1).await.expect("written");
-    write(1, 1000..1500).await.expect("written");
-    let mut waits = write(1, 2000..2500);
-    for id in 1..4 {
-        assert!((&mut waits).now_or_never().is_none(), "consumer 1 must wait");
-        write(2, id..id + 1).await.expect("written");
-        let ((), snapshot) = write(1, 100 + id..101 + id).await.expect("written");
-        assert_eq!(snapshot.count::<Thing>(&1u64).expect("read"), 501 + 2 * id);
-    }
-    store.close().await;
-    waits.await.expect("the queued write");
-    let reopened = scratch.open().expect("the released file").snapshot().expect("open");
-    assert_eq!(reopened.count::<Thing>(&1u64).expect("read"), 1007);
-}
-
-#[tokio::test]
 async fn discarded_write_is_undone_alone_and_commits_nothing() {
     let (_scratch, store) = Scratch::new();
     let commits = Arc::new(AtomicUsize::new(0));
@@ -225,35 +202,20 @@ async fn discarded_write_is_undone_alone_and_commits_nothing() {
     assert_clean(&check(&store).await);
 }
 
-#[tokio::test]
-async fn large_discarded_write_starts_a_cooldown() {
-    let (_scratch, store) = Scratch::new();
-    let write = |user, records: std::ops::Range<u64>, is_other_work: bool| {
-        let rule = move |tx: &mut WriteTx<'_>| {
-            records.clone().try_for_each(|id| tx.put(&thing(id)))?;
-            if is_other_work {
-                tx.count_as_large()?;
-            }
-            tx.discard();
-            Ok(())
-        };
-        Box::pin(store.write_for(Some(Consumer::User(user)), rule))
-    };
-    for (user, records, is_other_work) in [(1, 1000..1500, false), (2, 0..1, true)] {
-        write(3, 0..1, false).await.expect("a result");
-        write(user, records.clone(), is_other_work).await.expect("a result");
-        let mut waits = write(user, records, is_other_work);
-        for id in 1..4 {
-            assert!((&mut waits).now_or_never().is_none(), "the consumer must wait");
-            write(3, id..id + 1, false).await.expect("a result");
-            write(user, id..id + 1, false).await.expect("a result");
-        }
-    }
-    store.close().await;
-}
-
+/// The first write is committed alone if the last one arrives after the time limit of a batch. So the test tries several
+/// times and needs one shared batch.
 #[tokio::test]
 async fn write_that_ends_its_batch_gets_a_snapshot_of_its_own_state() {
+    for _ in 0..20 {
+        if last_write_of_a_batch_gets_its_state().await {
+            return;
+        }
+    }
+    panic!("in every try the first write was committed alone");
+}
+
+/// Returns false if the first write was committed alone.
+async fn last_write_of_a_batch_gets_its_state() -> bool {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store);
     blocker.holds().await;
@@ -271,9 +233,14 @@ async fn write_that_ends_its_batch_gets_a_snapshot_of_its_own_state() {
     let holds =
         |snapshot: &Snapshot| [1, 2, 3].map(|id| snapshot.exists::<Thing>(&(1, id)).expect("read"));
     let (first, last, next) = (written.0, written.1, written.2);
-    assert_eq!(holds(&first.expect("put").1), [true, true, false]);
+    let first = holds(&first.expect("put").1);
     assert_eq!(holds(&last.expect("put").1), [true, true, false]);
     assert_eq!(holds(&next.expect("put").1), [true, true, true]);
+    if first == [true, false, false] {
+        return false;
+    }
+    assert_eq!(first, [true, true, false]);
+    true
 }
 
 #[tokio::test]

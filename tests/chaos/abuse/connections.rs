@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpSocket;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::support::process::{CommandOutput, Connection, DataFolder, Server, TEST_TIMEOUT};
+use crate::support::process::{CommandOutput, Connection, DataFolder, Server, TEST_TIMEOUT, until};
 
 /// The addresses of an attacker, a victim and another client.
 const ATTACKER: &str = "127.0.0.2";
@@ -94,11 +94,9 @@ fn idle_connections_of_one_address_do_not_block_others() {
     let mut idle = served.idle_from(ATTACKER, 40);
     assert_eq!(served.dashboards(), 0);
     assert_eq!(served.server.get("/_livez", "").status, 200, "a health probe must be served");
-    let begun = Instant::now();
-    while idle.iter().filter(|connection| connection.is_closed_now()).count() < 32 {
-        assert!(begun.elapsed() < TEST_TIMEOUT, "32 of 40 connections are closed");
-        std::thread::yield_now();
-    }
+    until("32 of 40 connections are closed", || {
+        (idle.iter().filter(|connection| connection.is_closed_now()).count() >= 32).then_some(())
+    });
     let mut kept = 0;
     for (at, connection) in idle.iter_mut().enumerate() {
         if !connection.is_closed_now() {
@@ -142,11 +140,20 @@ fn largest_address_loses_connections_when_all_slots_are_used() {
     let mut modest = served.idle_from(VICTIM, 4);
     let mut greedy = served.idle_from(ATTACKER, 12);
     let newcomers = served.idle_from(NEWCOMER, 4);
-    for connection in &mut greedy[..4] {
-        assert!(connection.is_closed());
-    }
-    for connection in modest.iter_mut().chain(&mut greedy[4..]) {
+    let is_closed = |at: &usize| greedy[*at].is_closed_now();
+    let closed: Vec<_> = until("four connections are closed", || {
+        let closed: Vec<_> = (0..greedy.len()).filter(is_closed).collect();
+        (closed.len() >= 4).then_some(closed)
+    });
+    // A client may read its response before the server marks the connection as idle, so neighbours may swap their order.
+    assert!(closed.len() == 4 && closed.iter().all(|at| *at < 8), "{closed:?}");
+    for connection in &mut modest {
         is_served(connection);
+    }
+    for (at, connection) in greedy.iter_mut().enumerate() {
+        if !closed.contains(&at) {
+            is_served(connection);
+        }
     }
     drop(newcomers);
     served.server.stop();

@@ -1,14 +1,15 @@
 //! Tests that long reads stop when their clients disconnect, and that organizations share the capacity for them.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use futures_util::poll;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use steward::Config;
 use steward::testing::fair_queue::Consumer;
@@ -163,14 +164,27 @@ async fn cancelled_read_stops() {
     assert!(seen <= 1_000, "{seen} rows were read after the client disconnected");
 }
 
-/// Measures the cost of four searches whose clients disconnect, relative to one complete search.
+/// On a busy machine a search may end late. If searches are not cancelled, four of them take longer than one in every
+/// round, so one good round is enough.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn searches_of_disconnected_clients_cost_almost_nothing() {
     let workspace = metered().await;
     fill(&workspace, own(&workspace), 8_000).await;
+    let mut rounds = Vec::new();
+    while rounds.len() < 5 && rounds.iter().all(|(alone, cancelled)| cancelled >= alone) {
+        rounds.push(cost_of_cancelled_searches(&workspace).await);
+    }
+    let is_cheap = rounds.last().is_some_and(|(alone, cancelled)| cancelled < alone);
+    assert!(is_cheap, "seconds of one search, and of four for nobody: {rounds:?}");
+}
+
+/// Returns the duration of one complete search, and of four searches whose clients disconnect.
+async fn cost_of_cancelled_searches(workspace: &Workspace) -> (f64, f64) {
     let path = workspace.dashboards("?search=nowhere&tags=a");
+    let before = long_reads(workspace);
     assert_eq!(workspace.owner.get(&path).await.ok()["count"], 0);
-    let (count, alone) = long_reads(&workspace);
+    let complete = long_reads(workspace);
+    let count = complete.0 - before.0;
     assert!((count - 1.0).abs() < 0.1, "{count} long reads");
     let pool = workspace.app.long_reads();
     for _ in 0..4 {
@@ -181,8 +195,8 @@ async fn searches_of_disconnected_clients_cost_almost_nothing() {
         drop(asked);
         eventually("the slot is free", || (pool.used() == 0).then_some(())).await;
     }
-    let (_, all) = long_reads(&workspace);
-    assert!(all - alone < alone, "four searches for nobody took {}, one took {alone}", all - alone);
+    let (_, all) = long_reads(workspace);
+    (complete.1 - before.1, all - complete.1)
 }
 
 #[tokio::test]
@@ -280,13 +294,11 @@ async fn search_does_not_wait_for_searches_of_another_organization() {
     search(victim.clone(), project).await;
     search(workspace.owner.clone(), workspace.made.project_id).await;
     let mut held = occupy(&workspace, (100..).map(Consumer::User));
-    let order = Mutex::new(Vec::new());
     let search = |who: &'static str, caller: &TestClient, project| {
         let answered = search(caller.clone(), project);
-        let order = &order;
         Box::pin(async move {
             answered.await;
-            order.lock().expect("unpoisoned").push(who);
+            who
         })
     };
     let mut searches: Vec<_> = (0..64)
@@ -297,11 +309,16 @@ async fn search_does_not_wait_for_searches_of_another_organization() {
         assert!(poll!(search.as_mut()).is_pending());
     }
     assert_eq!(workspace.app.long_reads().waiting(), 66, "the searches, and one of the reads");
+    // Returns the searches in the order in which they are answered, also if this task runs late.
+    let mut answered: FuturesUnordered<_> = searches.into_iter().collect();
+    assert!(poll!(answered.next()).is_pending());
     // One of the two slots goes to the read that waits.
     held.drain(..2).for_each(drop);
-    join_all(searches).await;
-    let place = order.lock().expect("unpoisoned").iter().position(|who| *who == "victim");
-    assert!(place.expect("it was answered") < 8, "{place:?} were answered before the victim");
+    let mut place = 0;
+    while answered.next().await.expect("it is answered") != "victim" {
+        place += 1;
+    }
+    assert!(place < 8, "{place} were answered before the victim");
 }
 
 /// Searches beyond an organization's share of the queue fail, without an effect on other organizations.

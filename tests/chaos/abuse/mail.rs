@@ -197,18 +197,28 @@ impl Beside {
 #[tokio::test]
 async fn messages_waiting_for_a_quota_do_not_slow_other_mail() {
     let (mut few, mut many) = (Beside::new(300).await, Beside::new(30_000).await);
-    let (mut beside_few, mut beside_many) = (Duration::ZERO, Duration::ZERO);
-    for number in 0..25 {
-        let took = (few.delivery().await, many.delivery().await);
-        // The first deliveries run with cold caches.
-        if number >= 5 {
-            (beside_few, beside_many) = (beside_few + took.0, beside_many + took.1);
-        }
+    // The fastest deliveries are those that nothing else on the machine delays.
+    let (mut beside_few, mut beside_many) = (Duration::MAX, Duration::MAX);
+    for _ in 0..25 {
+        beside_few = beside_few.min(few.delivery().await);
+        beside_many = beside_many.min(many.delivery().await);
     }
-    println!("20 mails beside 300 waiting: {beside_few:?}; beside 30,000: {beside_many:?}");
+    println!("a mail beside 300 waiting: {beside_few:?}; beside 30,000: {beside_many:?}");
     assert!(beside_many < 3 * beside_few, "{beside_many:?} beside {beside_few:?}");
     few.workspace.app.close().await;
     many.workspace.app.close().await;
+}
+
+/// Returns the mails of the last hour and the failed attempts, oldest first.
+fn sent_mails(workspace: &Workspace) -> Vec<SentMail> {
+    let tx = workspace.app.store().snapshot().expect("a snapshot");
+    let mut sent = Vec::new();
+    let read = tx.scan::<SentMail, _>(&(), Window::all(Order::Ascending), |row| {
+        sent.push(row.meta);
+        Ok(())
+    });
+    read.expect("what was sent");
+    sent
 }
 
 #[tokio::test]
@@ -216,17 +226,7 @@ async fn failed_attempts_count_against_the_quota_of_organization_and_user() {
     let server = MailServer::start();
     let (config, clock) = with_clock();
     let workspace = Workspace::with(sending_to(config, &server)).await;
-    let sent = || {
-        let tx = workspace.app.store().snapshot().expect("a snapshot");
-        let mut sent = Vec::new();
-        let all = Window::all(Order::Ascending);
-        let read = tx.scan::<SentMail, _>(&(), all, |row| {
-            sent.push(row.meta);
-            Ok(())
-        });
-        read.expect("what was sent");
-        sent
-    };
+    let sent = || sent_mails(&workspace);
     server.refuse(VICTIM);
     invite(&workspace.owner, &workspace, json!({ "target_email": VICTIM })).await;
     eventually("the attempt is recorded", || (sent().len() == 1).then_some(())).await;
@@ -313,13 +313,17 @@ async fn mailbox_receives_one_mail_a_minute_for_any_spelling_and_sender() {
     }
     let mut came = bomb.mails_until_quiet().await.len();
     assert_eq!(came, 1, "in the first minute");
-    for minute in 1..60 {
+    for _ in 1..60 {
         bomb.clock.advance(Duration::from_mins(1));
-        let more = bomb.mails().await;
-        came += more.len();
-        assert!(more.len() <= 1, "{} mails in minute {minute}", more.len());
+        came += bomb.mails().await.len();
     }
     assert!((50..=60).contains(&came), "{came} in the first hour");
+    let mut sent = sent_mails(&bomb.workspace);
+    sent.retain(|mail| mail.mailbox == VICTIM);
+    assert!(sent.len() >= came, "{} of {came} mails are recorded", sent.len());
+    for pair in sent.windows(2) {
+        assert!(pair[1].at >= pair[0].at.plus(Duration::from_mins(1)), "{pair:?}");
+    }
     bomb.workspace.assert_file_valid().await;
 }
 

@@ -16,6 +16,7 @@ use steward::testing::store::Progress;
 use crate::disks::power_cuts::dump;
 use crate::support::day::{QUICK_REQUESTS, SampleWorkload};
 use crate::support::sim::{self, Access, EIO, ENOSPC, EROFS, Fault, SimFileSystem, TestRng};
+use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{TestResponse, Workspace, eventually};
 
 /// How many workspaces run in parallel: each waits for its file most of the time.
@@ -135,7 +136,7 @@ impl Faulty {
     /// not at all.
     async fn look(&mut self, day: &SampleWorkload<'_>, refused: bool) {
         for path in day.dashboards() {
-            let found = self.workspace.owner.get(&path).await;
+            let found = self.read(&path).await;
             let before = self.known.get(&path);
             if found.status == 404 {
                 // The dashboard was deleted, or a refused request deletes it.
@@ -152,6 +153,18 @@ impl Faulty {
             }
             self.known.insert(path, now);
         }
+    }
+
+    /// Reads a dashboard. After a fault in background work, waits until the file is open again.
+    async fn read(&self, path: &str) -> TestResponse {
+        let begun = Instant::now();
+        let mut found = self.workspace.owner.get(path).await;
+        while found.status == 503 && self.disk.fired() > self.seen && begun.elapsed() < TEST_TIMEOUT
+        {
+            tokio::task::yield_now().await;
+            found = self.workspace.owner.get(path).await;
+        }
+        found
     }
 
     /// Asserts that everything that the service shows is on disk.

@@ -1,7 +1,5 @@
 //! Authentication with personal API keys. See `docs/spec/authentication.md`.
 
-use std::time::Duration;
-
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -13,6 +11,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::store::{Progress, Store};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
+use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
 const ME: &str = "/api/users/@me/";
@@ -42,7 +41,7 @@ async fn use_recorded(app: &App, email: &str, before: &Value) -> Value {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), recorded).await.expect("the use is recorded")
+    tokio::time::timeout(TEST_TIMEOUT, recorded).await.expect("the use is recorded")
 }
 
 #[tokio::test]

@@ -642,7 +642,7 @@ async fn secrets_and_addresses_are_in_no_log_line_and_not_in_the_file() {
     scene.server.next([ServerBehavior::RefuseSender]);
     browser.post(ASK, &[("email", email)]).await;
     eventually("the second attempt begins", || {
-        scene.clock.advance(Duration::from_millis(100));
+        scene.clock.advance(Duration::from_millis(20));
         (scene.server.connections() == 2).then_some(())
     })
     .await;
@@ -675,7 +675,7 @@ async fn failing_mail_server_changes_no_response_and_shows_in_the_metrics() {
     assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
     let value = |name: &str| Numbers::at_once(&scene.workspace.app).value(name, &[]);
     eventually("the mail is given up", || {
-        scene.clock.advance(Duration::from_millis(100));
+        scene.clock.advance(Duration::from_millis(20));
         is(value("steward_mails_abandoned_total"), 1).then_some(())
     })
     .await;

@@ -3,6 +3,7 @@
 use steward::testing::time::Timestamp;
 
 use crate::support::console::Visitor;
+use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{OWNER, Workspace, with_clock};
 
 #[tokio::test]
@@ -88,13 +89,16 @@ async fn health_page_shows_the_last_backup_and_check() {
         .await;
     let operator = Visitor::with_link(&workspace, true).await;
     let now = Timestamp::from_micros(1_700_000_000_000_000);
-    let page = loop {
-        let page = operator.get("/console/health/").await;
-        if !page.html.contains("None yet") {
-            break page;
+    let shown = async {
+        loop {
+            let page = operator.get("/console/health/").await;
+            if !page.html.contains("None yet") {
+                return page;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::task::yield_now().await;
     };
+    let page = tokio::time::timeout(TEST_TIMEOUT, shown).await.expect("both are shown");
     assert_eq!(page.html.matches(&format!("<time datetime=\"{now}\" data-ago>")).count(), 3);
     assert!(page.html.contains(", no damage"));
 }

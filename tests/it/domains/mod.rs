@@ -17,6 +17,7 @@ use steward::testing::store::{Key, Order, Record, Tx, Window};
 use steward::testing::time::Timestamp;
 
 pub use crate::support::domains::add;
+use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{Workspace, redacted};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
@@ -405,7 +406,7 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
     workspace.assert_file_valid().await;
 
     workspace.app.wake_maintenance();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + TEST_TIMEOUT;
     while !all::<PendingDeletion>(&workspace, &()).is_empty() {
         assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");
         tokio::task::yield_now().await;

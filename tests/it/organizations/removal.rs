@@ -26,6 +26,7 @@ use steward::testing::store::{Key, Order, Raw, Record, Table, Tx, Window};
 
 use crate::dashboards::access::Scene;
 use crate::support::objects::Objects;
+use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{OWNER, TestClient, Workspace};
 use crate::{domains, invites};
 
@@ -44,7 +45,7 @@ fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
 
 /// Waits until the background deletion is complete.
 async fn swept(workspace: &Workspace) {
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let deadline = std::time::Instant::now() + TEST_TIMEOUT;
     while count::<PendingDeletion>(workspace, &()) > 0 {
         assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");
         tokio::task::yield_now().await;

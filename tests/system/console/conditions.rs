@@ -4,12 +4,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::store::Progress;
 
 use super::gate::{Gate, State};
 use super::{Site, assert_sound, browser, shown};
 use crate::support::browser::Browser;
-use crate::support::{OWNER, eventually, with_clock};
+use crate::support::{ClosedFile, OWNER, with_clock};
 
 const SAVE: &str = "#form button.go";
 const ME: &str = "/api/users/@me/";
@@ -237,19 +236,12 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Ada"]));
 
-    // Compaction in place waits for an open snapshot, and closes the file meanwhile.
     browser.fill("#form-first_name", "Augusta").await;
-    let app = site.workspace.app.clone();
-    let reading = app.store().snapshot().expect("a snapshot");
-    let compacting =
-        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
-    let is_closed = || (!site.workspace.app.store().ready()).then_some(());
-    eventually("the file is closed", is_closed).await;
+    let closed = ClosedFile::of(&site.workspace).await;
     browser.click(SAVE).await;
     shown(&browser, "Nothing was saved").await;
     assert_sound(&browser, "a form while the file is closed").await;
-    drop(reading);
-    compacting.await.expect("no panic").expect("compacted");
+    closed.open().await;
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));

@@ -132,7 +132,8 @@ impl Hostile {
             ))
             .await;
         let answered = "performance.getEntriesByType('resource').filter(one => one.initiatorType === 'fetch').length";
-        browser.wait_until(what, &format!("{answered} >= {asked}")).await;
+        let filled = "[...document.querySelectorAll('[data-shown=command] [data-result]')].every(one => one.hasChildNodes())";
+        browser.wait_until(what, &format!("{answered} >= {asked} && {filled}")).await;
         let texts: Vec<_> = self.filled.stored.iter().map(|(_, text)| text).collect();
         let check = include_str!("hostile.js");
         let found = browser.run(&format!("const texts = {};\n{check}", json!(texts))).await;

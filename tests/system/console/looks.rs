@@ -128,12 +128,17 @@ async fn browser_preferences_are_followed() {
     assert_ne!(browser.run(ground).await, light);
     for (motion, moved) in [("no-preference", true), ("reduce", false)] {
         browser.prefer(&[("prefers-reduced-motion", motion)]).await;
-        browser.click("nav.side a[href$='/dashboards/']").await;
-        shown(&browser, "Dashboards").await;
-        browser.wait_until("the page is revealed", "window.moved !== undefined").await;
-        assert_eq!(browser.run("return window.moved").await, moved, "{motion}");
-        browser.click("nav.side a[href='/console/']").await;
-        shown(&browser, "Home").await;
+        // A busy browser may skip a transition.
+        let (mut seen, tries) = (Vec::new(), if moved { 3 } else { 1 });
+        while seen.len() < tries && !seen.contains(&json!(moved)) {
+            browser.click("nav.side a[href$='/dashboards/']").await;
+            shown(&browser, "Dashboards").await;
+            browser.wait_until("the page is revealed", "window.moved !== undefined").await;
+            seen.push(browser.run("return window.moved").await);
+            browser.click("nav.side a[href='/console/']").await;
+            shown(&browser, "Home").await;
+        }
+        assert!(seen.contains(&json!(moved)), "{motion}: {seen:?}");
     }
     browser.prefer(&[("forced-colors", "active")]).await;
     browser.press_with_control('k').await;

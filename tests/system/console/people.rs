@@ -58,9 +58,12 @@ async fn domain_is_verified_as_soon_as_its_record_is_seen() {
     assert_sound(&browser, "an unknown record").await;
     let challenge = browser.text("#value").await;
     browser.run("window.same = true").await;
+    // The button changes its icon only for a moment.
+    let note = "const icon = document.querySelector('[data-copy=value] use'); new MutationObserver(() => { \
+                window.checked ||= icon.getAttribute('href').endsWith('#check') }).observe(icon, { attributes: true })";
+    browser.run(note).await;
     browser.click("[data-copy=value]").await;
-    let copied =
-        "document.querySelector('[data-copy=value] use').getAttribute('href').endsWith('#check')";
+    let copied = "window.checked && document.getElementById('say').textContent === 'Copied'";
     browser.wait_until("the value is copied", copied).await;
     dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&["another"]]));
     browser.click("form[data-repeat] button").await;

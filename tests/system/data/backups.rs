@@ -20,8 +20,8 @@ use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::support::Workspace;
 use crate::support::process::{Connection, DataFolder, Server, until};
+use crate::support::{Workspace, eventually};
 
 /// A workspace, and possibly a server for it.
 struct TestSetup {
@@ -481,9 +481,7 @@ async fn scheduled_backups_are_created_and_the_oldest_deleted() {
         names
     };
     let wait = async |names: &[&str]| {
-        while there() != names {
-            tokio::task::yield_now().await;
-        }
+        eventually("the backups are there", || (there() == names).then_some(())).await;
     };
     let [first, second, third] =
         ["03", "09", "15"].map(|hour| format!("steward-20260102T{hour}0405Z.redb"));

@@ -47,8 +47,9 @@ async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
         .run("document.querySelectorAll('.opblock-tag').forEach(it => it.dataset.isOpen === 'true' || it.click())")
         .await;
     browser.text(&format!("{OPERATION} .opblock-summary-description")).await;
-    let shown = browser.run("return document.querySelectorAll('.opblock').length").await;
-    assert_eq!(shown, json!(contract().operations().len()));
+    let count = contract().operations().len();
+    let shown = format!("document.querySelectorAll('.opblock').length === {count}");
+    browser.wait_until("all operations are shown", &shown).await;
 
     browser.click(".auth-wrapper .authorize").await;
     browser.text(".modal-ux input").await;

@@ -49,7 +49,7 @@ fn metrics_listener_has_the_limits_of_the_api() {
     let (site, _) = DataFolder::with_workspace();
     let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
     let address = address.expect("a free port");
-    let flags = ["--header-timeout", "200ms", "--connections", "2"];
+    let flags = ["--header-timeout", "2s", "--connections", "2"];
     let server = site.serve(&[&["--metrics-listen", &address.to_string()], &flags[..]].concat());
     let mut slow = [(); 2].map(|()| Connection::open(address).expect("a connection"));
     for connection in &mut slow {

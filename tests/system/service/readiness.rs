@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
 use steward::testing::error::Error;
-use steward::testing::store::Progress;
 
 use crate::support::process::{
-    CommandOutput, Connection, DataFolder, STEWARD, Server, cleared, until,
+    CommandOutput, Connection, DataFolder, STEWARD, Server, TEST_TIMEOUT, cleared, until,
 };
-use crate::support::{TestResponse, Workspace};
+use crate::support::{ClosedFile, TestResponse, Workspace};
 
 /// Creates a workspace that records the number of writes in each commit.
 async fn watched() -> (Workspace, Arc<Mutex<Vec<usize>>>) {
@@ -97,10 +96,8 @@ async fn hanging_writer_makes_the_service_unready_until_it_continues() {
     assert_eq!(nobody.get("/_livez").await.status, 200);
     let_go.send(()).expect("it hangs");
     stuck.await.expect("no panic").expect("written");
-    let mut status = 503;
-    while status != 200 {
-        status = nobody.get("/_readyz").await.status;
-    }
+    let is_ready = async { while nobody.get("/_readyz").await.status != 200 {} };
+    tokio::time::timeout(TEST_TIMEOUT, is_ready).await.expect("ready again");
     workspace.assert_file_valid().await;
 }
 
@@ -218,10 +215,12 @@ fn server_stops_if_its_file_does_not_open() {
 fn draining_server_is_unready_and_serves_until_the_delay_ends() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
-    let server = site.serve(&["--drain-delay", "3s"]);
+    let delay = Duration::from_secs(15);
+    let server = site.serve(&["--drain-delay", "15s"]);
     let mut open = server.connect();
     assert_eq!(open.send("GET", "/_readyz", "", None).expect("an answer").status, 200);
     assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
+    let begun = Instant::now();
     server.signal(Signal::TERM);
     until("the server is no longer ready", || {
         (server.get("/_readyz", "").status == 503).then_some(())
@@ -233,6 +232,7 @@ fn draining_server_is_unready_and_serves_until_the_delay_ends() {
     let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
     assert_eq!(server.post(&path, key, &json!({ "name": "Late" })).status, 201);
     let (code, log) = server.wait();
+    assert!(begun.elapsed() >= delay, "{:?}", begun.elapsed());
     assert_eq!(code, Some(0), "{log}");
     site.check();
 }
@@ -252,19 +252,10 @@ async fn service_is_unready_while_its_file_is_closed() {
     let workspace = Workspace::new().await;
     let nobody = workspace.anonymous();
     assert_eq!(nobody.get("/_readyz").await.status, 200);
-    let app = workspace.app.clone();
-    let reading = app.store().snapshot().expect("a snapshot");
-    // Compaction in place waits for the open snapshot, and closes the file meanwhile.
-    let compacting =
-        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
-    let mut answer = nobody.get("/_readyz").await;
-    while answer.status == 200 {
-        answer = nobody.get("/_readyz").await;
-    }
-    refuses(&answer);
+    let closed = ClosedFile::of(&workspace).await;
+    refuses(&nobody.get("/_readyz").await);
     assert_eq!(nobody.get("/_livez").await.status, 200);
-    drop(reading);
-    compacting.await.expect("no panic").expect("compacted");
+    closed.open().await;
     assert_eq!(nobody.get("/_readyz").await.status, 200);
     workspace.assert_file_valid().await;
 }

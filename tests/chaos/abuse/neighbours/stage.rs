@@ -134,6 +134,10 @@ impl Stage {
             "--trusted-proxy",
             &format!("{PROXY}/32"),
         ]);
+        if cfg!(debug_assertions) {
+            // A debug build is too slow for the default limit while it copies 8 MiB.
+            command.args(["--request-timeout", "120s"]);
+        }
         let server = on_server_core(|| Server::start(&mut command)).expect("it serves");
         let address = server.address;
         let key = made["api_key"].as_str().expect("a key").to_owned();

@@ -11,8 +11,8 @@ use crate::support::process::Connection;
 const ADDRESS: &str = "127.0.0.3";
 /// The pause between two requests of one kind.
 const REQUEST_INTERVAL: Duration = Duration::from_millis(2);
-/// The timeout of a request.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(20);
+/// The timeout of a request. The limits of the server are shorter.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(130);
 
 /// The requests of the victim, and the server.
 pub struct Victim {
