@@ -125,6 +125,18 @@ async fn assert_sound(browser: &Browser, what: &str) {
     assert_eq!(found, json!([]), "{what}: {found:#}");
 }
 
+/// The widths and color schemes in which pages about errors are read: on a desk and on a phone, light and dark.
+const LOOKS: [(u32, &str); 4] = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")];
+
+/// Does what [`assert_sound`] does, on a desk and on a phone, in light and in dark.
+async fn assert_sound_in_every_look(browser: &Browser, what: &str) {
+    for (width, scheme) in LOOKS {
+        browser.look(width, scheme).await;
+        assert_sound(browser, &format!("{what}, {width} pixels wide, {scheme}")).await;
+    }
+    browser.look(1280, "light").await;
+}
+
 /// Asserts that the page violated no policy, logged no error and asked no other server.
 async fn assert_quiet(browser: &Browser, what: &str) {
     assert_eq!(browser.run("return refused").await, json!([]), "{what}");
