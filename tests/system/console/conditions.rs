@@ -247,14 +247,14 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     eventually("the file is closed", is_closed).await;
     browser.click(SAVE).await;
     shown(&browser, "Nothing was saved").await;
-    assert_sound_in_every_look(&browser, "a form while the file is closed").await;
     browser.open_tab().await;
     site.visit(&browser, "sessions/").await;
     assert_eq!(browser.text("h1").await, "Temporarily unavailable");
-    assert_sound_in_every_look(&browser, "a page while the file is closed").await;
-    browser.switch_to(&first).await;
     drop(reading);
     compacting.await.expect("no panic").expect("compacted");
+    assert_sound_in_every_look(&browser, "a page while the file is closed").await;
+    browser.switch_to(&first).await;
+    assert_sound_in_every_look(&browser, "a form while the file is closed").await;
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
