@@ -155,15 +155,16 @@ impl Api {
         }
     }
 
-    /// Returns the error that a request would get now, or `None` if it would succeed. The request is a dry run.
+    /// Returns the error that a request would get now, or `None` if it would succeed. The request is a dry run. Also 503 is
+    /// such an error: a page can be read while writes are refused, for example because the disk is nearly full.
     ///
     /// # Errors
-    /// 401 if the session has ended; 429, 500 or 503.
+    /// 401 if the session has ended; 429; 500.
     pub(super) async fn dry_run(&self, write: &Write) -> Result<Option<Error>> {
         let (request, body) = self.write_request(write)?;
         match self.send(request.header("dry-run", "true"), body).await {
             Ok(_) => Ok(None),
-            Err(error) if matches!(error.status(), 401 | 429 | 500..) => Err(error),
+            Err(error) if matches!(error.status(), 401 | 429 | 500) => Err(error),
             Err(error) => Ok(Some(error)),
         }
     }

@@ -35,6 +35,11 @@ pub(super) const MAY_VIEW: u8 = 21;
 /// The privilege on a dashboard of users who may edit it, among them collaborators.
 pub(super) const MAY_EDIT: u8 = 37;
 
+/// Returns whether access rules with this `user_access_level` let the session edit.
+pub(super) fn is_editor(level: &str) -> bool {
+    matches!(level, "editor" | "manager")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,6 +22,15 @@ impl Person {
         }
     }
 
+    /// Returns the name with the address, for a choice among people.
+    pub(super) fn label(&self) -> String {
+        let name = self.name();
+        if name == self.email || self.email.is_empty() {
+            return name;
+        }
+        format!("{name}, {}", self.email)
+    }
+
     /// Returns the first letters of the names, or of the address.
     pub(super) fn initials(&self) -> String {
         match (self.first_name.trim(), self.last_name.trim()) {

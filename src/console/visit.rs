@@ -7,6 +7,7 @@ use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 
 use crate::error::{Error, Result};
+use crate::fair_queue::Consumer;
 use crate::http::client::Client;
 use crate::http::form::{Form, FormLimits};
 use crate::http::path::{QueryParams, path_parameter};
@@ -46,11 +47,16 @@ impl Visit {
         let mut form = Form::default();
         if !head.method.is_safe() {
             origin::require_same_origin(&head, &client, app.config())?;
-            let charge = app.transfer_memory().charge(client.address, Payer::Anonymous, 0)?;
-            // If the session cannot be read now, the form is read all the same, and kept for later.
-            let is_signed_in = access != PageAccess::Public
-                && session(&app, &head, &client).is_ok_and(|session| session.is_some());
-            let limits = if is_signed_in { FormLimits::SIGNED_IN } else { FormLimits::PUBLIC };
+            // A form is kept for after the sign-in, so its limits do not depend on the session. Without one, it counts
+            // against the memory of clients that are not signed in.
+            let limits = if access == PageAccess::Public {
+                FormLimits::PUBLIC
+            } else {
+                FormLimits::SIGNED_IN
+            };
+            let session = session(&app, &head, &client).ok().flatten();
+            let payer = session.map_or(Payer::Anonymous, |session| payer(&session));
+            let charge = app.transfer_memory().charge(client.address, payer, 0)?;
             let request = Request::from_parts(head.clone(), body);
             let timeout = app.config().body_timeout;
             form = Form::read(request, limits, timeout, Some(charge)).await?;
@@ -133,6 +139,10 @@ fn session(app: &App, head: &Parts, client: &Client) -> Result<Option<VerifiedSe
         Err(error) if error.status() == 401 => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+fn payer(session: &VerifiedSession) -> Payer {
+    Payer::Keyed(Consumer::User(session.user().0))
 }
 
 /// A request to a page by a browser that is signed in.

@@ -25,9 +25,10 @@ pub struct FormLimits {
 }
 
 impl FormLimits {
-    /// The limits without a session.
+    /// The limits of pages that are open to everybody.
     pub const PUBLIC: Self = Self { max_bytes: 16 * 1024, max_fields: 100 };
-    /// The limits with a session. The places of a dashboard's tiles are four fields for each of at most 1,000 tiles.
+    /// The limits of pages that need a session, also for requests without one. The places of a dashboard's tiles are four
+    /// fields for each of at most 1,000 tiles.
     pub const SIGNED_IN: Self = Self { max_bytes: 1024 * 1024, max_fields: 5000 };
 }
 
@@ -51,7 +52,7 @@ impl Form {
     ///
     /// # Errors
     /// - 415 if the media type or its `charset` is another one
-    /// - 413 if the form is larger than the limit
+    /// - 413 if the form is larger than the limit, or there is never memory for it
     /// - 408 if it does not arrive within `timeout`
     /// - 400 if it has too many fields, is not UTF-8, or contains a NUL character
     /// - 503 if there is no memory for it now
@@ -66,6 +67,9 @@ impl Form {
         let body = receive(request.into_body(), limits.max_bytes, memory.clone());
         let bytes = tokio::time::timeout(timeout, body);
         let bytes = bytes.await.map_err(|_| Error::body_timeout())??;
+        if let Some(memory) = &memory {
+            memory.count_body(bytes.capacity() + parsed_size(&bytes, limits.max_fields))?;
+        }
         let pairs = parse(&bytes, limits.max_fields)?;
         Ok(Self(Arc::new(Fields { pairs, memory })))
     }
@@ -98,6 +102,14 @@ impl Form {
         let found = self.0.pairs.iter().rev().find(|(known, _)| known == name);
         found.map_or("", |(_, value)| value)
     }
+}
+
+/// Returns an upper bound, in bytes, for the memory of the fields of a form.
+fn parsed_size(text: &[u8], max_fields: usize) -> usize {
+    /// A field, in a list that doubles as it grows.
+    const FIELD: usize = 2 * size_of::<(String, String)>();
+    let fields = text.split(|byte| *byte == b'&').take(max_fields).count();
+    text.len() + FIELD * fields
 }
 
 fn parse(text: &[u8], max_fields: usize) -> Result<Vec<(String, String)>> {

@@ -356,6 +356,11 @@ impl Visitor {
         visitor
     }
 
+    /// Returns the browser with its cookies, for the same file that is served again.
+    pub fn at(self, workspace: &Workspace) -> Self {
+        Self { client: workspace.anonymous(), ..self }
+    }
+
     pub async fn get(&self, path: &str) -> Page {
         self.fetch(Method::GET, path, &[], "").await
     }

@@ -16,7 +16,7 @@ use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::VerifiedSession;
-use steward::testing::store::Progress;
+use steward::testing::store::{Progress, Store};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -94,6 +94,16 @@ impl Workspace {
         let router = router(app.clone());
         let owner = TestClient::of(router.clone(), &made.api_key);
         Self { app, made, owner, router, folder }
+    }
+
+    /// Closes the file, and serves it again with this configuration.
+    pub async fn reopened(&self, config: Config) -> Self {
+        self.app.close().await;
+        let store = Store::open(&self.path(), 4 << 20).expect("it opens");
+        let app = App::new(store, config).expect("it serves");
+        let router = router(app.clone());
+        let owner = TestClient::of(router.clone(), &self.made.api_key);
+        Self { app, owner, router, ..self.clone() }
     }
 
     /// Returns a dashboard path in the first project: `dashboards("")`, `dashboards("1/")`.

@@ -61,8 +61,7 @@ impl Confirm {
         self.state.once = once_key();
         if !request.visit.head.method.is_safe() {
             request.visit.form.value(NAME).clone_into(&mut self.state.typed);
-            let typed = self.state.typed.trim();
-            if self.name.as_deref().is_some_and(|name| name.trim() != typed) {
+            if self.name.as_deref().is_some_and(|name| !is_name(&self.state.typed, name)) {
                 status = StatusCode::BAD_REQUEST;
                 self.state.error = Some("This is not the name.".to_owned());
             } else {
@@ -93,5 +92,35 @@ impl Confirm {
     fn deletes(&self, request: &SignedIn) -> Result<bool> {
         let (method, _) = self.write.operation.target(request.api.table())?;
         Ok(method == Method::DELETE)
+    }
+}
+
+/// Returns whether a text is a name as browsers show it, or as they let it be pasted: a page shows white space of any kind
+/// and length as one space, and a field for one line has no line breaks.
+fn is_name(typed: &str, name: &str) -> bool {
+    let pasted = name.replace(['\r', '\n'], "");
+    [name, &pasted].iter().any(|name| typed.split_whitespace().eq(name.split_whitespace()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_is_typed_as_the_page_shows_it() {
+        for (typed, name, expected) in [
+            ("Web", "Web", true),
+            (" Web ", "Web", true),
+            ("web", "Web", false),
+            ("My web", "My  web", true),
+            ("My  web", "My  web", true),
+            ("My web", "My\u{a0}\tweb", true),
+            ("My web", "My\nweb", true),
+            ("Myweb", "My\r\nweb", true),
+            ("Myweb", "My web", false),
+            ("", "Web", false),
+        ] {
+            assert_eq!(is_name(typed, name), expected, "{typed:?} {name:?}");
+        }
     }
 }

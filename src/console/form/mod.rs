@@ -275,6 +275,14 @@ impl Form {
         self
     }
 
+    /// Replaces the text below a field.
+    pub(super) fn with_hint(mut self, name: &str, hint: &'static str) -> Self {
+        for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
+            field.input.hint = Some(hint);
+        }
+        self
+    }
+
     /// Leaves out a field that has nothing to choose.
     pub(super) fn without(mut self, name: &str) -> Self {
         self.fields.retain(|field| field.input.name != name);

@@ -18,7 +18,35 @@ pub(in crate::console) struct Paging {
 impl Paging {
     /// Returns the number of items before the page, from the query.
     pub(in crate::console) fn offset(visit: &Visit) -> u64 {
-        visit.query("offset").parse::<u32>().map_or(0, u64::from)
+        Self::offset_named(visit, "offset")
+    }
+
+    /// Returns the number of items before the page of one of several lists, from its own parameter of the query.
+    pub(in crate::console) fn offset_named(visit: &Visit, parameter: &str) -> u64 {
+        visit.query(parameter).parse::<u32>().map_or(0, u64::from)
+    }
+
+    /// Returns the page of a list that the API does not divide, and its description. `url` returns the URL of the page
+    /// that begins at an offset.
+    ///
+    /// # Errors
+    /// 404 if the page is beyond the end of the list.
+    pub(in crate::console) fn of_all<T>(
+        all: &[T],
+        offset: u64,
+        size: usize,
+        url: impl Fn(u64) -> String,
+    ) -> Result<(&[T], Self)> {
+        let start = usize::try_from(offset).map_or(all.len(), |offset| offset.min(all.len()));
+        let (_, rest) = all.split_at(start);
+        let (shown, _) = rest.split_at(size.min(rest.len()));
+        let paging = Self::new(offset, shown.len(), all.len() as u64, size as u64, url)?;
+        Ok((shown, paging))
+    }
+
+    /// Returns whether the list has other pages.
+    pub(in crate::console) const fn is_long(&self) -> bool {
+        self.previous.is_some() || self.next.is_some()
     }
 
     /// Describes a page with `shown` of `count` items. `url` returns the URL of the page that begins at an offset.

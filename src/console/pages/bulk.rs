@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use crate::console::assets::icon;
+use crate::console::layout::Undo;
 use crate::error::{Error, Result};
 
 /// The maximum number of objects of one form, which is that of a page.
@@ -47,7 +48,7 @@ impl BulkOutcome {
     pub(super) fn refusals(&self, name: impl Fn(&str) -> String) -> Option<Refusals> {
         let refused = self.refused.iter().map(|(id, error)| (name(id), error.detail().to_owned()));
         let refused: Vec<_> = refused.collect();
-        (!refused.is_empty()).then_some(Refusals { done: self.done.len(), refused })
+        (!refused.is_empty()).then_some(Refusals { done: self.done.len(), refused, undo: None })
     }
 }
 
@@ -57,17 +58,19 @@ pub(super) struct BulkFeedback {
     /// Why the whole form was refused.
     pub(super) refusal: Option<Error>,
     pub(super) outcome: BulkOutcome,
+    /// The form that undoes what was done, although the rest was refused.
+    pub(super) undo: Option<Undo>,
 }
 
 impl From<BulkOutcome> for BulkFeedback {
     fn from(outcome: BulkOutcome) -> Self {
-        Self { refusal: None, outcome }
+        Self { outcome, ..Self::default() }
     }
 }
 
 impl From<Error> for BulkFeedback {
     fn from(refusal: Error) -> Self {
-        Self { refusal: Some(refusal), outcome: BulkOutcome::default() }
+        Self { refusal: Some(refusal), ..Self::default() }
     }
 }
 
@@ -79,4 +82,14 @@ pub(super) struct Refusals {
     done: usize,
     /// The names of the others, each with the reason.
     refused: Vec<(String, String)>,
+    /// The form that undoes what was done.
+    undo: Option<Undo>,
+}
+
+impl Refusals {
+    /// Offers to undo what was done.
+    pub(super) fn with_undo(mut self, undo: Option<Undo>) -> Self {
+        self.undo = undo;
+        self
+    }
 }

@@ -10,12 +10,12 @@ use axum::extract::State;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
-use crate::http::path::PathId;
+use crate::http::path::{PathId, QueryParams};
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::Parsed;
+use crate::input::{FieldType, Parsed};
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_objects::Object;
+use crate::resources::access_objects::{Kind, Object};
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::insights::InsightRef;
@@ -26,7 +26,7 @@ use crate::store::Tx;
 use super::body::{
     ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls,
 };
-use super::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
+use super::{KindField, Kinds, NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
 
 const OF_PROJECT: &str = "/api/projects/{project_id}/access_controls/";
 const OF_KINDS: &str = "/api/projects/{project_id}/resource_access_controls/";
@@ -62,8 +62,13 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(OF_KINDS, "projects_resource_access_controls_retrieve", read, retrieve_all)
         .summary("Retrieve the access rules on all objects of each kind in a project.")
+        .query::<Kinds>(
+            "resource",
+            "The kind that `user_access_level` is about. The default is `dashboard`.",
+        )
         .returns::<ObjectAccessControls>(200)
-        .unversioned();
+        .unversioned()
+        .may_return(400);
     routes
         .put(OF_KINDS, "projects_resource_access_controls_update", write, update_all)
         .summary("Set an access rule on all objects of a kind. A null level deletes the rule: 204.")
@@ -135,9 +140,15 @@ async fn update(
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-async fn retrieve_all(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
+async fn retrieve_all(
+    State(app): State<App>,
+    access: ReadAccess<InProject>,
+    query: QueryParams,
+) -> ApiResult {
+    let sent = query.last("resource").map(str::trim).filter(|text| !text.is_empty());
+    let kind = sent.map_or(Ok(Kind::Dashboard), |text| KindField::read(&text.into()))?;
     app.long_reads()
-        .read(access, |tx, at| super::body_of_all(tx, &at.tenant))
+        .read(access, move |tx, at| super::body_of_all(tx, &at.tenant, kind))
         .await
         .map(ApiResponse::Json)
 }

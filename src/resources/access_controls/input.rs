@@ -3,13 +3,12 @@
 use std::marker::PhantomData;
 
 use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, FieldType, Nullable, Required, Schema, Text, UuidField,
+    Choice, Choices, Field, FieldType, Nullable, Required, Schema, Text, UuidField, choices_schema,
 };
 use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
@@ -108,6 +107,16 @@ impl Field for MemberField {
     }
 }
 
+/// The kinds of objects that rules can be on.
+pub struct Kinds;
+
+impl Choices for Kinds {
+    type Value = Kind;
+    const ALL: &'static [Kind] = Kind::ALL;
+}
+
+choices_schema!(Kinds);
+
 /// `resource` of a rule on all objects of a kind. The error for an unknown kind is PostHog's.
 pub struct KindField;
 
@@ -123,8 +132,7 @@ impl FieldType for KindField {
     }
 
     fn schema() -> Schema {
-        let names = Kind::ALL.iter().map(|kind| kind.as_str());
-        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+        Choice::<Kinds>::schema()
     }
 }
 

@@ -22,7 +22,7 @@ use crate::resources::access_subject::Subject;
 use crate::resources::{members, roles};
 use crate::store::Tx;
 
-use input::{LevelField, OnObjects};
+use input::{KindField, Kinds, LevelField, OnObjects};
 pub use input::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
 pub use on_objects::{
     body_of_all, body_of_one, require_read, runs_project, update_all, update_one,

@@ -145,15 +145,15 @@ pub fn body_of_one(
 }
 
 /// Renders the rules on all objects of each kind in a project with the caller's own access. The level of the caller
-/// is that on dashboards.
-pub fn body_of_all(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
-    let on_dashboards = rules::level_on_all(tx, tenant, Kind::Dashboard)?;
+/// is that on the objects of `kind`.
+pub fn body_of_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<u8>> {
+    let on_kind = rules::level_on_all(tx, tenant, kind)?;
     let of_kinds = || Kind::ALL.iter().map(|kind| (*kind, None));
     let body = ObjectAccessControls {
         access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_kinds(), out)),
         available_access_levels: &AccessLevel::ALL,
         default_access_level: AccessLevel::Editor,
-        user_access_level: levels::default_level(&tenant.member, on_dashboards),
+        user_access_level: levels::default_level(&tenant.member, on_kind),
         user_can_edit_access_levels: tenant.member.level.is_admin(),
     };
     body.to_json(2 * RULE_SIZE)

@@ -284,3 +284,24 @@ async fn at_most_five_thousand_rules_are_on_all_objects_of_the_kinds_of_a_projec
     assert_last(&scene, &scene.of_all(), rule("notebook"), rule("logs"), limit).await;
     scene.creator.put(&scene.controls(), json!({ "access_level": "viewer" })).await.ok();
 }
+
+#[tokio::test]
+async fn level_on_all_objects_of_a_kind_is_that_of_the_kind_in_the_query() {
+    let scene = Scene::new().await;
+    let path = scene.of_all();
+    let rule = json!({ "resource": "insight", "access_level": "viewer" });
+    scene.admin.put(&path, rule).await.ok();
+    for (query, level) in [
+        ("", "editor"),
+        ("?resource=", "editor"),
+        ("?resource=dashboard", "editor"),
+        ("?resource=insight", "viewer"),
+        ("?resource=notebook", "editor"),
+    ] {
+        let shown = scene.ann.get(&format!("{path}{query}")).await.ok();
+        assert_eq!(shown["user_access_level"], level, "{query}");
+        assert_eq!(shown["access_controls"].as_array().expect("rules").len(), 1, "{query}");
+    }
+    let refused = scene.ann.get(&format!("{path}?resource=door")).await;
+    assert_eq!((refused.status, &refused.body["code"]), (400, &json!("invalid_input")));
+}

@@ -27,8 +27,11 @@ async fn dashboards_are_searched_and_filtered_by_links() {
     }
     let restricted = json!({ "name": "Anna's", "restriction_level": 37 });
     anna.post(&workspace.dashboards(""), restricted).await.ok();
+    let hers = workspace.uuid("anna@corp.example").await;
+    let nobody = "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e";
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get(LIST).await;
+    assert!(page.html.contains(&format!("<option value=\"{hers}\">anna</option>")));
     assert_eq!(names(&page.html).len(), 4 + usize::from(page.html.contains("Traffic")));
     assert_eq!(names(&page.html)[0], "Growth");
     assert!(page.html.contains("<bdi>Untitled dashboard</bdi>"));
@@ -42,12 +45,19 @@ async fn dashboards_are_searched_and_filtered_by_links() {
         ("created_by=@me&search=anna", vec![]),
         ("search=anna", vec!["Anna&#39;s"]),
         ("creation_mode=duplicate", vec![]),
+        (&format!("created_by={hers}"), vec!["Anna&#39;s"]),
+        (&format!("created_by={nobody}"), vec![]),
     ] {
         let page = owner.get(&format!("{LIST}?{query}")).await;
         page.assert_shows(200, "Dashboards");
         assert_eq!(names(&page.html), expected, "{query}");
         assert_eq!(page.html.contains("No dashboard matches"), expected.is_empty());
         assert!(page.html.contains(&format!("href=\"{LIST}\">Clear</a>")));
+    }
+    for (user, label) in [(hers.as_str(), "anna"), (nobody, "Created by another user")] {
+        let page = owner.get(&format!("{LIST}?created_by={user}")).await;
+        let option = format!("<option value=\"{user}\" selected>{label}</option>");
+        assert!(page.html.contains(&option), "{}", page.html);
     }
     let page = owner.get(&format!("{LIST}?created_by=evil&pinned=x")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
@@ -172,4 +182,26 @@ async fn hidden_and_deleted_dashboards_have_no_page() {
     let deleted = workspace.dashboards(&format!("{}/", board["id"]));
     workspace.owner.patch(&deleted, json!({ "deleted": true })).await.ok();
     owner.get(&path).await.assert_shows(404, "Not found");
+}
+
+#[tokio::test]
+async fn deletion_that_is_partly_refused_can_be_undone() {
+    let workspace = Workspace::new().await;
+    for name in ["A", "B"] {
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await.ok();
+    }
+    let mut owner = Visitor::owner(&workspace).await;
+    let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "999")];
+    let page = owner.post(LIST, &sent).await;
+    page.assert_shows(200, "Dashboards");
+    assert!(page.html.contains("2 done, 1 refused:"), "{}", page.html);
+    let undo = page.forms().into_iter().find(|form| form.fields.len() == 3).expect("an undo");
+    assert_eq!(undo.values("id"), ["1", "2"]);
+    assert_eq!(owner.submit(&undo).await.location(), format!("{LIST}?done=restored"));
+    assert_eq!(names(&owner.get(LIST).await.html), ["A", "B"]);
+    let page = owner.post(LIST, &[("action", "delete"), ("id", "999")]).await;
+    page.assert_shows(404, "Dashboards");
+    assert!(!page.html.contains("Undo</button>"), "{}", page.html);
+    let page = owner.post(LIST, &[("action", "pin"), ("id", "1"), ("id", "999")]).await;
+    assert!(!page.html.contains("Undo</button>"), "{}", page.html);
 }

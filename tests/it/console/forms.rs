@@ -1,11 +1,14 @@
 //! What all forms share: errors beside their field, nothing typed is lost, and changes of others. The profile is the example.
 
 use serde_json::json;
+use steward::Config;
+use steward::testing::store::Progress;
 
-use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::console::{FilledForm, Visitor};
+use crate::support::{Workspace, eventually};
 
 const PROFILE: &str = "/console/profile/";
+const NEW_INSIGHT: &str = "/console/projects/1/insights/new/";
 
 #[tokio::test]
 async fn form_sends_only_what_was_changed() {
@@ -120,6 +123,65 @@ async fn form_without_a_session_is_kept_for_after_the_sign_in() {
     assert_eq!(kept.value("first_name"), "\nTwo\nlines <&>");
     let mut again = Visitor::owner(&workspace).await;
     assert_eq!(again.submit(&kept).await.location(), "/console/profile/?done=saved");
+}
+
+/// Returns a form beyond the limits of pages that are open to everybody: 24 KB, because each letter takes six bytes, and 200
+/// fields.
+async fn large_form(visitor: &Visitor) -> FilledForm {
+    let query = json!({ "kind": "HogQLQuery", "query": "я".repeat(4000) });
+    let form = visitor.get(NEW_INSIGHT).await.form("form");
+    let form = form.with("name", "Visitors").with("query", &query.to_string());
+    (0..200).fold(form, |form, number| form.and("other", &number.to_string()))
+}
+
+#[tokio::test]
+async fn large_form_without_a_session_is_kept_whole() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = large_form(&owner).await;
+    owner.post("/console/sign_out/", &[]).await;
+    let page = owner.submit(&form).await;
+    page.assert_shows(401, "Your session has ended");
+    let kept = page.form("form");
+    assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
+    let mut again = Visitor::owner(&workspace).await;
+    assert!(again.submit(&kept).await.location().ends_with("?done=created"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn large_form_is_kept_whole_while_the_file_is_closed() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let form = large_form(&owner).await;
+    let app = workspace.app.clone();
+    let reading = app.store().snapshot().expect("a snapshot");
+    // Compaction in place waits for the open snapshot, and closes the file meanwhile.
+    let compacting =
+        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
+    eventually("the file is closed", || (!workspace.app.store().ready()).then_some(())).await;
+    let page = owner.submit(&form).await;
+    page.assert_shows(503, "Nothing was saved");
+    let kept = page.form("form");
+    assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
+    drop(reading);
+    compacting.await.expect("no panic").expect("compacted");
+    assert!(owner.submit(&kept).await.location().ends_with("?done=created"));
+}
+
+#[tokio::test]
+async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
+    let mut config = Config::default();
+    config.transfer_memory = 1024 * 1024;
+    let workspace = Workspace::with(config).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    // The form and its fields take more than an eighth of the memory, and less than a quarter.
+    let large = [("a", &*"a".repeat(80 * 1024))];
+    assert_eq!(owner.post(PROFILE, &large).await.location(), "/console/profile/?done=saved");
+    let mut nobody = Visitor::new(&workspace);
+    let page = nobody.post(PROFILE, &large).await;
+    page.assert_shows(413, "The request is not valid");
+    let page = nobody.post(PROFILE, &[("a", &*"a".repeat(20 * 1024))]).await;
+    page.assert_shows(401, "Your session has ended");
 }
 
 #[tokio::test]

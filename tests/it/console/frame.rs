@@ -132,7 +132,7 @@ async fn unknown_pages_and_projects_have_a_page_that_says_so() {
 #[tokio::test]
 async fn requests_of_a_page_count_for_the_key_of_its_session() {
     let (mut config, _) = crate::support::with_clock();
-    config.rate_limits = vec!["7/h".parse().expect("a rate")];
+    config.rate_limits = vec!["9/h".parse().expect("a rate")];
     let workspace = Workspace::with(config).await;
     let owner = Visitor::owner(&workspace).await;
     let path = format!("/console/projects/{}/dashboards/", workspace.made.project_id);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use crate::support::console::Visitor;
+use crate::support::console::{FilledForm, Page, Visitor};
 use crate::support::{OWNER, Workspace};
 
 const LIST: &str = "/console/projects/1/insights/";
@@ -135,6 +135,12 @@ async fn insight_is_created_on_dashboards_and_edited() {
     assert_eq!(stored["order"], 7);
 }
 
+/// Returns the form beside the notice of a deletion.
+fn undo(page: &Page) -> FilledForm {
+    let mut forms = page.forms().into_iter();
+    forms.find(|form| form.action.ends_with("/restore/")).expect("an undo")
+}
+
 #[tokio::test]
 async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let workspace = Workspace::new().await;
@@ -150,15 +156,19 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     assert!(page.html.contains("Remove from favorites"));
     let done = owner.submit(&page.form("delete")).await;
     let id = path.trim_end_matches('/').rsplit('/').next().expect("an id");
-    assert_eq!(done.location(), format!("{LIST}?done=deleted&undo={id}"));
+    assert_eq!(done.location(), format!("{LIST}?done=deleted&undo={id}&unsaved=true"));
     owner.get(&path).await.assert_shows(404, "Not found");
     owner.submit(&page.form("delete")).await.assert_shows(404, "Not found");
     let list = owner.get(done.location()).await;
-    assert!(list.html.contains(&format!("action=\"{path}restore/\"")), "{}", list.html);
-    let restored = owner.post(&format!("{path}restore/"), &[]).await;
+    let restored = owner.submit(&undo(&list)).await;
     assert_eq!(restored.location(), format!("{path}?done=restored"));
     let stored = workspace.owner.get(&api).await.ok();
-    assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(true)]);
+    assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(false)]);
+    workspace.owner.patch(&api, json!({ "saved": true })).await.ok();
+    let done = owner.submit(&owner.get(&path).await.form("delete")).await.location().to_owned();
+    assert_eq!(done, format!("{LIST}?done=deleted&undo={id}"));
+    owner.submit(&undo(&owner.get(&done).await)).await.location();
+    assert_eq!(workspace.owner.get(&api).await.ok()["saved"], true);
     owner.post(&format!("{LIST}999/restore/"), &[]).await.assert_shows(404, "Not found");
 }
 
@@ -208,6 +218,16 @@ async fn session_that_may_only_view_insights_sees_no_controls() {
             assert!(!page.html.contains(gone), "{gone}: {}", page.html);
         }
         visitor.get(&format!("{LIST}new/")).await.assert_shows(403, "You do not have access");
+    }
+    for (visitor, reason) in [
+        (&reader, "This session may not change insights."),
+        (&anna, "You may view this insight. Access rules do not let you edit it."),
+    ] {
+        let page = visitor.get(&format!("{path}edit/")).await;
+        page.assert_shows(200, "Edit the insight");
+        assert!(page.html.contains(reason), "{}", page.html);
+        assert!(!page.html.contains("id=\"form\""), "{}", page.html);
+        assert!(page.html.contains("<dt>Name</dt><dd dir=\"auto\">Visitors</dd>"));
     }
     assert!(!reader.get(&path).await.html.contains("Sharing"));
     let sharing = anna.get(&format!("{path}sharing/")).await;

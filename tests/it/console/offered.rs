@@ -4,11 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::json;
 use steward::testing::http::routes::PageAccess;
 use steward::testing::router::routes;
 
 use crate::support::Workspace;
-use crate::support::console::Visitor;
+use crate::support::console::{FilledForm, Visitor};
 use crate::support::crawler::{Found, crawl, make_objects};
 use crate::support::objects::Objects;
 
@@ -107,15 +108,77 @@ fn matches(row: &str, path: &str) -> bool {
     expected.len() == found.len() && expected.iter().zip(&found).all(is_same)
 }
 
+/// The scopes of a member with all rights of the member, and of one who only reads.
+const SCOPES: [&[&str]; 2] =
+    [&["*"], &["dashboard:read", "project:read", "organization:read", "user:read"]];
+
 #[tokio::test]
 async fn members_are_offered_only_what_they_may() {
-    let workspace = Workspace::new().await;
-    Objects::make(&workspace, "corp").await;
-    let read = ["dashboard:read", "project:read", "organization:read", "user:read"];
-    for scopes in [&["*"][..], &read] {
+    for scopes in SCOPES {
+        // What a member presses may end the membership.
+        let workspace = Workspace::new().await;
+        Objects::make(&workspace, "corp").await;
         let member = workspace.key("corp@corp.example", scopes).await;
         let key = member.key.as_deref().expect("a key");
         let mut member = Visitor::with_key(&workspace, key).await;
         press_everything(&mut member, &format!("a member with {scopes:?}")).await;
+    }
+}
+
+/// Returns a form with something to send: a form of changes sends all its fields, places and texts are changed, and a name
+/// that the form asks for is typed.
+async fn filled(owner: &Visitor, path: &str, form: &FilledForm) -> FilledForm {
+    let mut filled = form.clone().without("_before");
+    if form.action.ends_with("/settings/delete/") {
+        let page = owner.get(path).await;
+        return filled.with("name", page.between("Type <bdi>", "</bdi>"));
+    }
+    let adds_a_tag = form.values("action") == ["add_tag"];
+    for (name, text) in &mut filled.fields {
+        match name.as_str() {
+            "tag" => if adds_a_tag { "new" } else { TAG }.clone_into(text),
+            "tiles.0.text.body" => "x".clone_into(text),
+            "w-1" => "5".clone_into(text),
+            _ => {}
+        }
+    }
+    if form.fields.iter().any(|(name, _)| name == "_before") {
+        match filled.fields.iter_mut().find(|(name, _)| !name.starts_with('_')) {
+            Some((_, text)) if text.is_empty() => "x".clone_into(text),
+            Some(_) => {}
+            None => filled = filled.with("access_control", "true"),
+        }
+    }
+    filled
+}
+
+/// The tag of all dashboards.
+const TAG: &str = "old";
+
+#[tokio::test]
+async fn what_is_not_offered_is_refused() {
+    for (scopes, fewest) in SCOPES.into_iter().zip([20, 70]) {
+        let workspace = Workspace::new().await;
+        let objects = make_objects(&workspace).await;
+        let dashboards = objects.fill("/api/projects/{project_id}/dashboards/");
+        let found = workspace.owner.get(&dashboards).await.ok();
+        for dashboard in found["results"].as_array().expect("dashboards") {
+            let path = format!("{dashboards}{}/", dashboard["id"]);
+            workspace.owner.patch(&path, json!({ "tags": [TAG] })).await.ok();
+        }
+        let owner = Visitor::with_link(&workspace, true).await;
+        let all = crawl(&owner).await.buttons;
+        let key = workspace.key("corp@corp.example", scopes).await.key.expect("a key");
+        let mut member = Visitor::with_key(&workspace, &key).await;
+        let own = crawl(&member).await.buttons;
+        let absent = all.iter().filter(|(name, _)| !own.contains_key(*name));
+        let absent: Vec<_> = absent.collect();
+        assert!(absent.len() >= fewest, "{scopes:?}: {} of {}", absent.len(), all.len());
+        for (name, (path, form)) in absent {
+            let form = filled(&owner, path, form).await;
+            let answer = member.submit(&form).await;
+            let is_refused = matches!(answer.status, 403 | 404);
+            assert!(is_refused, "{scopes:?}: {name} of {path}: {} {form:?}", answer.status);
+        }
     }
 }

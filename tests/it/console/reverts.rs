@@ -152,6 +152,26 @@ async fn deleted_dashboards_and_insights_are_restored() {
 }
 
 #[tokio::test]
+async fn restored_insight_stays_unsaved() {
+    let mut scene = Scene::new(json!({ "name": "A" })).await;
+    let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
+    let owner = scene.workspace.owner.clone();
+    for saved in [false, true] {
+        let insight = owner.post(&insights, json!({ "name": "I", "saved": saved })).await.ok();
+        let insight = format!("{insights}{}/", insight["id"]);
+        owner.patch(&insight, json!({ "deleted": true, "saved": saved })).await.ok();
+        let page = scene.ask(0).await;
+        page.assert_shows(200, "<bdi>Restore the insight I?</bdi>");
+        let command = page.between("<code dir=\"ltr\">", "</code>");
+        let body = format!("{{&#34;deleted&#34;:false,&#34;saved&#34;:{saved}}}");
+        assert!(command.contains(&body), "{command}");
+        scene.owner.submit(&page.form("form")).await.location();
+        let stored = owner.get(&insight).await.ok();
+        assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(saved)]);
+    }
+}
+
+#[tokio::test]
 async fn tiles_and_texts_are_set_back() {
     let mut scene = Scene::new(json!({ "name": "A" })).await;
     let tiles = json!([{ "text": { "body": "One" } }, { "text": { "body": "Two" } }]);

@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{Site, assert_sound, browser, recording, shown};
+use super::{Site, assert_sound, assert_sound_in_every_look, browser, recording, shown};
 use crate::support::OWNER;
 use crate::support::browser::Browser;
 
@@ -64,6 +64,7 @@ async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
         let refused = format!("location.pathname === '/console/{path}'");
         browser.wait_until("the refusal", &refused).await;
         assert_eq!(browser.text("h1").await, "You do not have access", "null {path}");
+        assert_sound_in_every_look(&browser, "a refused form").await;
         site.visit(&browser, "profile/").await;
         assert_eq!(browser.text("main h1").await, "Profile", "{path}");
         assert_eq!(sessions().await, 1, "{path}");
@@ -81,7 +82,7 @@ async fn name_that_is_rebound_to_the_service_opens_no_page() {
     let browser = recording(Browser::open_with(&[rule]).await).await;
     browser.visit(&format!("http://rebound.test:{}/console/sign_in/", site.port)).await;
     assert_eq!(browser.text("h1").await, "Unknown host name");
-    assert_sound(&browser, "another name").await;
+    assert_sound_in_every_look(&browser, "another name").await;
     browser.close().await;
 }
 

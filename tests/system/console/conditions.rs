@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::gate::{Gate, State};
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, assert_sound_in_every_look, browser, shown};
 use crate::support::browser::Browser;
 use crate::support::{ClosedFile, OWNER, with_clock};
 
@@ -45,7 +45,7 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
     assert!(table.contains("Olga") && table.contains("Grace") && table.contains("Ada"), "{table}");
     assert_typed(&browser, "form-first_name", "Ada").await;
     assert_typed(&browser, "form-last_name", "Lovelace").await;
-    assert_sound(&browser, "a conflict").await;
+    assert_sound_in_every_look(&browser, "a conflict").await;
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     let saved = me(&site, ["first_name", "last_name", "role_at_organization"]).await;
@@ -123,7 +123,7 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     site.workspace.owner.delete(&path).await.assert_empty(204);
     browser.click(SAVE).await;
     shown(&browser, "Your session has ended").await;
-    assert_sound(&browser, "the kept form").await;
+    assert_sound_in_every_look(&browser, "the kept form").await;
     assert_eq!(me(&site, ["first_name"]).await, json!(["Olga"]));
 
     browser.switch_to(&log).await;
@@ -224,12 +224,12 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     while site.workspace.owner.get(ME).await.status != 429 {}
     browser.click(SAVE).await;
     shown(&browser, "Nothing was saved").await;
-    assert_sound(&browser, "a form beyond the limit").await;
+    assert_sound_in_every_look(&browser, "a form beyond the limit").await;
     let first = browser.tab().await;
     browser.open_tab().await;
     site.visit(&browser, "sessions/").await;
     assert_eq!(browser.text("h1").await, "Too many requests");
-    assert_sound(&browser, "a page beyond the limit").await;
+    assert_sound_in_every_look(&browser, "a page beyond the limit").await;
     browser.switch_to(&first).await;
     clock.advance(Duration::from_hours(1));
     browser.click(SAVE).await;
@@ -240,8 +240,13 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     let closed = ClosedFile::of(&site.workspace).await;
     browser.click(SAVE).await;
     shown(&browser, "Nothing was saved").await;
-    assert_sound(&browser, "a form while the file is closed").await;
+    browser.open_tab().await;
+    site.visit(&browser, "sessions/").await;
+    assert_eq!(browser.text("h1").await, "Temporarily unavailable");
     closed.open().await;
+    assert_sound_in_every_look(&browser, "a page while the file is closed").await;
+    browser.switch_to(&first).await;
+    assert_sound_in_every_look(&browser, "a form while the file is closed").await;
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, assert_sound_in_every_look, browser, shown};
 
 const SAVE: &str = "#form button.go";
 
@@ -54,7 +54,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     );
     let focused = browser.run("return document.activeElement.id").await;
     assert_eq!(focused, "form-notification_settings");
-    assert_sound(&browser, "an error").await;
+    assert_sound_in_every_look(&browser, "an error").await;
     browser.fill("#form-notification_settings", "{}").await;
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");

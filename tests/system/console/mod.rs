@@ -121,8 +121,26 @@ async fn shown(browser: &Browser, title: &str) {
 /// Asserts that nothing went wrong on the page, and that it is accessible.
 async fn assert_sound(browser: &Browser, what: &str) {
     assert_quiet(browser, what).await;
+    assert_accessible(browser, what).await;
+}
+
+async fn assert_accessible(browser: &Browser, what: &str) {
     let found = browser.accessibility_violations().await;
     assert_eq!(found, json!([]), "{what}: {found:#}");
+}
+
+/// The widths and color schemes in which pages about errors are read: on a desk and on a phone, light and dark.
+const LOOKS: [(u32, &str); 4] = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")];
+
+/// Does what [`assert_sound`] does, on a desk and on a phone, in light and in dark.
+async fn assert_sound_in_every_look(browser: &Browser, what: &str) {
+    // axe-core adds styles of its own to pages without a style sheet, and another screen ends a transition between pages.
+    assert_quiet(browser, what).await;
+    for (width, scheme) in LOOKS {
+        browser.look(width, scheme).await;
+        assert_accessible(browser, &format!("{what}, {width} pixels wide, {scheme}")).await;
+    }
+    browser.look(1280, "light").await;
 }
 
 /// Asserts that the page violated no policy, logged no error and asked no other server.

@@ -1,10 +1,13 @@
 //! A change to revert, with its object as it is now.
 
+use serde_json::Value;
+
 use crate::console::api::Versioned;
 use crate::console::layout::Frame;
 use crate::console::list::List;
 use crate::console::operation::Write;
 use crate::console::pages::people::People;
+use crate::console::query::Query;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
@@ -26,6 +29,8 @@ pub(super) struct Case {
     pub(super) reversal: Reversal,
     /// The object as it is now; null if it is deleted.
     pub(super) object: Versioned,
+    /// The insight as it was deleted; null for other objects.
+    deleted: Value,
 }
 
 impl Case {
@@ -52,7 +57,10 @@ impl Case {
             request.api.get_versioned(&path).await?
         };
         reversal.keep_lost(&object.body);
-        Ok((Self { log, entry, people, operations, reversal, object }, frame))
+        let is_deleted = reversal.is_restore && object.body.is_null();
+        let deleted =
+            if is_deleted { deleted_insight(request, &entry).await? } else { Value::Null };
+        Ok((Self { log, entry, people, operations, reversal, object, deleted }, frame))
     }
 
     /// Returns whether the object is already as the request would make it.
@@ -68,7 +76,8 @@ impl Case {
 
     /// Returns the request that reverts the change, if the object has this version.
     pub(super) fn write(&self, version: Option<String>) -> Write {
-        let body = self.reversal.body(&self.entry.scope, &self.object.body);
+        let now = if self.reversal.is_restore { &self.deleted } else { &self.object.body };
+        let body = self.reversal.body(&self.entry.scope, now);
         Write { operation: self.operations.update.clone(), body: Some(body), version, key: None }
     }
 
@@ -76,4 +85,18 @@ impl Case {
     pub(super) fn history(&self) -> String {
         item_query(&self.entry.scope, &self.entry.item_id).url(&self.log.page())
     }
+}
+
+/// Reads the deleted insight of an entry from the trash. Returns null for other objects, and for an insight that the session
+/// does not see there.
+async fn deleted_insight(request: &SignedIn, entry: &Entry) -> Result<Value> {
+    let (Some(project), Some(short_id)) = (entry.project_id, &entry.detail.short_id) else {
+        return Ok(Value::Null);
+    };
+    let query = Query::of([("deleted", "true"), ("basic", "true"), ("short_id", short_id)]);
+    let path = query.url(&format!("/api/projects/{project}/insights/"));
+    let found = request.api.get_if_allowed::<List<Value>>(&path).await?.unwrap_or_default();
+    let id = entry.item_id.parse::<u64>().ok();
+    let is_sought = |insight: &Value| insight["id"].as_u64() == id;
+    Ok(found.results.into_iter().find(is_sought).unwrap_or_default())
 }

@@ -28,6 +28,8 @@ pub(super) struct Entry {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Detail {
     pub(super) name: Option<String>,
+    /// The short ID of an insight.
+    pub(super) short_id: Option<String>,
     pub(super) changes: Vec<Change>,
 }
 

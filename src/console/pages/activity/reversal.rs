@@ -1,6 +1,6 @@
 //! The request that reverts an entry.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::entry::{Change, Entry};
 use super::parts::PartField;
@@ -60,12 +60,12 @@ impl Reversal {
         });
     }
 
-    /// Returns the body of the request. `now` is the object as it is.
+    /// Returns the body of the request. `now` is the object as it is, or as it was deleted.
     pub(super) fn body(&self, scope: &str, now: &Value) -> Value {
-        if self.is_restore {
-            return json!({ "deleted": false });
-        }
         let (mut body, mut tiles) = (Map::new(), Vec::new());
+        if self.is_restore {
+            body.insert("deleted".to_owned(), false.into());
+        }
         for Change { field, before, .. } in &self.changes {
             match PartField::of(field) {
                 Some(part) => part.set(now, before, &mut tiles),
@@ -131,6 +131,8 @@ fn is_nullable(property: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn settable(field: &str, before: &Value, after: &Value) -> bool {

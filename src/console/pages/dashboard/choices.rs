@@ -9,7 +9,7 @@ use crate::error::Result;
 
 use super::Rights;
 
-/// The maximum number of dashboards that a form offers.
+/// The maximum number of dashboards that a form offers by name. With more, it takes their ids.
 const MAX_CHOICES: u64 = 500;
 
 /// A dashboard that a form may offer.

@@ -22,6 +22,7 @@ use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
 use crate::console::levels;
 use crate::console::operation::Operation;
+use crate::console::pages::creation::may_create_dashboards;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -78,7 +79,7 @@ impl Offers {
         let may_write = rights::may_write(request, &address.project).await?;
         Ok(Self {
             edit: may_write && rights.may_edit(),
-            duplicate: rights::may_create(request, &address.project).await?,
+            duplicate: may_create_dashboards(request, &address.project).await?,
             share: request.api.may(&address.operation("dashboards_sharing_retrieve")).await?,
             access: request.api.may(&address.operation("dashboards_access_list")).await?,
             activity: request

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::console::levels::MAY_EDIT;
+use crate::console::levels::{MAY_EDIT, is_editor};
 use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -19,21 +19,22 @@ pub(in crate::console::pages) struct Rights {
 impl Rights {
     /// Whether access rules and the restriction let the session edit.
     pub(in crate::console::pages) fn may_edit(&self) -> bool {
-        is_editor(&self.user_access_level) && self.effective_privilege_level == MAY_EDIT
+        self.is_editor() && self.effective_privilege_level == MAY_EDIT
+    }
+
+    /// Whether access rules let the session edit. A restriction may still not.
+    pub(in crate::console::pages) fn is_editor(&self) -> bool {
+        is_editor(&self.user_access_level)
     }
 
     /// Returns why the session may not edit.
     pub(super) fn reason(&self) -> &'static str {
-        if is_editor(&self.user_access_level) {
+        if self.is_editor() {
             "You may view this dashboard. Only its collaborators edit it."
         } else {
             "You may view this dashboard. Access rules do not let you edit it."
         }
     }
-}
-
-fn is_editor(level: &str) -> bool {
-    matches!(level, "editor" | "manager")
 }
 
 /// Returns why the session cannot change a dashboard in a project, or `None` if it may.
@@ -59,25 +60,6 @@ pub(super) async fn version_and_refusal(
     let found = request.api.get_versioned(&address.api("")).await?;
     let rights = serde_json::from_value(found.body).map_err(Error::internal)?;
     Ok((found.version, refusal(request, &address.project, &rights).await?))
-}
-
-/// The answer about the rules on all dashboards.
-#[derive(Deserialize)]
-struct OnAll {
-    user_access_level: String,
-}
-
-/// Returns whether the session may create dashboards in a project.
-pub(in crate::console::pages) async fn may_create(
-    request: &SignedIn,
-    project: &str,
-) -> Result<bool> {
-    if !request.api.may(&Operation::new("dashboards_create", [project])).await? {
-        return Ok(false);
-    }
-    let path = format!("/api/projects/{project}/resource_access_controls/");
-    let on_all = request.api.get_if_allowed::<OnAll>(&path).await?;
-    Ok(on_all.is_none_or(|on_all| is_editor(&on_all.user_access_level)))
 }
 
 /// Returns whether the API would admit the session to a change of dashboards in a project.

@@ -1,5 +1,7 @@
 //! The filters of the list, which stand in the query of the page.
 
+use uuid::Uuid;
+
 use crate::console::query::Query;
 use crate::console::visit::Visit;
 
@@ -7,7 +9,7 @@ use crate::console::visit::Visit;
 pub(super) struct Filters {
     pub(super) search: String,
     pub(super) tag: String,
-    /// `@me`, or an id of a user.
+    /// `@me`, or the UUID of a user.
     pub(super) created_by: String,
     /// `true` or `false`.
     pub(super) pinned: String,
@@ -18,7 +20,6 @@ pub(super) struct Filters {
 type Choices = &'static [(&'static str, &'static str)];
 
 impl Filters {
-    pub(super) const CREATORS: Choices = &[("", "Created by anyone"), ("@me", "Created by me")];
     pub(super) const PINNED: Choices =
         &[("", "Pinned or not"), ("true", "Pinned"), ("false", "Not pinned")];
     pub(super) const MODES: Choices = &[
@@ -38,7 +39,7 @@ impl Filters {
         Self {
             search: text("search"),
             tag: text("tags"),
-            created_by: choice("created_by", Self::CREATORS),
+            created_by: creator(visit.query("created_by")),
             pinned: choice("pinned", Self::PINNED),
             creation_mode: choice("creation_mode", Self::MODES),
         }
@@ -67,4 +68,10 @@ impl Filters {
     pub(super) fn to_query(&self, offset: u64) -> Query {
         Query::of(self.fields()).at(offset)
     }
+}
+
+/// Returns the user that a filter names, or an empty text.
+fn creator(sent: &str) -> String {
+    let uuid = sent.parse::<Uuid>().map(|uuid| uuid.to_string());
+    if sent == "@me" { sent.to_owned() } else { uuid.unwrap_or_default() }
 }

@@ -4,22 +4,24 @@ use askama::Template;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section, Undo};
+use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section};
 use crate::console::levels::is_restricted;
 use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
+use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::rights::{may_create, may_write};
+use crate::console::pages::dashboard::rights::may_write;
+use crate::console::pages::people::People;
 use crate::console::pages::{dashboard_name, day, project_id};
 use crate::console::person::Person;
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::change;
 use super::filters::Filters;
+use super::{change, undo};
 
 /// The number of dashboards on a page.
 const PAGE_SIZE: u64 = 50;
@@ -72,6 +74,7 @@ struct Offers {
 struct DashboardsPage {
     base: String,
     filters: Filters,
+    people: People,
     dashboards: Vec<Dashboard>,
     offers: Offers,
     paging: Paging,
@@ -93,17 +96,6 @@ pub(super) async fn list(request: SignedIn) -> PageResult {
     show(&request, BulkFeedback::default()).await
 }
 
-/// Returns the form that restores the dashboards that were just deleted.
-fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
-    let ids = request.visit.query("undo").split(',').filter_map(|id| id.parse::<u64>().ok());
-    let mut fields: Vec<_> = ids.map(|id| ("id", id.to_string())).collect();
-    if fields.is_empty() {
-        return None;
-    }
-    fields.push(("action", "restore".to_owned()));
-    Some(Undo { action: base.to_owned(), fields })
-}
-
 /// Shows the list, and what became of a form.
 pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
@@ -122,18 +114,21 @@ pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResu
         href: format!("{base}{}/", dashboard.id),
     });
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
-    let frame = frame.titled("Dashboards").with_palette(entries).with_undo(undo(request, &base));
+    let frame =
+        frame.titled("Dashboards").with_palette(entries).with_undo(undo::of_query(request, &base));
     let frame = frame.with_refusal(feedback.refusal);
     let name = |id: &str| {
         let known = found.results.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
     };
+    let refusals = feedback.outcome.refusals(name);
     let page = DashboardsPage {
+        people: People::load(&request.api, frame.organization()).await?,
         here: url(offset),
         chosen: Chosen::of(request),
         command: Command::get(&request.visit, &path),
         offers: offers(request, &project).await?,
-        refusals: feedback.outcome.refusals(name),
+        refusals: refusals.map(|refusals| refusals.with_undo(feedback.undo)),
         base,
         filters,
         paging,
@@ -146,7 +141,7 @@ async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
     let access = Operation::new("dashboards_access_list", [project, "0"]);
     Ok(Offers {
         write: may_write(request, project).await?,
-        create: may_create(request, project).await?,
+        create: may_create_dashboards(request, project).await?,
         access: request.api.may(&access).await?,
     })
 }

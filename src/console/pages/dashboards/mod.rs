@@ -6,11 +6,13 @@ mod list;
 mod new;
 mod tags;
 mod trash;
+mod undo;
 
 use axum::http::Method;
 
 use crate::console::entrance::see_other;
 use crate::console::layout::{Paging, with_notice};
+use crate::console::pages::bulk::BulkFeedback;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -35,8 +37,10 @@ fn base(project: &str) -> String {
 async fn apply(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
     match change::apply(&request, &project).await {
-        Ok(Changes { outcome, .. }) if outcome.has_refusals() => {
-            list::show(&request, outcome.into()).await
+        Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
+            let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
+            let undo = undo::restoring(done, &base(&project));
+            list::show(&request, BulkFeedback { undo, ..outcome.into() }).await
         }
         Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
         Err(error) if error.status() == 400 => list::show(&request, error.into()).await,

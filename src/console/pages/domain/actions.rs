@@ -12,7 +12,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::{Domain, list, place};
+use super::{Domain, ids, list};
 
 const VERIFY: &str = "/console/organizations/{organization_id}/domains/{id}/verify/";
 const DELETE: &str = "/console/organizations/{organization_id}/domains/{id}/delete/";
@@ -30,7 +30,7 @@ async fn verify(request: SignedIn) -> PageResult {
     struct Verified {
         is_verified: bool,
     }
-    let (organization, id) = place(&request)?;
+    let (organization, id) = ids(&request)?;
     let write = Write::new("domains_verify_create", [&organization, &id]).body(json!({}));
     let write = write.once(request.visit.form.value(ONCE));
     let refusal = match request.api.attempt(&write).await? {
@@ -52,7 +52,7 @@ async fn verify(request: SignedIn) -> PageResult {
 
 /// Asks before a domain is deleted.
 async fn delete(request: SignedIn) -> PageResult {
-    let (organization, id) = place(&request)?;
+    let (organization, id) = ids(&request)?;
     let path = format!("/api/organizations/{organization}/domains/{id}/");
     let domain: Domain = request.api.get(&path).await?;
     let frame = Frame::load(&request, Section::Domains, In::Organization(&organization)).await?;

@@ -88,7 +88,7 @@ struct DomainPage {
 }
 
 /// Returns the ids of the organization and the domain in the page's path.
-fn place(request: &SignedIn) -> Result<(String, String)> {
+fn ids(request: &SignedIn) -> Result<(String, String)> {
     let organization = super::organization_id(&request.visit)?;
     Ok((organization, super::uuid(&request.visit, "id")?))
 }
@@ -106,7 +106,7 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let (organization, id) = place(&request)?;
+    let (organization, id) = ids(&request)?;
     let action = format!("{}{id}/", list(&organization));
     let path = format!("/api/organizations/{organization}/domains/{id}/");
     let domain: Domain = request.api.get(&path).await?;
@@ -124,7 +124,7 @@ const fn spec(domain: &Domain) -> &'static FormSpec {
 
 /// Shows the page with a form that was sent, or with a new one.
 async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) -> PageResult {
-    let (organization, id) = place(request)?;
+    let (organization, id) = ids(request)?;
     let path = format!("/api/organizations/{organization}/domains/{id}/");
     let found = request.api.get_versioned(&path).await?;
     let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;

@@ -8,19 +8,20 @@ use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Operation;
-use crate::console::pages::dashboard::dashboard_choices;
+use crate::console::pages::creation::may_create_insights;
+use crate::console::pages::dashboard::{Rights, dashboard_choices};
 use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
 use super::address::Address;
+use super::rights::{self, UPDATE};
 
 const NEW: &str = "/console/projects/{project_id}/insights/new/";
 const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
 
 const CREATE: &str = "insights_create";
-const UPDATE: &str = "insights_partial_update";
 
 const INPUTS: &[Input] = &[
     Input::new("name").label("Name").hint(""),
@@ -31,7 +32,7 @@ const INPUTS: &[Input] = &[
     Input::new("query")
         .label("Query")
         .hint("A JSON object. Steward stores it and does not run it."),
-    Input::new("dashboards").label("Dashboards").hint("Those that show the insight.").several(),
+    Input::new("dashboards").label("Dashboards").hint("Those that show the insight."),
     Input::new("derived_name")
         .heading("Other")
         .label("Derived name")
@@ -63,7 +64,7 @@ struct FormPage {
 
 async fn new(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
-    if !super::may_create(&request, &project).await? {
+    if !may_create_insights(&request, &project).await? {
         return Err(Error::denied("You may not create insights in this project.").into());
     }
     let operation = Operation::new(CREATE, [&project]);
@@ -94,6 +95,9 @@ async fn edit(request: SignedIn) -> PageResult {
     let on = dashboards_of(&insight.body);
     let action = address.page("edit/");
     let form = EDIT_FORM.filled(&request, &address.operation(UPDATE), &action, &insight)?;
+    let rights: Rights = serde_json::from_value(insight.body).map_err(Error::internal)?;
+    let refusal = rights::refusal(&request, &address, &rights).await?;
+    let form = form.refused_for(refusal.map(str::to_owned));
     show(&request, &address.project, "Edit the insight", form, &on).await
 }
 
@@ -124,15 +128,24 @@ fn dashboards_of(insight: &Value) -> Vec<u64> {
     ids.into_iter().flatten().filter_map(Value::as_u64).collect()
 }
 
-/// Returns the dashboards that may show the insight: those that the session may edit, and those that show it already.
-async fn choices(request: &SignedIn, project: &str, on: &[u64]) -> Result<Vec<Choice>> {
+/// Offers the dashboards that may show the insight: those that the session may edit, and those that show it already. With too
+/// many dashboards, the field takes their ids.
+async fn offer_dashboards(
+    request: &SignedIn,
+    project: &str,
+    form: Form,
+    on: &[u64],
+) -> Result<Form> {
     let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(form.with_hint("dashboards", "The IDs of those that show the insight."));
+    }
     let offered = found.results.iter().filter(|one| one.may_edit() || on.contains(&one.id));
     let offered = offered.map(|one| {
         let note = if one.may_edit() { "" } else { " (you may not edit it)" };
         Choice::new(one.id, format!("{}{note}", one.name()))
     });
-    Ok(offered.collect())
+    Ok(form.with_choices("dashboards", offered.collect()))
 }
 
 async fn show(
@@ -142,7 +155,7 @@ async fn show(
     form: Form,
     on: &[u64],
 ) -> PageResult {
-    let form = form.with_choices("dashboards", choices(request, project, on).await?);
+    let form = offer_dashboards(request, project, form, on).await?;
     let frame = Frame::load(request, Section::Insights, In::Project(project)).await?;
     let status = form.status();
     let page = FormPage { base: super::base(project), title, form };

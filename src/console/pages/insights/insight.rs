@@ -17,6 +17,7 @@ use crate::error::{Error, Result};
 use crate::resources::sharing::page::Definition;
 
 use super::address::Address;
+use super::rights;
 
 const INSIGHT: &str = "/console/projects/{project_id}/insights/{id}/";
 
@@ -83,11 +84,11 @@ pub(super) async fn show(
     let insight: Insight = request.api.get(&path).await?;
     let frame = Frame::load(request, Section::Insights, In::Project(&address.project)).await?;
     let frame = frame.titled(insight.name().to_owned()).with_refusal(refusal);
-    let update = address.operation("insights_partial_update");
+    let refusal = rights::refusal(request, &address, &insight.rights).await?;
     let page = InsightPage {
         dashboards: format!("/console/projects/{}/dashboards/", address.project),
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
-        may_edit: insight.rights.may_edit() && request.api.may(&update).await?,
+        may_edit: refusal.is_none(),
         may_see_sharing: request.api.may(&address.operation("insights_sharing_retrieve")).await?,
         may_see_access: request.api.may(&address.operation("insights_access_list")).await?,
         command: Command::get(&request.visit, &path),

@@ -5,6 +5,7 @@ mod address;
 mod filters;
 mod form;
 mod insight;
+mod rights;
 mod sharing;
 mod state;
 mod trash;
@@ -12,17 +13,15 @@ mod trash;
 use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
-use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section, Undo};
 use crate::console::list::List;
-use crate::console::operation::{Operation, Write};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
 
+use super::creation::may_create_insights;
 use super::people::People;
 use super::{day, excerpt, insight_name};
 use filters::Filters;
@@ -89,6 +88,14 @@ struct ListPage {
     command: Command,
 }
 
+/// Returns the form that restores the insight that was just deleted, and leaves it unsaved if it was.
+fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
+    let id = request.visit.query("undo").parse::<u64>().ok()?;
+    let is_unsaved = !request.visit.query("unsaved").is_empty();
+    let fields = is_unsaved.then(|| ("unsaved", id.to_string())).into_iter().collect();
+    Some(Undo { action: format!("{base}{id}/restore/"), fields })
+}
+
 async fn list(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
     let base = base(&project);
@@ -104,13 +111,11 @@ async fn list(request: SignedIn) -> PageResult {
         kind: "insight",
         href: format!("{base}{}/", insight.id),
     });
-    let undo = request.visit.query("undo").parse::<u64>().ok();
-    let undo = undo.map(|id| Undo { action: format!("{base}{id}/restore/"), fields: Vec::new() });
-    let frame = frame.titled("Insights").with_palette(entries).with_undo(undo);
+    let frame = frame.titled("Insights").with_palette(entries).with_undo(undo(&request, &base));
     let url = |offset| filters.to_query(offset).url(&base);
     let page = ListPage {
         people: People::load(&request.api, frame.organization()).await?,
-        may_create: may_create(&request, &project).await?,
+        may_create: may_create_insights(&request, &project).await?,
         paging: Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?,
         command: Command::get(&request.visit, &path),
         insights: found.results,
@@ -118,14 +123,4 @@ async fn list(request: SignedIn) -> PageResult {
         filters,
     };
     Ok(layout::page(&frame, &page)?)
-}
-
-/// Returns whether the session may create insights in a project.
-async fn may_create(request: &SignedIn, project: &str) -> Result<bool> {
-    const CREATE: &str = "insights_create";
-    if !request.api.may(&Operation::new(CREATE, [project])).await? {
-        return Ok(false);
-    }
-    let write = Write::new(CREATE, [project]).body(json!({}));
-    Ok(request.api.dry_run(&write).await?.is_none())
 }

@@ -10,6 +10,7 @@ use crate::console::visit::SignedIn;
 
 use super::address::Address;
 use super::insight::{self, Insight};
+use super::rights::UPDATE;
 
 const FAVORITE: &str = "/console/projects/{project_id}/insights/{id}/favorite/";
 const DELETE: &str = "/console/projects/{project_id}/insights/{id}/delete/";
@@ -34,9 +35,10 @@ async fn favorite(request: SignedIn) -> PageResult {
 
 async fn delete(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    let list = with_notice(&address.list(), "deleted");
-    let done = format!("{list}&undo={}", address.id());
     let found: Insight = request.api.get(&address.api("")).await?;
+    let list = with_notice(&address.list(), "deleted");
+    let unsaved = if found.saved { "" } else { "&unsaved=true" };
+    let done = format!("{list}&undo={}{unsaved}", address.id());
     let body = json!({ "deleted": true, "saved": found.saved });
     change(request, address, body, &done).await
 }
@@ -44,14 +46,16 @@ async fn delete(request: SignedIn) -> PageResult {
 async fn restore(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let done = with_notice(&address.page(""), "restored");
-    let write = address.write("insights_partial_update").body(json!({ "deleted": false }));
-    request.api.write(&write).await?;
+    // The API sets `saved` to true if it is absent.
+    let saved = request.visit.form.values("unsaved").all(|id| id != address.id());
+    let body = json!({ "deleted": false, "saved": saved });
+    request.api.write(&address.write(UPDATE).body(body)).await?;
     Ok(see_other(&done)?)
 }
 
 /// Sends a change. A refused one shows the insight with the reason.
 async fn change(request: SignedIn, address: Address, body: Value, done: &str) -> PageResult {
-    let write = address.write("insights_partial_update").body(body);
+    let write = address.write(UPDATE).body(body);
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(done)?),
         Err(error) if error.status() == 404 => Err(error.into()),

@@ -11,7 +11,7 @@ use crate::console::levels::LEVELS;
 use crate::console::operation::{Operation, Write};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::{Feedback, LIST, Project, base};
 
@@ -65,7 +65,8 @@ fn addressees(text: &str) -> Vec<Addressee> {
     addressees.collect()
 }
 
-/// Returns the levels that the session may give. The API checks the level before the address.
+/// Returns the levels that the session may give. The API checks the level before the address, and what the service can
+/// store now after it.
 pub(super) async fn levels(request: &SignedIn, organization: &str) -> Result<Vec<Choice>> {
     if !request.api.may(&Operation::new("invites_create", [organization])).await? {
         return Ok(Vec::new());
@@ -76,8 +77,9 @@ pub(super) async fn levels(request: &SignedIn, organization: &str) -> Result<Vec
     });
     let writes: Vec<_> = writes.collect();
     let answers = try_join_all(writes.iter().map(|write| request.api.dry_run(write))).await?;
+    let is_given = |error: &Error| matches!(error.status(), 400 | 503);
     let given = LEVELS.iter().zip(answers);
-    let given = given.filter(|(_, error)| error.as_ref().is_none_or(|error| error.status() == 400));
+    let given = given.filter(|(_, error)| error.as_ref().is_none_or(is_given));
     Ok(given.map(|((text, name), _)| Choice::new(level(text), *name)).collect())
 }
 

@@ -17,7 +17,7 @@ use crate::ids::ApiKeyId;
 
 use super::access::Access;
 use super::operations::Abilities;
-use super::{API, Key, LIST, value};
+use super::{Key, LIST, value};
 
 const ONE: &str = "/console/keys/{id}/";
 const ROTATE: &str = "/console/keys/{id}/rotate/";
@@ -117,7 +117,7 @@ async fn show(
     form: Option<Form>,
     rotation: Option<Form>,
 ) -> PageResult {
-    let stored = request.api.get_versioned(&format!("{API}{id}/")).await?;
+    let stored = request.api.get_versioned(&format!("/api/personal_api_keys/{id}/")).await?;
     let key = Key::deserialize(&stored.body).map_err(Error::internal)?;
     let status = form.as_ref().or(rotation.as_ref()).map_or_else(Default::default, Form::status);
     let form = match form {

@@ -49,7 +49,7 @@ struct Key {
 impl Key {
     /// Returns the key of the session, or `None` in a session without a key.
     async fn of_session(request: &SignedIn) -> Result<Option<Self>> {
-        request.api.get_if_allowed(&format!("{API}@current/")).await
+        request.api.get_if_allowed("/api/personal_api_keys/@current/").await
     }
 
     fn is_expired(&self, now: Timestamp) -> bool {

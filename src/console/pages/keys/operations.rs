@@ -7,7 +7,7 @@ use crate::console::operation::Write;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::{API, Key};
+use super::Key;
 
 /// An operation, as the API describes it.
 #[derive(Deserialize)]
@@ -38,7 +38,8 @@ pub(super) struct Abilities {
 impl Abilities {
     /// Asks what one of the user's keys can do.
     pub(super) async fn of_key(request: &SignedIn, key: &Key) -> Result<Self> {
-        request.api.get(&format!("{API}{}/operations/", key.id)).await.map(Self::of)
+        let path = format!("/api/personal_api_keys/{}/operations/", key.id);
+        request.api.get(&path).await.map(Self::of)
     }
 
     /// Asks what a new key could do. `body` is the body of the request that creates it.

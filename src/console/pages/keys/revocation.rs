@@ -9,7 +9,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 use super::key::{id, path};
-use super::{API, Key, LIST};
+use super::{Key, LIST};
 
 const REVOKE: &str = "/console/keys/{id}/revoke/";
 
@@ -21,7 +21,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 
 async fn revoke(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
-    let key: Key = request.api.get(&format!("{API}{id}/")).await?;
+    let key: Key = request.api.get(&format!("/api/personal_api_keys/{id}/")).await?;
     let own = Key::of_session(&request).await?;
     let text = if own.is_some_and(|own| own.id == key.id) {
         "This session uses the key and ends with it. Programs that send the key stop working at once."

@@ -119,6 +119,5 @@ pub(super) async fn offer(
         Some((_, form)) => form,
         None => spec.empty(request, &operation, &purpose.action(project))?,
     };
-    let form = form.with_id(name).with_choices("organization_member", subjects.members());
-    Ok(Some(form.with_choices("role", subjects.roles())))
+    Ok(Some(subjects.offer_in(form.with_id(name))))
 }

@@ -41,6 +41,7 @@ struct AccessPage {
     may_change_kinds: bool,
     /// The form for a rule on a kind, if the session may set one.
     kind: Option<Form>,
+    subjects: Subjects,
     command: Command,
 }
 
@@ -84,7 +85,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let on_project: Rules = request.api.get(&path).await?;
     let on_kinds: Rules =
         request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await?;
-    let subjects = Subjects::load(request, &id).await?;
+    let subjects = Subjects::load(request, &id, &base(&id)).await?;
     let mut form = feedback.form;
     let status = form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status());
     let project =
@@ -93,18 +94,21 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let action = project.as_ref().map(|_| base(&id));
     let offset = Paging::offset(&request.visit);
     let matrix = Matrix::of(&on_kinds.access_controls, &subjects, offset);
-    let url = |offset| format!("{}?offset={offset}", base(&id));
+    let url = |offset| format!("{}?offset={offset}#kinds", base(&id));
+    let of_rules = |name, offset| format!("{}?{name}={offset}#rules", base(&id));
+    let rules = &on_project.access_controls;
     let frame = Frame::load(request, Section::ProjectAccess, In::Project(&id)).await?;
     let page = AccessPage {
         base: base(&id),
         is_private: on_project.default_access_level == "none",
-        rules: RuleTable::new(&on_project.access_controls, &subjects, action),
+        rules: RuleTable::new(rules, &subjects, &request.visit, of_rules, action)?,
         may_change: project.is_some(),
         project,
         paging: Paging::new(offset, matrix.rows.len(), matrix.count, matrix::PAGE_SIZE, url)?,
         matrix,
         may_change_kinds: kind.is_some(),
         kind,
+        subjects,
         command: Command::get(&request.visit, &path),
     };
     let frame = frame.titled("Access").with_refusal(feedback.refusal);

@@ -69,6 +69,7 @@ struct RolePage {
     role: Role,
     members: Vec<RoleMember>,
     paging: Paging,
+    may_see_members: bool,
     may_remove: bool,
     may_delete: bool,
     /// The form of the name, if the session may rename the role.
@@ -123,9 +124,11 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let forms = name_form.iter().chain(candidates.iter().filter_map(|(_, form)| form.as_ref()));
     let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
     let remove = Operation::new("roles_role_memberships_destroy", [organization, id, id]);
+    let member = Operation::new("members_retrieve", [organization, "@me"]);
     let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
     let frame = frame.titled(role.name.clone()).with_refusal(feedback.refusal);
     let page = RolePage {
+        may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
         may_delete: request.api.may(&Operation::new("roles_destroy", address.ids())).await?,
         command: Command::get(&request.visit, &path),

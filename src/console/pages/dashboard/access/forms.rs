@@ -7,7 +7,7 @@ use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
 use crate::console::levels::{MAY_EDIT, RESTRICTIONS};
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::dashboard::address::Address;
-use crate::console::pages::rules::{Subjects, removed_rule};
+use crate::console::pages::rules::{RULE_FORM, Subjects, removed_rule};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 use crate::http;
@@ -19,23 +19,6 @@ pub(super) const RULE: &str = "dashboards_access_controls_update";
 /// The operation that changes the dashboard.
 pub(super) const UPDATE: &str = "dashboards_partial_update";
 const ADD: &str = "dashboards_collaborators_create";
-
-/// The form that sets a rule on an object.
-pub(in crate::console::pages) const RULE_FORM: FormSpec = FormSpec::create(
-    "Set the rule",
-    &[
-        Input::new("organization_member")
-            .label("For the member")
-            .hint("Without a member and a role, the rule is for everyone."),
-        Input::new("role").label("For the role").hint(""),
-        Input::new("access_level").label("Level").hint("").choices(&[
-            ("none", "None: does not see it"),
-            ("viewer", "Viewer: sees it"),
-            ("editor", "Editor: also changes it"),
-            ("manager", "Manager: also sets its rules"),
-        ]),
-    ],
-);
 
 const RESTRICTION_FORM: FormSpec = FormSpec::change(
     "Save",
@@ -112,15 +95,14 @@ pub(super) fn rule(request: &SignedIn, address: &Address) -> Result<Form> {
 }
 
 /// Names the chosen member, if there is one, in a new form of a rule.
-pub(in crate::console::pages) fn for_member(form: Form, chosen: Option<&MemberAccess>) -> Form {
-    let member = chosen.map_or(Value::Null, |member| member.organization_member.clone().into());
-    form.with_value("organization_member", &member)
-}
-
-/// Offers the members and the roles in the form of a rule.
-pub(in crate::console::pages) fn with_subjects(form: Form, subjects: &Subjects) -> Form {
-    let form = form.with_id("rule").with_choices("organization_member", subjects.members());
-    form.with_choices("role", subjects.roles())
+pub(in crate::console::pages) fn for_member(
+    form: Form,
+    chosen: Option<&MemberAccess>,
+    subjects: &mut Subjects,
+) -> Form {
+    let Some(member) = chosen else { return form };
+    subjects.offer_member(&member.organization_member, &member.label());
+    form.with_value("organization_member", &member.organization_member.clone().into())
 }
 
 pub(super) fn restriction(

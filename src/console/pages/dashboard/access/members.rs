@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use crate::console::form::Choice;
 use crate::console::layout::Paging;
 use crate::console::list::List;
 use crate::console::person::User;
@@ -12,8 +11,6 @@ use crate::error::Result;
 
 /// The number of members on a page.
 const PAGE_SIZE: u64 = 50;
-/// The maximum number of members that a form offers.
-const MAX_CHOICES: u64 = 500;
 
 /// The levels with their words.
 pub(in crate::console::pages) const LEVELS: [(&str, &str); 4] =
@@ -42,6 +39,12 @@ impl Filters {
 
     fn fields(&self) -> [(&'static str, &str); 2] {
         [("search", &self.search), ("access_level", &self.level)]
+    }
+
+    /// Returns the query of the page with these members and with another list that begins at `at`, the value of `offset`.
+    pub(in crate::console::pages) fn beside(&self, offset: &'static str, at: u64) -> Query {
+        let at = if at == 0 { String::new() } else { at.to_string() };
+        self.explaining(&self.member).and([(offset, at.as_str())])
     }
 
     /// Returns the query of the page that explains the access of a member.
@@ -75,6 +78,11 @@ impl MemberAccess {
 
     pub(in crate::console::pages) fn uuid(&self) -> &str {
         &self.user.uuid
+    }
+
+    /// Returns the name with the address.
+    pub(super) fn label(&self) -> String {
+        self.user.person.label()
     }
 
     /// Returns what the member may do, in a word.
@@ -129,11 +137,4 @@ pub(in crate::console::pages) async fn chosen(
     let path = Query::of([("user", filters.member.as_str())]).url(api);
     let found: List<MemberAccess> = request.api.get(&path).await?;
     Ok(found.results.into_iter().next())
-}
-
-/// Returns the members who may view the dashboard but not edit it, as choices of a form.
-pub(super) async fn who_only_views(request: &SignedIn, api: &str) -> Result<Vec<Choice>> {
-    let path = format!("{api}?access_level=viewer&limit={MAX_CHOICES}");
-    let found: List<MemberAccess> = request.api.get(&path).await?;
-    Ok(found.results.iter().map(|member| Choice::new(member.uuid(), member.name())).collect())
 }

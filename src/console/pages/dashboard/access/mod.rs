@@ -1,5 +1,6 @@
 //! The access of each member to a dashboard with the rule that decides it; its rules, its restriction and its collaborators.
 
+mod collaborators;
 pub(in crate::console::pages) mod forms;
 pub(in crate::console::pages) mod members;
 mod restriction;
@@ -12,16 +13,15 @@ use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::pages::name_or;
-use crate::console::pages::rules::{RuleTable, Rules, Subjects};
+use crate::console::pages::rules::{RuleTable, Rules, Subjects, with_subjects};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
 use super::address::Address;
-use super::rights::may_write;
 use forms::Purpose;
 use members::{Filters, MemberAccess};
-use restriction::{Collaborator, Dashboard};
+use restriction::{Dashboard, Restriction};
 
 const ACCESS: &str = "/console/projects/{project_id}/dashboards/{id}/access/";
 
@@ -43,13 +43,8 @@ struct AccessPage {
     rules: RuleTable,
     /// The form that sets a rule, if the session may.
     rule: Option<Form>,
-    is_restricted: bool,
-    /// The form that changes the restriction, if the session may.
-    restriction: Option<Form>,
-    collaborators: Vec<Collaborator>,
-    may_collaborate: bool,
-    /// The form that adds a collaborator, if the session may and there is somebody to add.
-    collaborator: Option<Form>,
+    subjects: Subjects,
+    restriction: Restriction,
     command: Command,
 }
 
@@ -98,54 +93,35 @@ async fn apply(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, address: Address, mut feedback: Feedback) -> PageResult {
-    let api = &request.api;
     let filters = Filters::of(&request.visit);
     let status = feedback.status();
     let (of_page, of_api) = (address.page("access/"), address.api("access/"));
     let (members, paging) = members::load(request, [&of_page, &of_api], &filters).await?;
     let chosen = members::chosen(request, &of_api, &filters).await?;
-    let rules: Rules = api.get(&address.api("access_controls/")).await?;
-    let subjects = Subjects::load(request, &address.project).await?;
-    let found = Dashboard::load(request, &address).await?;
-    let is_restricted = found.as_ref().is_some_and(|(one, _)| one.is_restricted());
-    let may_edit = found.as_ref().is_some_and(|(one, _)| one.may_edit());
-    let may_collaborate = is_restricted && may_edit && may_write(request, &address.project).await?;
-
+    let rules: Rules = request.api.get(&address.api("access_controls/")).await?;
+    let mut subjects = Subjects::load(request, &address.project, &of_page).await?;
     let mut rule = None;
-    let may_rule = api.may(&address.operation(forms::RULE)).await?;
+    let may_rule = request.api.may(&address.operation(forms::RULE)).await?;
     if rules.user_can_edit_access_levels && may_rule {
-        let sent = feedback.take(Purpose::Rule);
-        let form = match sent {
+        let form = match feedback.take(Purpose::Rule) {
             Some(form) => form,
-            None => forms::for_member(forms::rule(request, &address)?, chosen.as_ref()),
+            None => {
+                forms::for_member(forms::rule(request, &address)?, chosen.as_ref(), &mut subjects)
+            }
         };
-        rule = Some(forms::with_subjects(form, &subjects));
+        rule = Some(with_subjects(form, &subjects));
     }
-    let mut restriction = None;
-    if let Some((dashboard, version)) = &found
-        && dashboard.may_restrict(request, &address).await?
-    {
-        let sent = feedback.take(Purpose::Restriction);
-        let form = sent.map_or_else(|| forms::restriction(request, &address, version), Ok)?;
-        restriction = Some(form.with_id("restriction"));
-    }
-    let mut collaborator = None;
-    if may_collaborate {
-        let sent = feedback.take(Purpose::Collaborator);
-        let form = sent.map_or_else(|| forms::collaborator(request, &address), Ok)?;
-        let choices = members::who_only_views(request, &of_api).await?;
-        collaborator = (!choices.is_empty())
-            .then(|| form.with_id("collaborator").with_choices("user_uuid", choices));
-    }
+    let found = Dashboard::load(request, &address).await?;
     let name = found.as_ref().and_then(|(one, _)| one.name());
     let name = name_or(name, "this dashboard").to_owned();
+    let restriction = Restriction::load(request, &address, &filters, found, &mut feedback).await?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let frame = frame.titled(format!("Who can see {name}")).with_refusal(feedback.refusal);
-    let action = rule.as_ref().map(|_| of_page);
+    let action = rule.as_ref().map(|_| of_page.clone());
+    let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
-        collaborators: restriction::collaborators(request, &address).await?,
         command: Command::get(&request.visit, &members::path(&of_api, &filters)),
-        rules: RuleTable::new(&rules.access_controls, &subjects, action),
+        rules: RuleTable::new(&rules.access_controls, &subjects, &request.visit, url, action)?,
         paging,
         address,
         name,
@@ -153,10 +129,8 @@ async fn show(request: &SignedIn, address: Address, mut feedback: Feedback) -> P
         members,
         chosen,
         rule,
-        is_restricted,
+        subjects,
         restriction,
-        may_collaborate,
-        collaborator,
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }

@@ -1,17 +1,22 @@
-//! The restriction of a dashboard and its collaborators, as the API describes them.
+//! The restriction of a dashboard: who may edit it, and who decides that.
 
+use askama::Template;
 use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::api::Versioned;
+use crate::console::form::Form;
 use crate::console::levels;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::address::Address;
-use crate::console::person::Person;
+use crate::console::pages::dashboard::rights::may_write;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::forms::UPDATE;
+use super::Feedback;
+use super::collaborators::Collaborators;
+use super::forms::{self, Purpose, UPDATE};
+use super::members::Filters;
 
 /// The facts about the dashboard that the page shows.
 #[derive(Deserialize)]
@@ -45,40 +50,70 @@ impl Dashboard {
         self.name.as_deref()
     }
 
-    pub(super) const fn is_restricted(&self) -> bool {
+    const fn is_restricted(&self) -> bool {
         levels::is_restricted(self.restriction_level)
     }
 
-    pub(super) fn may_edit(&self) -> bool {
+    fn may_edit(&self) -> bool {
         self.rights.may_edit()
     }
 
-    /// Returns whether the session may change the restriction. The request that asks changes nothing.
+    /// Returns why the session cannot change the restriction, or `None` if it can. The request that asks changes nothing.
     ///
     /// # Errors
     /// As [`dry_run`](crate::console::api::Api::dry_run).
-    pub(super) async fn may_restrict(&self, request: &SignedIn, address: &Address) -> Result<bool> {
+    async fn restriction_refusal(
+        &self,
+        request: &SignedIn,
+        address: &Address,
+    ) -> Result<Option<Error>> {
         let same = json!({ "restriction_level": self.restriction_level });
-        let write = address.write(UPDATE).body(same);
-        Ok(request.api.dry_run(&write).await?.is_none())
+        request.api.dry_run(&address.write(UPDATE).body(same)).await
     }
 }
 
-/// A collaborator, as the API describes one.
-#[derive(Deserialize)]
-pub(super) struct Collaborator {
-    pub(super) user: Person,
-    pub(super) user_uuid: String,
+/// The restriction on the page, with the collaborators.
+#[derive(Template)]
+#[template(path = "console/pages/dashboard/access/restriction.html")]
+pub(super) struct Restriction {
+    is_restricted: bool,
+    /// The form that changes it, if the session may.
+    form: Option<Form>,
+    /// The collaborators, if the dashboard is restricted.
+    collaborators: Option<Collaborators>,
 }
 
-/// Loads the collaborators that the session may see.
-///
-/// # Errors
-/// The errors of the API, except refusals.
-pub(super) async fn collaborators(
-    request: &SignedIn,
-    address: &Address,
-) -> Result<Vec<Collaborator>> {
-    let found = request.api.get_if_allowed(&address.api("collaborators/")).await?;
-    Ok(found.unwrap_or_default())
+impl Restriction {
+    /// Describes the restriction of a dashboard, as far as the session may see it.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn load(
+        request: &SignedIn,
+        address: &Address,
+        filters: &Filters,
+        found: Option<(Dashboard, Versioned)>,
+        feedback: &mut Feedback,
+    ) -> Result<Self> {
+        let Some((dashboard, version)) = found else {
+            return Ok(Self { is_restricted: false, form: None, collaborators: None });
+        };
+        let refusal = dashboard.restriction_refusal(request, address).await?;
+        let mut form = None;
+        if refusal.as_ref().is_none_or(|refusal| refusal.status() == 503) {
+            let sent = feedback.take(Purpose::Restriction);
+            let shown = sent.map_or_else(|| forms::restriction(request, address, &version), Ok)?;
+            let reason = refusal.map(|refusal| refusal.detail().to_owned());
+            form = Some(shown.with_id("restriction").refused_for(reason));
+        }
+        let is_restricted = dashboard.is_restricted();
+        let mut collaborators = None;
+        if is_restricted {
+            let may_change = dashboard.may_edit() && may_write(request, &address.project).await?;
+            let sent = feedback.take(Purpose::Collaborator);
+            let found = Collaborators::load(request, address, filters, may_change, sent).await?;
+            collaborators = Some(found);
+        }
+        Ok(Self { is_restricted, form, collaborators })
+    }
 }

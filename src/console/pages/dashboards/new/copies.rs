@@ -33,9 +33,15 @@ pub(super) async fn with_source(form: Form, request: &SignedIn, project: &str) -
         .with_value("tags", &source.tags.into()))
 }
 
-/// Offers the first dashboards of the project.
+/// Offers the dashboards of the project. With too many, the field takes the id of one.
 pub(super) async fn with_choices(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
     let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(form.with_hint(
+            "use_dashboard",
+            "The ID of the dashboard, which is in the URL of its page.",
+        ));
+    }
     let choices = found.results.iter().map(|one| Choice::new(one.id, one.name()));
     Ok(form.with_choices("use_dashboard", choices.collect()))
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::pages::dashboard::rights::may_create;
+use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -46,7 +46,7 @@ async fn page(request: SignedIn) -> PageResult {
     if origin == Origin::Dashboard {
         form = copies::with_source(form, &request, &project).await?;
     }
-    let refusal = (!may_create(&request, &project).await?)
+    let refusal = (!may_create_dashboards(&request, &project).await?)
         .then(|| "You may not create dashboards in this project.".to_owned());
     show(&request, &project, origin, form.refused_for(refusal)).await
 }

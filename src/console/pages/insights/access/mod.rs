@@ -9,10 +9,12 @@ use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
-use crate::console::pages::dashboard::access::forms::{RULE_FORM, for_member, with_subjects};
+use crate::console::pages::dashboard::access::forms::for_member;
 use crate::console::pages::dashboard::access::members::{self, Filters, MemberAccess};
 use crate::console::pages::insight_name;
-use crate::console::pages::rules::{RuleTable, Rules, Subjects, removed_rule};
+use crate::console::pages::rules::{
+    RULE_FORM, RuleTable, Rules, Subjects, removed_rule, with_subjects,
+};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -48,6 +50,7 @@ struct AccessPage {
     rules: RuleTable,
     /// The form that sets a rule, if the session may.
     rule: Option<Form>,
+    subjects: Subjects,
     command: Command,
 }
 
@@ -95,7 +98,7 @@ async fn show(
     let (members, paging) = members::load(request, [&of_page, &of_api], &filters).await?;
     let chosen = members::chosen(request, &of_api, &filters).await?;
     let rules: Rules = api.get(&address.api("access_controls/")).await?;
-    let subjects = Subjects::load(request, &address.project).await?;
+    let mut subjects = Subjects::load(request, &address.project, &of_page).await?;
     let operation = address.operation(RULE);
     let mut rule = None;
     if rules.user_can_edit_access_levels && api.may(&operation).await? {
@@ -103,7 +106,7 @@ async fn show(
             form
         } else {
             let form = RULE_FORM.empty(request, &operation, &action(&address))?;
-            for_member(form, chosen.as_ref())
+            for_member(form, chosen.as_ref(), &mut subjects)
         };
         rule = Some(with_subjects(form, &subjects));
     }
@@ -115,9 +118,11 @@ async fn show(
     let name = name.to_owned();
     let frame = Frame::load(request, Section::Insights, In::Project(&address.project)).await?;
     let frame = frame.titled(format!("Who can see {name}")).with_refusal(refusal);
+    let action = rule.as_ref().map(|_| of_page.clone());
+    let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
         command: Command::get(&request.visit, &members::path(&of_api, &filters)),
-        rules: RuleTable::new(&rules.access_controls, &subjects, rule.as_ref().map(|_| of_page)),
+        rules: RuleTable::new(&rules.access_controls, &subjects, &request.visit, url, action)?,
         address,
         name,
         filters,
@@ -125,6 +130,7 @@ async fn show(
         paging,
         chosen,
         rule,
+        subjects,
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }

@@ -18,9 +18,9 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-const TRASH: &str = "/console/projects/{project_id}/insights/trash/";
+use super::rights::UPDATE;
 
-const UPDATE: &str = "insights_partial_update";
+const TRASH: &str = "/console/projects/{project_id}/insights/trash/";
 
 /// Adds the page and its form to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {

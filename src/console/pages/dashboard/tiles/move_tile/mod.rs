@@ -83,14 +83,27 @@ fn action(request: &SignedIn, address: &Address) -> Result<String> {
 }
 
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
-    let found = dashboard_choices(request, &address.project).await?.unwrap_or_default();
-    let others = found.results.iter().filter(|one| one.id.to_string() != address.id);
-    let choices = others.filter(|one| one.may_edit()).map(|one| Choice::new(one.id, one.name()));
-    let choices: Vec<_> = choices.collect();
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();
     let (_, refusal) = version_and_refusal(request, &address).await?;
-    let form = (!choices.is_empty()).then(|| form.with_choices("toDashboard", choices));
+    let form = offer_dashboards(request, &address, form).await?;
     let page = MovePage { address, refusal, form };
     Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
+}
+
+/// Offers the other dashboards that the session may edit. Returns `None` if there are none. With too many dashboards, the
+/// field takes the id of one.
+async fn offer_dashboards(
+    request: &SignedIn,
+    address: &Address,
+    form: Form,
+) -> Result<Option<Form>> {
+    let found = dashboard_choices(request, &address.project).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(Some(form.with_hint("toDashboard", "The ID of a dashboard that you may edit.")));
+    }
+    let others = found.results.iter().filter(|one| one.id.to_string() != address.id);
+    let choices = others.filter(|one| one.may_edit()).map(|one| Choice::new(one.id, one.name()));
+    let choices: Vec<_> = choices.collect();
+    Ok((!choices.is_empty()).then(|| form.with_choices("toDashboard", choices)))
 }

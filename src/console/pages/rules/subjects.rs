@@ -1,0 +1,132 @@
+//! The members and roles that rules name and that forms offer.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+
+use crate::console::form::{Choice, Form};
+use crate::console::list::List;
+use crate::console::pages::member_search::MemberSearch;
+use crate::console::person::User;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::Rule;
+
+/// The maximum number of members, and of roles, that a form offers without a search and that a list of rules names.
+const MAX_SUBJECTS: usize = 500;
+
+/// The parameter of the query with the search for a member.
+const SEARCH: &str = "subject";
+
+#[derive(Deserialize)]
+struct ProjectFields {
+    organization: String,
+}
+
+#[derive(Deserialize)]
+struct Member {
+    id: String,
+    user: User,
+}
+
+#[derive(Deserialize)]
+struct Role {
+    id: String,
+    name: String,
+}
+
+/// The members and the roles of an organization, as far as the session may list them.
+#[derive(Default)]
+pub(in crate::console::pages) struct Subjects {
+    /// The members that a form offers.
+    members: Vec<(String, String)>,
+    /// The search for others, if there are more members.
+    search: Option<MemberSearch>,
+    /// The roles. `None` if there are more than a form offers.
+    roles: Option<Vec<(String, String)>>,
+    names: HashMap<String, String>,
+}
+
+impl Subjects {
+    /// Loads the members and roles of the organization of a project. `page` is the path of the page.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(in crate::console::pages) async fn load(
+        request: &SignedIn,
+        project: &str,
+        page: &str,
+    ) -> Result<Self> {
+        let api = &request.api;
+        let found =
+            api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{project}/")).await?;
+        let Some(ProjectFields { organization }) = found else {
+            return Ok(Self { roles: Some(Vec::new()), ..Self::default() });
+        };
+        let path = format!("/api/organizations/{organization}/members/?limit={MAX_SUBJECTS}");
+        let mut members = api.get_if_allowed::<List<Member>>(&path).await?.unwrap_or_default();
+        let mut names = HashMap::new();
+        note(&mut names, &members);
+        let mut search = None;
+        if !members.is_complete() {
+            let found = MemberSearch::of(&request.visit, SEARCH, page, "rules");
+            let (found, matching) = found.find(request, &organization).await?;
+            note(&mut names, &matching);
+            (search, members) = (Some(found), matching);
+        }
+        let path =
+            format!("/api/organizations/{organization}/roles/?limit={MAX_SUBJECTS}&basic=true");
+        let roles = api.get_if_allowed::<List<Role>>(&path).await?.unwrap_or_default();
+        let is_complete = roles.is_complete();
+        let roles: Vec<_> = roles.results.into_iter().map(|one| (one.id, one.name)).collect();
+        names.extend(roles.iter().cloned());
+        let members = members.results.into_iter().map(|one| (one.id, one.user.person.label()));
+        let mut members: Vec<_> = members.collect();
+        members.sort_by_key(|(_, label)| label.to_lowercase());
+        Ok(Self { members, search, roles: is_complete.then_some(roles), names })
+    }
+
+    /// Returns the name of the subject of a rule.
+    pub(in crate::console::pages) fn name(&self, rule: &Rule) -> String {
+        let named = |id: &String, kind: &str| {
+            let name = self.names.get(id).unwrap_or(id);
+            format!("{kind}{name}")
+        };
+        match (&rule.organization_member, &rule.role) {
+            (Some(member), _) => named(member, ""),
+            (None, Some(role)) => named(role, "Role "),
+            (None, None) => "Everyone".to_owned(),
+        }
+    }
+
+    /// Offers a member besides those that were found.
+    pub(in crate::console::pages) fn offer_member(&mut self, id: &str, name: &str) {
+        if self.members.iter().all(|(known, _)| known != id) {
+            self.members.push((id.to_owned(), name.to_owned()));
+        }
+    }
+
+    /// Offers the members and the roles in a form of a rule. With too many roles, the form takes the id of one.
+    pub(in crate::console::pages) fn offer_in(&self, form: Form) -> Form {
+        let form = form.with_choices("organization_member", choices("No member", &self.members));
+        match &self.roles {
+            Some(roles) => form.with_choices("role", choices("No role", roles)),
+            None => form.with_hint("role", "The ID of the role, which is in the URL of its page."),
+        }
+    }
+
+    /// Returns the search for a member, if there are more members than a form offers.
+    pub(in crate::console::pages) const fn search(&self) -> Option<&MemberSearch> {
+        self.search.as_ref()
+    }
+}
+
+fn note(names: &mut HashMap<String, String>, members: &List<Member>) {
+    names.extend(members.results.iter().map(|one| (one.id.clone(), one.user.person.name())));
+}
+
+fn choices(none: &str, named: &[(String, String)]) -> Vec<Choice> {
+    let all = named.iter().map(|(id, name)| Choice::new(id.as_str(), name.as_str()));
+    [Choice::new("", none)].into_iter().chain(all).collect()
+}
