@@ -4,26 +4,25 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, Entry, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
     X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
 
 use crate::error::{Error, Result};
 use crate::http::html::csp_hash;
+
+const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
+    HeaderName::from_static("cross-origin-resource-policy");
+const SAME_ORIGIN: HeaderValue = HeaderValue::from_static("same-origin");
 
 /// `same-origin` and not `no-referrer`: under the latter, browsers send forms with `Origin: null`, and the console could
 /// not tell its own forms from foreign ones over plain HTTP.
 const FIXED: [(HeaderName, HeaderValue); 7] = [
     (CACHE_CONTROL, HeaderValue::from_static("no-store")),
-    (REFERRER_POLICY, HeaderValue::from_static("same-origin")),
+    (REFERRER_POLICY, SAME_ORIGIN),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (
-        HeaderName::from_static("cross-origin-opener-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
-    (
-        HeaderName::from_static("cross-origin-resource-policy"),
-        HeaderValue::from_static("same-origin"),
-    ),
+    (HeaderName::from_static("cross-origin-opener-policy"), SAME_ORIGIN),
+    (CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN),
     (HeaderName::from_static("permissions-policy"), HeaderValue::from_static(PERMISSIONS)),
 ];
 
@@ -35,8 +34,17 @@ magnetometer=(), microphone=(), midi=(), payment=(), picture-in-picture=(), publ
 publickey-credentials-get=(), screen-wake-lock=(), serial=(), storage-access=(), usb=(), \
 window-management=(), xr-spatial-tracking=()";
 
-/// Adds the headers that the response lacks.
-pub(super) fn add(headers: &mut HeaderMap) {
+/// Marks the response with an embedded file. A response extension.
+#[derive(Clone)]
+pub(super) struct EmbeddedFile;
+
+/// Adds the headers that the response lacks. A file gets fewer of them, because the others protect documents.
+pub(super) fn add(response: &mut Response) {
+    if response.extensions().get::<EmbeddedFile>().is_some() {
+        response.headers_mut().insert(CROSS_ORIGIN_RESOURCE_POLICY, SAME_ORIGIN);
+        return;
+    }
+    let headers = response.headers_mut();
     let policy = HeaderValue::from_str(&policy("")).ok();
     let policy = policy.map(|policy| (CONTENT_SECURITY_POLICY, policy));
     for (name, value) in FIXED.into_iter().chain(policy) {

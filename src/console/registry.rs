@@ -126,7 +126,7 @@ impl<'r> Pages<'r> {
                     Err(error) => Err(error.into()),
                 };
                 let mut response = response.unwrap_or_else(IntoResponse::into_response);
-                headers::add(response.headers_mut());
+                headers::add(&mut response);
                 response
             }
         };
@@ -144,7 +144,7 @@ fn other_method(app: &App, request: Request) -> Response {
         Err(error) => Err(error),
     };
     let mut response = response.unwrap_or_else(|error| Failure::from(error).into_response());
-    headers::add(response.headers_mut());
+    headers::add(&mut response);
     response
 }
 

@@ -32,6 +32,10 @@ use super::static_response::StaticResponse;
 /// Responses of at most this many bytes are not compressed.
 const MIN_SIZE: u64 = 8 * 1024;
 
+/// Up to this level, a response of 50 KB takes at most 0.3 ms, a tenth of a millisecond more than at level 1, whose
+/// fixed codes make it a quarter longer. Longer responses are compressed elsewhere.
+const LEVEL: i32 = 4;
+
 /// The compression layer. Responses to clients on this machine are not compressed, because that only costs
 /// time.
 #[derive(Clone)]
@@ -51,7 +55,7 @@ where
 
     fn layer(&self, inner: S) -> GzipService<S> {
         let compression = CompressionLayer::new()
-            .quality(CompressionLevel::Fastest)
+            .quality(CompressionLevel::Precise(LEVEL))
             .compress_when(SizeAbove::new(MIN_SIZE));
         let full = compression.layer(inner.clone().map_response(defer_body));
         let full = full.map_response(IntoResponse::into_response);

@@ -555,3 +555,55 @@ async fn leaving_member_switches_to_another_organization() {
         (&own["id"], &own["teams"][0]["id"])
     );
 }
+
+#[tokio::test]
+async fn rights_on_a_member_are_what_changes_and_removals_obey() {
+    let staff = Staff::new().await;
+    let second = staff.workspace.member("olga", Level::Owner).await;
+    let dry = [("dry-run", "true"), ("content-type", "application/json")];
+    let outcome = async |caller: &TestClient, method: Method, path: &str, body: &str| {
+        let answer = caller.fetch(method, path, &dry, body.to_owned()).await;
+        (!matches!(answer.status, 200 | 204)).then(|| answer.body["detail"].clone())
+    };
+    for caller in [&staff.workspace.owner, &second, &staff.admin, &staff.member] {
+        for email in [OWNER, "olga@corp.example", ADAM, ANN] {
+            let one = staff.one(email).await;
+            let (mut levels, mut reason) = (Vec::new(), Value::Null);
+            for level in [1, 8, 15] {
+                let body = format!("{{\"level\": {level}}}");
+                match outcome(caller, Method::PATCH, &one, &body).await {
+                    None => levels.push(level),
+                    Some(detail) if reason.is_null() => reason = detail,
+                    Some(_) => {}
+                }
+            }
+            let removal = outcome(caller, Method::DELETE, &one, "").await;
+            let expected = json!({
+                "levels": levels, "level_reason": reason, "can_remove": removal.is_none(),
+                "removal_reason": removal,
+            });
+            let rights = caller.get(&format!("{one}rights/")).await;
+            rights.assert_is(200, expected);
+            assert!(!rights.headers.contains_key("etag"), "{:?}", rights.headers);
+        }
+    }
+    let own = staff.member.get(&staff.list("@me/rights/")).await.ok();
+    assert_eq!((&own["level_reason"], &own["can_remove"]), (&json!(OWN_LEVEL), &json!(true)));
+}
+
+#[tokio::test]
+async fn rights_on_a_member_are_shown_only_within_the_organization() {
+    let staff = Staff::new().await;
+    let one = format!("{}rights/", staff.one(ANN).await);
+    let narrow = staff.workspace.key(ADAM, &["organization:read"]).await;
+    let refused = narrow.get(&one).await;
+    refused.assert_denied("API key missing required scope 'organization_member:read'");
+    let (eve, own) = staff.workspace.outsider("eve").await;
+    eve.get(&one).await.assert_denied("You do not have permission to perform this action.");
+    let uuid = staff.workspace.uuid(ANN).await;
+    let own = own["id"].as_str().expect("an id");
+    let under_own = format!("/api/organizations/{own}/members/{uuid}/rights/");
+    eve.get(&under_own).await.assert_not_found("Not found.");
+    staff.set_active(ANN, false).await;
+    staff.workspace.owner.get(&one).await.assert_not_found("Not found.");
+}

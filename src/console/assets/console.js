@@ -28,7 +28,36 @@ on("click", "[data-copy]", async (button) => {
   setTimeout(() => icon.setAttribute("href", before), 1500);
 });
 
-// The palette filters the places that the server lists. Enter without a choice searches the dashboards.
+// One menu serves all rows of a list. Without scripts, the pages that the rows lead to offer the same actions.
+const offerMenus = () => all("td[data-menu]:empty").forEach((cell) => {
+  const link = cell.parentElement.querySelector("a"), button = document.createElement("button");
+  button.className = "b bare";
+  button.type = "button";
+  button.textContent = "…";
+  button.ariaLabel = `More for ${link.textContent}`;
+  button.setAttribute("popovertarget", "row-menu");
+  Object.assign(button.dataset, { menu: cell.dataset.menu, id: link.pathname.split("/").at(-2) });
+  cell.append(button);
+});
+offerMenus();
+let opener;
+on("click", "[popovertarget]", (button) => {
+  const menu = button.popoverTargetElement, before = opener;
+  opener = button;
+  if (!button.dataset.menu) return;
+  if (before !== button && menu.matches(":popover-open")) menu.hidePopover();
+  for (const item of all("[data-for]", menu)) {
+    const isOffered = item.dataset.for.split(" ").includes(button.dataset.menu);
+    item.parentElement.hidden = !isOffered;
+    if (item.dataset.href) { item.href = item.dataset.href.replace("ID", button.dataset.id); continue; }
+    item.type = isOffered ? "submit" : "button";
+    item.name = isOffered ? "only" : "";
+    item.value = item.dataset.value.replace("ID", button.dataset.id);
+  }
+});
+
+// The palette lists the links of the navigation, of the menus and of the list on the page, and filters them. Enter without a
+// choice searches the dashboards.
 const palette = document.getElementById("palette");
 if (palette) {
   const field = palette.querySelector("input"), list = palette.querySelector("ul");
@@ -48,7 +77,26 @@ if (palette) {
     }
     choose(options()[0]);
   };
-  const open = () => { field.value = ""; palette.showModal(); filter(); };
+  const option = (part, link, at) => {
+    const [item, name, kind] = ["li", "bdi", "span"].map((tag) => document.createElement(tag));
+    const icon = (part.dataset.icon ? document.querySelector("[data-palette] svg") : link.querySelector("svg")).cloneNode(true);
+    if (part.dataset.icon) icon.firstElementChild.setAttribute("href", part.dataset.icon);
+    name.textContent = link.textContent;
+    kind.textContent = part.dataset.kind;
+    kind.className = "kind";
+    item.role = "option";
+    item.ariaSelected = "false";
+    item.id = `target-${at}`;
+    item.dataset.href = link.getAttribute("href");
+    item.append(icon, name, kind);
+    return item;
+  };
+  const fill = () => {
+    const parts = [...all("[data-kind]:not(main *)"), ...all("main [data-kind]")];
+    const links = parts.flatMap((part) => all("nav li a, a:has(> bdi)", part).map((link) => [part, link]));
+    list.replaceChildren(...links.map(([part, link], at) => option(part, link, at)));
+  };
+  const open = () => { fill(); field.value = ""; palette.showModal(); filter(); };
   on("click", "[data-palette]", (_, event) => { event.preventDefault(); open(); });
   on("click", "#palette [role=option]", (option) => location.assign(option.dataset.href));
   field.addEventListener("input", filter);
@@ -100,6 +148,7 @@ on("submit", "form[data-in-place]", async (form, event) => {
     Idiomorph.morph(find(document), content, { morphStyle: "outerHTML" });
     if (isGet && answer.url !== location.href) { history.pushState(null, "", answer.url); shown = answer.url; }
     showAges();
+    offerMenus();
     if (event.submitter) say(document.title);
   } catch {
     if (event.submitter) say(UNREACHABLE, true);
@@ -186,8 +235,7 @@ if (document.querySelector(".shell")) {
     }
     dialog.returnValue = "";
     dialog.onclose = () => {
-      const menu = submitter?.closest("[popover]");
-      (menu ? document.querySelector(`[popovertarget="${menu.id}"]`) : submitter)?.focus();
+      (submitter?.closest("[popover]") ? opener : submitter)?.focus();
       if (dialog.returnValue !== "send") return;
       isConfirmed = true;
       form.requestSubmit(submitter);

@@ -49,11 +49,18 @@ pub(super) const fn icon(name: &'static str) -> Icon {
     Icon(name)
 }
 
+impl Icon {
+    /// Returns the URL of the icon in the sprite.
+    pub(super) fn url(self) -> String {
+        static SPRITE: LazyLock<String> = LazyLock::new(|| url(ICONS));
+        format!("{}#{}", *SPRITE, self.0)
+    }
+}
+
 impl fmt::Display for Icon {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        static SPRITE: LazyLock<String> = LazyLock::new(|| url(ICONS));
-        let (sprite, name) = (&*SPRITE, self.0);
-        write!(f, r#"<svg class="icon" aria-hidden="true"><use href="{sprite}#{name}"/></svg>"#)
+        let url = self.url();
+        write!(f, r#"<svg class="icon" aria-hidden="true"><use href="{url}"/></svg>"#)
     }
 }
 

@@ -1,23 +1,13 @@
-//! The frame of a page: the navigation, the switchers of organization and project, the palette, and what a form has done.
+//! The frame of a page: the navigation, the switchers of organization and project, and what a form has done.
 
-use crate::console::assets::{Icon, icon};
 use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::account::{Account, TenantLink};
+use super::account::Account;
 use super::navigation::{self, Group, Section};
 use super::notice;
 use super::tenant::{In, Tenant};
-
-/// A page that the palette leads to.
-pub(in crate::console) struct PaletteEntry {
-    pub(in crate::console) icon: Icon,
-    pub(in crate::console) text: String,
-    /// The kind of the page, in a word.
-    pub(in crate::console) kind: &'static str,
-    pub(in crate::console) href: String,
-}
 
 /// The frame of a page.
 pub(in crate::console) struct Frame {
@@ -27,8 +17,6 @@ pub(in crate::console) struct Frame {
     pub(super) tenant: Tenant,
     pub(super) groups: Vec<Group>,
     pub(super) may_create_organization: bool,
-    /// The entries of the palette besides pages, projects and organizations.
-    entries: Vec<PaletteEntry>,
     /// The result of the form that led to the page.
     pub(super) notice: Option<&'static str>,
     pub(super) undo: Option<Undo>,
@@ -64,7 +52,6 @@ impl Frame {
             tenant,
             groups,
             may_create_organization: request.api.may(&create).await?,
-            entries: Vec::new(),
             notice: notice::of(&request.visit),
             undo: None,
             refusal: None,
@@ -81,15 +68,6 @@ impl Frame {
     /// Shows why an action of the page was refused. The page then has the status of the error.
     pub(in crate::console) fn with_refusal(mut self, refusal: Option<Error>) -> Self {
         self.refusal = refusal;
-        self
-    }
-
-    /// Adds entries to the palette.
-    pub(in crate::console) fn with_palette(
-        mut self,
-        entries: impl IntoIterator<Item = PaletteEntry>,
-    ) -> Self {
-        self.entries.extend(entries);
         self
     }
 
@@ -112,32 +90,5 @@ impl Frame {
     /// Returns the path of the current project's dashboards.
     pub(super) fn dashboards(&self) -> Option<String> {
         self.tenant.project.as_ref().map(|project| project.href.clone())
-    }
-
-    /// Returns what the palette lists: pages, projects, organizations, then what the page has added.
-    pub(super) fn palette(&self) -> Vec<PaletteEntry> {
-        let pages = self.groups.iter().flat_map(|group| &group.links).map(|link| PaletteEntry {
-            icon: link.icon,
-            text: link.text.to_owned(),
-            kind: "page",
-            href: link.href.clone(),
-        });
-        let entry = |symbol: Icon, kind: &'static str| {
-            move |link: &TenantLink| PaletteEntry {
-                icon: symbol,
-                text: link.name.clone(),
-                kind,
-                href: link.href.clone(),
-            }
-        };
-        let projects = self.tenant.projects.iter().map(entry(icon("folder"), "project"));
-        let organizations = &self.account.organizations;
-        let organizations = organizations.iter().map(entry(icon("building-2"), "organization"));
-        let others = self.entries.iter().map(|entry| PaletteEntry {
-            text: entry.text.clone(),
-            href: entry.href.clone(),
-            ..*entry
-        });
-        pages.chain(projects).chain(organizations).chain(others).collect()
     }
 }

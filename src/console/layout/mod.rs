@@ -19,7 +19,7 @@ use super::assets::icon;
 use super::headers::policy_with_style;
 
 pub(super) use command::{Command, quote};
-pub(super) use frame::{Frame, PaletteEntry, Undo};
+pub(super) use frame::{Frame, Undo};
 pub(super) use navigation::Section;
 pub(super) use notice::with_notice;
 pub(super) use paging::Paging;

@@ -3,6 +3,7 @@
 use axum::http::Method;
 
 use crate::console::assets;
+use crate::console::headers::EmbeddedFile;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::Visit;
 use crate::http::assets::VERSION;
@@ -15,5 +16,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn file(visit: Visit) -> PageResult {
-    Ok(assets::response(&visit.parameter("asset"), visit.query.last(VERSION))?)
+    let name = visit.parameter("asset");
+    let mut response = assets::response(&name, visit.query.last(VERSION))?;
+    response.extensions_mut().insert(EmbeddedFile);
+    Ok(response)
 }

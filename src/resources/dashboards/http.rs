@@ -26,7 +26,7 @@ use crate::store::{AnyTx, BoundedRead, Order, WriteTx};
 
 use super::body::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
-use super::tiles::{self, TileMove};
+use super::tiles::{self, DeletedTileBody, TileMove};
 use super::{
     CreatedByFilter, CreationModes, Dashboard, DashboardPatch, Filter, NewDashboard, ParsedBody,
     ResponseOptions,
@@ -35,6 +35,7 @@ use super::{
 const LIST: &str = "/api/projects/{project_id}/dashboards/";
 const FROM_TEMPLATE: &str = "/api/projects/{project_id}/dashboards/create_from_template_json/";
 const ONE: &str = "/api/projects/{project_id}/dashboards/{id}/";
+const DELETED_TILES: &str = "/api/projects/{project_id}/dashboards/{id}/deleted_tiles/";
 const MOVE: &str = "/api/projects/{project_id}/dashboards/{id}/move_tile/";
 
 /// Example of a template in a request.
@@ -102,6 +103,11 @@ pub fn routes(routes: &mut Routes) {
         .summary("Not allowed: to delete a dashboard, PATCH `deleted` to true.")
         .id::<DashboardId>()
         .returns_empty(405);
+    routes
+        .get(DELETED_TILES, "dashboards_deleted_tiles_list", read, list_deleted_tiles)
+        .summary("List the deleted tiles of a dashboard that you may edit, the newest tile first.")
+        .id::<DashboardId>()
+        .returns_page::<DeletedTileBody>();
     routes
         .patch(MOVE, "dashboards_move_tile_partial_update", write, move_tile)
         .summary("Move a tile to another dashboard of the project.")
@@ -231,6 +237,18 @@ async fn update(
 async fn destroy(_: ReadAccess<InProject>) -> Response {
     const ALLOW: HeaderValue = HeaderValue::from_static("GET, PATCH, HEAD, OPTIONS");
     (StatusCode::METHOD_NOT_ALLOWED, [(header::ALLOW, ALLOW)]).into_response()
+}
+
+async fn list_deleted_tiles(
+    access: ReadAccess<InProject>,
+    PathId(id): PathId<DashboardId>,
+    page: PageParams,
+) -> ApiResult {
+    let id = id?;
+    page.respond(access, move |tx, at, page| {
+        tiles::list_deleted(tx, &at.tenant, id, page.window(Order::Descending))
+    })
+    .await
 }
 
 async fn move_tile(

@@ -4,12 +4,19 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use x509_parser::parse_x509_certificate;
+use x509_parser::time::ASN1Time;
+use x509_parser::x509::X509Name;
 
 use crate::error::{Error, Result};
 use crate::input::{FieldType, Schema, Text};
+use crate::json::output;
+use crate::time::Timestamp;
 
 /// The text of a certificate. Its length is checked before decoding.
 type CertificateText = Text<16_384>;
+
+/// The maximum number of characters of a name that a response shows.
+const MAX_NAME_LENGTH: usize = 1_000;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
@@ -38,6 +45,59 @@ impl FieldType for Certificate {
 fn is_certificate(text: &str) -> bool {
     let Some(der) = decoded(text) else { return false };
     matches!(parse_x509_certificate(&der), Ok((rest, _)) if rest.is_empty())
+}
+
+output! {
+    /// What the SAML certificate of a domain says. All fields are null if the domain has no certificate.
+    pub struct CertificateBody as DomainCertificate {
+        /// The name of the certificate's holder, at most 1,000 characters.
+        subject: Option<String>,
+        /// The name of the certificate's issuer, at most 1,000 characters.
+        issuer: Option<String>,
+        /// When the certificate becomes valid.
+        not_before: Option<Timestamp>,
+        /// When the certificate expires.
+        not_after: Option<Timestamp>,
+        /// Whether the certificate has expired. Sign-in systems then refuse it.
+        is_expired: Option<bool>,
+    }
+}
+
+/// The response for a domain without a certificate.
+const NO_CERTIFICATE: CertificateBody = CertificateBody {
+    subject: None,
+    issuer: None,
+    not_before: None,
+    not_after: None,
+    is_expired: None,
+};
+
+/// Returns what a stored certificate says at `now`.
+pub fn describe(text: &str, now: Timestamp) -> CertificateBody {
+    let Some(der) = decoded(text) else { return NO_CERTIFICATE };
+    let Ok((_, certificate)) = parse_x509_certificate(&der) else {
+        return NO_CERTIFICATE;
+    };
+    let validity = certificate.validity();
+    let not_after = moment(validity.not_after);
+    CertificateBody {
+        subject: Some(shown(certificate.subject())),
+        issuer: Some(shown(certificate.issuer())),
+        not_before: Some(moment(validity.not_before)),
+        not_after: Some(not_after),
+        is_expired: Some(not_after < now),
+    }
+}
+
+/// A certificate cannot name a time that [`Timestamp`] cannot show.
+fn moment(time: ASN1Time) -> Timestamp {
+    Timestamp::from_micros(time.timestamp().saturating_mul(1_000_000))
+}
+
+fn shown(name: &X509Name<'_>) -> String {
+    let text = name.to_string();
+    let shown = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c });
+    shown.take(MAX_NAME_LENGTH).collect()
 }
 
 /// Decodes the base64 between the PEM markers, or the whole text if it has no markers.
@@ -73,7 +133,8 @@ mod tests {
                 let at = at.index(der.len());
                 der[at] = byte;
             }
-            let _ = is_certificate(&STANDARD.encode(der));
+            let text = STANDARD.encode(der);
+            prop_assert_eq!(is_certificate(&text), describe(&text, Timestamp::MIN).subject.is_some());
         }
 
         #[test]

@@ -14,14 +14,16 @@ use crate::resources::members::Level;
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::Order;
+use crate::store::{Order, Tx};
 
+use super::certificate::{self, CertificateBody};
 use super::challenge::{Challenge, DomainLookup};
 use super::{Domain, DomainFields, DomainPatch, DomainVerification, Fields, NewDomain};
 
 const LIST: &str = "/api/organizations/{organization_id}/domains/";
 const ONE: &str = "/api/organizations/{organization_id}/domains/{id}/";
 const VERIFY: &str = "/api/organizations/{organization_id}/domains/{id}/verify/";
+const CERTIFICATE: &str = "/api/organizations/{organization_id}/domains/{id}/certificate/";
 const LOOKUP: &str = "/api/organizations/{organization_id}/domains/{id}/lookup/";
 
 /// Adds the routes of domains.
@@ -67,6 +69,12 @@ pub fn routes(routes: &mut Routes) {
         .summary("Look up the challenge of a domain in the DNS. This changes nothing.")
         .id::<DomainId>()
         .returns::<DomainLookup>(200)
+        .unversioned();
+    routes
+        .get(CERTIFICATE, "domains_certificate_retrieve", read, certificate)
+        .summary("Retrieve what the SAML certificate of a domain says: holder, issuer, and when it expires.")
+        .id::<DomainId>()
+        .returns::<CertificateBody>(200)
         .unversioned();
 }
 
@@ -166,4 +174,14 @@ async fn lookup(
     let name = challenge.name(&app.config().dns_challenge_prefix);
     let answer = app.dns().lookup_txt(&format!("{name}."), consumer).await;
     challenge.findings(name, answer)?.to_json(1024).map(ApiResponse::Json)
+}
+
+async fn certificate(
+    State(app): State<App>,
+    access: ReadAccess<InOrganization>,
+    PathId(id): PathId<DomainId>,
+) -> ApiResult {
+    let domain: Domain = access.snapshot.get(&(access.tenant.member.organization, id?))?;
+    let text = domain.fields.saml_x509_cert.unwrap_or_default();
+    certificate::describe(&text, app.now()).to_json(512).map(ApiResponse::Json)
 }

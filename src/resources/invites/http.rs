@@ -15,12 +15,13 @@ use crate::store::Order;
 
 use super::body::{CreatedInvite, InviteBody};
 use super::input::MAX_PER_REQUEST;
-use super::mail::InviteMailBody;
+use super::mail::{InviteMailBody, ListedInviteMail};
 use super::{Invite, InviteConfig, InviteFields, MailService, NewInvite, NewInvites};
 
 const LIST: &str = "/api/organizations/{organization_id}/invites/";
 const BULK: &str = "/api/organizations/{organization_id}/invites/bulk/";
 const ONE: &str = "/api/organizations/{organization_id}/invites/{id}/";
+const MAILS: &str = "/api/organizations/{organization_id}/invites/mail/";
 const MAIL: &str = "/api/organizations/{organization_id}/invites/{id}/mail/";
 
 /// Adds the routes of invites.
@@ -48,6 +49,11 @@ pub fn routes(routes: &mut Routes) {
         .delete(ONE, "invites_destroy", write, destroy)
         .summary("Delete an invite.")
         .id::<InviteId>();
+    routes
+        .get(MAILS, "invites_mail_list", read, mails)
+        .summary("List the states of the mails of an organization's invites, in the order of the invites.")
+        .returns_page::<ListedInviteMail>()
+        .unversioned();
     routes
         .get(MAIL, "invites_mail_retrieve", read, mail)
         .summary("Retrieve the state of an invite's mail.")
@@ -110,14 +116,31 @@ async fn destroy(
     Ok(ApiResponse::NoContent)
 }
 
+async fn mails(
+    State(app): State<App>,
+    access: ReadAccess<InOrganization>,
+    page: PageParams,
+) -> ApiResult {
+    let service = mail_service(&app);
+    page.respond(access, move |tx, at, page| {
+        let organization = at.tenant.member.organization;
+        super::list_mails(tx, organization, page.window(Order::Descending), service)
+    })
+    .await
+}
+
 async fn mail(
     State(app): State<App>,
     access: ReadAccess<InOrganization>,
     PathId(id): PathId<InviteId>,
 ) -> ApiResult {
     let organization = access.tenant.member.organization;
-    let service = MailService { sends_mail: app.sends_mail(), current: app.current_mail() };
+    let service = mail_service(&app);
     super::mail_body(&*access.snapshot, organization, id?, service).map(ApiResponse::Json)
+}
+
+fn mail_service(app: &App) -> MailService {
+    MailService { sends_mail: app.sends_mail(), current: app.current_mail() }
 }
 
 fn invite_config(app: &App) -> InviteConfig {

@@ -5,14 +5,14 @@ use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId};
-use crate::json::{WriteJson, output};
+use crate::json::{JsonItems, WriteJson, output};
 use crate::mail::compose::Delivery;
 use crate::mail::outbox::{self, OutboxMessage};
 use crate::mail::worker::CurrentAttempt;
-use crate::store::{Reference, Tx, WriteTx, impl_record};
+use crate::store::{Reference, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::Invite;
+use super::{BY_SERIAL, Fields, Invite};
 
 /// What became of an invite's mail. Stored after the first attempt, and deleted with the invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,6 +78,16 @@ output! {
     }
 }
 
+output! {
+    /// The state of the mail of an invite in a list.
+    pub struct ListedInviteMail {
+        /// ID of the invite.
+        invite: InviteId,
+        /// The state of its mail.
+        ..mail: InviteMailBody,
+    }
+}
+
 /// What the service knows about its outgoing mail besides the data file.
 #[derive(Debug, Clone, Copy)]
 pub struct MailService {
@@ -98,17 +108,45 @@ pub fn mail_body(
     service: MailService,
 ) -> Result<Vec<u8>> {
     let invite: Invite = tx.get(&(organization, id))?;
-    let queued = outbox::find(tx, outbox_id(id))?;
-    let mail = tx.meta::<InviteMail>(&(organization, id))?;
-    let body = match (queued, mail) {
+    mail_of(tx, &invite.fields, organization, service)?.to_json(256)
+}
+
+/// Lists the states of the mails of an organization's invites, in the order of the list of invites. Returns the number of
+/// invites, and the states of those in `window` as the items of a JSON array.
+pub fn list_mails(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    window: Window,
+    service: MailService,
+) -> Result<(u64, Vec<u8>)> {
+    let count = tx.count::<Invite>(&organization)?;
+    let mut items = JsonItems::default();
+    if window.begins_within(count) {
+        tx.walk(&BY_SERIAL, &organization, window, |row| {
+            let fields: Fields = row.json().parse()?;
+            let mail = mail_of(tx, &fields, organization, service)?;
+            items.push(ListedInviteMail { invite: fields.id, mail })
+        })?;
+    }
+    Ok((count, items.into_bytes()))
+}
+
+fn mail_of(
+    tx: &impl Tx,
+    invite: &Fields,
+    organization: OrganizationId,
+    service: MailService,
+) -> Result<InviteMailBody> {
+    let queued = outbox::find(tx, outbox_id(invite.id))?;
+    let mail = tx.meta::<InviteMail>(&(organization, invite.id))?;
+    Ok(match (queued, mail) {
         (Some(message), mail) => queued_body(&message, mail, service),
         (None, Some(mail)) => finished_body(mail),
-        (None, None) if invite.fields.emailing_attempt_made => {
+        (None, None) if invite.emailing_attempt_made => {
             InviteMailBody { state: InviteMailState::Unknown, ..NO_MAIL }
         }
         (None, None) => NO_MAIL,
-    };
-    body.to_json(256)
+    })
 }
 
 /// The state of an invite that is not mailed.

@@ -28,7 +28,7 @@ use crate::time::Timestamp;
 
 pub use input::{InviteFields, NewInvite, NewInvites};
 pub use links::{InviteLinks, TokenKind};
-pub use mail::{InviteMail, MailService, mail_body, record_mail};
+pub use mail::{InviteMail, MailService, list_mails, mail_body, record_mail};
 use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;
 pub use registration::RECORDS;

@@ -3,25 +3,25 @@
 use axum::extract::State;
 
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
-use crate::error::Result;
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathParam;
 use crate::http::routes::Routes;
-use crate::ids::UserId;
 use crate::input::Parsed;
+use crate::resources::cascade_delete;
 use crate::resources::users::http::path::PathUser;
-use crate::resources::{cascade_delete, users};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
-use crate::store::{BoundedRead, Order, Tx};
+use crate::store::{BoundedRead, Order};
 use crate::time::Timestamp;
 
 use super::body::MemberBody;
+use super::rights::MemberRightsBody;
 use super::{Filter, MemberPatch, Membership, Orders};
 
 const LIST: &str = "/api/organizations/{organization_id}/members/";
 const ONE: &str = "/api/organizations/{organization_id}/members/{user__uuid}/";
+const RIGHTS: &str = "/api/organizations/{organization_id}/members/{user__uuid}/rights/";
 
 /// Adds the routes of members.
 pub fn routes(routes: &mut Routes) {
@@ -47,6 +47,12 @@ pub fn routes(routes: &mut Routes) {
         .summary("Retrieve a member of an organization.")
         .in_path::<PathUser>()
         .returns::<MemberBody>(200);
+    routes
+        .get(RIGHTS, "members_rights_retrieve", read, rights)
+        .summary("Retrieve what you may change about a member of an organization.")
+        .in_path::<PathUser>()
+        .returns::<MemberRightsBody>(200)
+        .unversioned();
     routes
         .patch(ONE, "members_partial_update", write, update)
         .summary("Update the level of a member.")
@@ -88,9 +94,18 @@ async fn retrieve(
     let named = named?;
     let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InOrganization>| {
         let caller = &at.tenant.member;
-        super::listed_body(tx, caller.organization, resolve(tx, caller, named)?)
+        super::listed_body(tx, caller.organization, named.resolve(tx, caller.user)?)
     };
     app.long_reads().read(access, body).await.map(ApiResponse::Object)
+}
+
+async fn rights(
+    access: ReadAccess<InOrganization>,
+    PathParam(named): PathParam<PathUser>,
+) -> ApiResult {
+    let caller = &access.tenant.member;
+    let user = named?.resolve(&*access.snapshot, caller.user)?;
+    super::rights::body(&*access.snapshot, caller, user).map(ApiResponse::Json)
 }
 
 async fn update(
@@ -102,7 +117,7 @@ async fn update(
     let (named, patch) = (named?, Parsed::<MemberPatch>::new(&sent));
     let expected = access.if_match.clone();
     app.change(&access, move |tx, _, tenant: &InOrganization, now| {
-        let user = resolve(tx, &tenant.member, named)?;
+        let user = named.resolve(tx, tenant.member.user)?;
         super::update(tx, &tenant.member, user, &patch, now)?;
         expected.require::<Membership>(tx, &(tenant.member.organization, user))?;
         super::body(tx, tenant.member.organization, user)
@@ -118,17 +133,10 @@ async fn destroy(
 ) -> ApiResult {
     let (named, expected) = (named?, access.if_match.clone());
     app.change(&access, move |tx, _, tenant: &InOrganization, _| {
-        let user = resolve(tx, &tenant.member, named)?;
+        let user = named.resolve(tx, tenant.member.user)?;
         cascade_delete::delete_member(tx, &tenant.member, user)?;
         expected.require::<Membership>(tx, &(tenant.member.organization, user))
     })
     .await?;
     Ok(ApiResponse::NoContent)
-}
-
-fn resolve(tx: &impl Tx, caller: &Membership, named: PathUser) -> Result<UserId> {
-    match named {
-        PathUser::Uuid(uuid) => users::get_by_uuid(tx, uuid),
-        PathUser::Caller => Ok(caller.user),
-    }
 }

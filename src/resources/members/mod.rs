@@ -7,6 +7,7 @@ mod list;
 mod origin;
 mod registration;
 mod removal;
+mod rights;
 
 use std::ops::ControlFlow;
 
@@ -205,7 +206,7 @@ pub fn update(
     let Some(level) = patch.get()?.level else {
         return Ok(());
     };
-    require_grantable(caller, &member, level)?;
+    require_may_give(caller, &member, level)?;
     if member.level == level {
         return Ok(());
     }
@@ -220,10 +221,7 @@ pub fn update(
 /// 404 if the member does not exist, 403 if the caller's level does not permit it, 400 for an owner.
 pub fn remove(tx: &mut WriteTx<'_>, caller: &Membership, user: UserId) -> Result<()> {
     let member = get(tx, caller.organization, user)?;
-    require_can_manage(caller, &member)?;
-    if member.level == Level::Owner {
-        return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
-    }
+    require_may_remove(caller, &member)?;
     delete(tx, member.organization, user)
 }
 
@@ -257,7 +255,18 @@ fn require_can_manage(caller: &Membership, member: &Membership) -> Result<()> {
     Ok(())
 }
 
-fn require_grantable(caller: &Membership, member: &Membership, level: Level) -> Result<()> {
+/// Checks that the caller may remove the member.
+fn require_may_remove(caller: &Membership, member: &Membership) -> Result<()> {
+    require_can_manage(caller, member)?;
+    if member.level == Level::Owner {
+        return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
+    }
+    Ok(())
+}
+
+/// Checks that the caller may give the member this level.
+fn require_may_give(caller: &Membership, member: &Membership, level: Level) -> Result<()> {
+    require_can_manage(caller, member)?;
     if caller.user == member.user {
         return Err(Error::denied("You can't change your own access level."));
     }

@@ -134,14 +134,37 @@ pub fn default_level(tx: &impl Tx, project: &Meta) -> Result<GrantLevel> {
     Ok(grant.map_or(GrantLevel::Member, |grant| grant.level))
 }
 
+/// What decides the level of a member on a project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecidedBy {
+    /// The member is an admin or owner of the organization.
+    Admin,
+    /// The level of everyone.
+    Default,
+    /// A grant for the member or for a role of the member gives more than everyone has.
+    Grant(EffectiveGrant),
+}
+
 /// Returns the level of a member on a project: admin for admins of the organization; otherwise the highest level of
 /// all grants that apply.
 pub fn level_of(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<GrantLevel> {
+    decide(tx, project, member).map(|(level, _)| level)
+}
+
+/// Returns the level of a member on a project as [`level_of`] does, and what decides it.
+pub fn decide(
+    tx: &impl Tx,
+    project: &Meta,
+    member: &Membership,
+) -> Result<(GrantLevel, DecidedBy)> {
     if member.level.is_admin() {
-        return Ok(GrantLevel::Admin);
+        return Ok((GrantLevel::Admin, DecidedBy::Admin));
     }
     let by_default = default_level(tx, project)?;
-    Ok(given(tx, project, member)?.map_or(by_default, |grant| grant.level.max(by_default)))
+    Ok(match given(tx, project, member)?.filter(|grant| grant.level > by_default) {
+        Some(grant) => (grant.level, DecidedBy::Grant(grant)),
+        None => (by_default, DecidedBy::Default),
+    })
 }
 
 /// Returns the level of each grant on a project.

@@ -7,11 +7,13 @@ use crate::error::Result;
 use crate::etag::Versioned;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::paging::PageParams;
+use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
 use crate::json::JsonItems;
 use crate::resources::members::{Level, Membership};
+use crate::resources::users::http::path::PathUser;
 use crate::resources::{cascade_delete, dashboards};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
@@ -19,10 +21,17 @@ use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::body::{ProjectBody, ProjectSummary};
+use super::of_member::{MemberProjectBody, OfMember};
 use super::{NewProject, Project, ProjectFields, Viewer};
+
+/// The scope of a key that may list members.
+const READ_MEMBERS: &str = "organization_member:read";
+/// The scope of a key that may list roles.
+const READ_ROLES: &str = "organization:read";
 
 const IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/";
 const ONE_IN_ORGANIZATION: &str = "/api/organizations/{organization_id}/projects/{project_id}/";
+const OF_MEMBER: &str = "/api/organizations/{organization_id}/members/{user__uuid}/projects/";
 const MINE: &str = "/api/projects/";
 const RESET_IN_ORGANIZATION: &str =
     "/api/organizations/{organization_id}/projects/{project_id}/reset_token/";
@@ -48,6 +57,12 @@ pub fn routes(routes: &mut Routes) {
         .get(MINE, "projects_list", read, list_mine)
         .summary("List the projects that you may see in all your organizations.")
         .returns_page::<ProjectSummary>();
+    let read_access = Requirements::scope("access_control:read");
+    routes
+        .get(OF_MEMBER, "members_projects_list", read_access, list_of_member)
+        .summary("List what a member may do in each project that you may see, and why, oldest project first.")
+        .in_path::<PathUser>()
+        .returns_page::<MemberProjectBody>();
     for (path, names) in [
         (
             ONE_IN_ORGANIZATION,
@@ -96,6 +111,24 @@ async fn list_in_organization(access: ReadAccess<InOrganization>, page: PagePara
             items.push(ProjectSummary { own })
         })?;
         Ok((count, items.into_bytes()))
+    })
+    .await
+}
+
+async fn list_of_member(
+    access: ReadAccess<InOrganization>,
+    PathParam(named): PathParam<PathUser>,
+    page: PageParams,
+) -> ApiResult {
+    let named = named?;
+    page.respond(access, move |tx, at, page| {
+        let (caller, key) = (&at.tenant.member, &at.caller.key);
+        let user = named.resolve(tx, caller.user)?;
+        let only = key.scoped_projects();
+        let may = |scope| only.is_none() && key.has_scope(scope);
+        let of =
+            OfMember { user, only, sees_members: may(READ_MEMBERS), sees_roles: may(READ_ROLES) };
+        super::of_member::list(tx, caller, of, page.window(Order::Ascending))
     })
     .await
 }

@@ -9,6 +9,7 @@ mod field_types;
 pub mod grants;
 pub mod http;
 mod input;
+mod of_member;
 mod registration;
 mod settings;
 mod visibility;

@@ -1,5 +1,6 @@
 //! The list of dashboards, and one dashboard.
 
+use axum::http::Method;
 use serde_json::json;
 
 use crate::support::Workspace;
@@ -87,6 +88,44 @@ async fn long_lists_of_dashboards_have_pages() {
     assert_eq!(names(&last.html), (100..120).map(|n| format!("n {n}")).collect::<Vec<_>>());
     assert!(last.html.contains(&format!("rel=\"prev\" href=\"{LIST}?search=n&#38;offset=50\"")));
     assert!(!last.html.contains("rel=\"next\""));
+}
+
+#[tokio::test]
+async fn full_page_of_dashboards_is_small_for_a_remote_browser() {
+    let mut config = steward::Config::default();
+    config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
+    let workspace = Workspace::with(config).await;
+    for number in 0..50 {
+        let sent = json!({
+            "name": format!("{number:05} weekly revenue by channel"), "tags": ["growth", "weekly"],
+            "description": "Signups, activation and churn of the self-serve plan against the week before",
+        });
+        workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+    }
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(LIST).await;
+    assert_eq!(names(&page.html).len(), 50);
+    let cookie = owner.cookie.as_deref().expect("a session");
+    let remote = [("x-forwarded-for", "192.0.2.1"), ("accept-encoding", "gzip")];
+    let size = async |path: &str| {
+        let headers = [remote[0], remote[1], ("cookie", cookie)];
+        let answer = workspace.anonymous().fetch(Method::GET, path, &headers, "").await;
+        assert_eq!(
+            (answer.status, &answer.headers["content-encoding"]),
+            (200, &"gzip".parse().unwrap())
+        );
+        answer.bytes.len()
+    };
+    let own = size(LIST).await;
+    assert!(own < 4_500, "the page has {own} bytes");
+    let mut whole = own;
+    let files = page.html.split('"').filter(|text| text.starts_with("/console/assets/"));
+    let files: std::collections::BTreeSet<_> = files.map(|url| url.split('#').next()).collect();
+    assert_eq!(files.len(), 4);
+    for file in files.into_iter().flatten() {
+        whole += size(file).await;
+    }
+    assert!(whole < 24_000, "the page and its files have {whole} bytes");
 }
 
 #[tokio::test]

@@ -186,3 +186,33 @@ async fn plain_members_see_domains_without_the_challenge_and_controls() {
     page.assert_shows(403, "<bdi>corp.example</bdi>");
     assert!(scene.dns.asked().is_empty(), "no look-up for those who may not verify");
 }
+
+#[tokio::test]
+async fn certificate_is_shown_in_words_and_an_expired_one_is_marked() {
+    let scene = Scene::new().await;
+    let owner = Visitor::owner(&scene.workspace).await;
+    assert!(!owner.get(&scene.page).await.html.contains("id=\"certificate\""));
+    for (year, expired) in [(2020, true), (2100, false)] {
+        let mut params = rcgen::CertificateParams::new(Vec::new()).expect("no names");
+        params.distinguished_name.push(rcgen::DnType::OrganizationName, "<b>Corp</b>");
+        params.not_before = rcgen::date_time_ymd(2000, 2, 3);
+        params.not_after = rcgen::date_time_ymd(year, 2, 3);
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let pem = params.self_signed(&key).expect("a certificate").pem();
+        let sent = json!({ "saml_x509_cert": pem.trim() });
+        scene.workspace.owner.patch(&scene.api, sent).await.ok();
+        let page = owner.get(&scene.page).await;
+        let card = page.between("id=\"certificate\">", "</section>");
+        assert!(
+            card.contains(
+                "<dt>Subject</dt><dd><bdi>CN=rcgen self signed cert, O=&#60;b&#62;Corp&#60;/b&#62;"
+            ),
+            "{card}"
+        );
+        assert!(card.contains("The same: the certificate is self-signed"), "{card}");
+        assert!(card.contains("<dt>Valid from</dt><dd>2000-02-03</dd>"), "{card}");
+        let end = if expired { "Expired" } else { "Expires" };
+        assert!(card.contains(&format!("<dt>{end}</dt><dd>{year}-02-03 (<time")), "{card}");
+        assert_eq!(card.contains("The certificate has expired."), expired, "{card}");
+    }
+}

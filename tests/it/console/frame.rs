@@ -1,4 +1,4 @@
-//! The frame of pages: navigation, switchers and the palette, and what a limited session sees of them.
+//! The frame of pages: navigation, switchers and what the palette lists, and what a limited session sees of them.
 
 use std::time::Duration;
 
@@ -87,27 +87,25 @@ async fn session_of_a_limited_key_sees_what_the_key_may_see() {
 }
 
 #[tokio::test]
-async fn palette_lists_pages_projects_organizations_and_dashboards() {
+async fn page_marks_the_links_that_the_palette_lists() {
     let workspace = Workspace::new().await;
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     let owner = Visitor::with_link(&workspace, true).await;
     let page =
         owner.get(&format!("/console/projects/{}/dashboards/", workspace.made.project_id)).await;
-    let palette = page.between("<dialog id=\"palette\"", "</dialog>");
     let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
-    for (href, text, kind) in [
-        ("/console/projects/1/dashboards/", "Dashboards", "page"),
-        ("/console/sessions/", "Sessions", "page"),
-        ("/console/health/", "Health", "page"),
-        ("/console/projects/1/dashboards/", "Web", "project"),
-        (&organization, "Corp", "organization"),
-        ("/console/projects/1/dashboards/1/", "Growth", "dashboard"),
+    for (kind, end, href, text) in [
+        ("page", "</nav>", "/console/projects/1/dashboards/", "Dashboards"),
+        ("page", "</nav>", "/console/sessions/", "Sessions"),
+        ("page", "</nav>", "/console/health/", "Health"),
+        ("project", "</ul>", "/console/projects/1/dashboards/", "<bdi>Web</bdi>"),
+        ("organization", "</ul>", &organization, "<bdi>Corp</bdi>"),
+        ("dashboard", "</tbody>", "/console/projects/1/dashboards/1/", "<bdi>Growth</bdi>"),
     ] {
-        let found = palette.split("<li").any(|option| {
-            option.contains(&format!("data-href=\"{href}\""))
-                && option.contains(&format!("<bdi>{text}</bdi><span class=\"kind\">{kind}</span>"))
-        });
-        assert!(found, "{text}: {palette}");
+        let part = page.between(&format!(" data-kind=\"{kind}\""), end);
+        let link = part.split("<a ").find(|link| link.starts_with(&format!("href=\"{href}\"")));
+        let link = link.unwrap_or_else(|| panic!("{href}: {part}"));
+        assert!(link.split("</a>").next().unwrap().ends_with(text), "{text}: {link}");
     }
 }
 

@@ -123,6 +123,8 @@ async fn files_are_immutable_only_under_their_version() {
         assert_eq!(file.headers["cache-control"], "public, max-age=31536000, immutable");
         assert_eq!(file.headers["x-content-type-options"], "nosniff");
         assert_eq!(file.headers["cross-origin-resource-policy"], "same-origin");
+        let policy = "default-src 'none'; frame-ancestors 'none'";
+        assert_eq!(file.headers["content-security-policy"], policy);
         let path = url.split('?').next().expect("a path");
         for unversioned in [path.to_owned(), format!("{url}0")] {
             assert_eq!(nobody.get(&unversioned).await.headers["cache-control"], "no-cache");

@@ -131,8 +131,11 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     page.assert_shows(200, "<bdi>ben</bdi>");
     assert!(page.html.contains(&format!("/roles/{id}/\"><bdi>Analysts</bdi></a>")));
     assert!(!page.html.contains("Others"));
-    assert!(page.html.contains("<h2>Projects that you can see</h2>"));
-    assert!(page.html.contains("/console/projects/1/access/\"><bdi>Web</bdi></a>"));
+    let projects = page.between("aria-label=\"Projects\">", "</table>");
+    assert!(projects.contains("/console/projects/1/access/\"><bdi>Web</bdi></a>"), "{projects}");
+    let level = "<td data-label=\"Level\"><span class=\"tag \">Member</span></td>";
+    let text = "The project is open to all members, with the level member.";
+    assert!(projects.contains(level) && projects.contains(text), "{projects}");
     let form = page.form("form");
     assert_eq!(form.value("level"), "1");
     let shown = owner.submit(&form.clone().with("level", "8").with("_show", "command")).await;
@@ -206,4 +209,44 @@ async fn member_is_removed_after_a_question_and_leaves() {
     assert_eq!(ben.submit(&page.form("form")).await.location(), "/console/?done=left");
     let page = owner.get(&list(&workspace)).await;
     assert_eq!(names(&page), ["Olga"]);
+}
+
+#[tokio::test]
+async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer() {
+    let workspace = Workspace::new().await;
+    let ben = workspace.member("ben", Level::Member).await;
+    let ann = workspace.member("ann", Level::Member).await;
+    let (role, path) = add_role(&workspace, "<b>Analysts</b>").await;
+    add_to_role(&workspace, &path, "ben@corp.example").await;
+    let projects = workspace.organization("projects/");
+    let hidden = json!({ "name": "Payroll", "access_control": true });
+    let hidden = workspace.owner.post(&projects, hidden).await.ok();
+    let rules = format!("/api/projects/{}/access_controls/", hidden["id"]);
+    let rule = json!({ "role": role["id"], "access_level": "admin" });
+    workspace.owner.put(&rules, rule).await.ok();
+    let of_ben = format!("{}{}/", list(&workspace), workspace.uuid("ben@corp.example").await);
+    let of_ann = format!("{}{}/", list(&workspace), workspace.uuid("ann@corp.example").await);
+    let owner = Visitor::owner(&workspace).await;
+    let page = owner.get(&of_ben).await;
+    let row = page.between("/access/\"><bdi>Payroll</bdi>", "</tr>");
+    assert!(row.contains("<span class=\"tag on\">Admin</span>"), "{row}");
+    assert!(
+        row.contains("A rule on the project gives a role of the member the level admin."),
+        "{row}"
+    );
+    let link =
+        format!("/roles/{}/\"><bdi>&#60;b&#62;Analysts", role["id"].as_str().expect("an id"));
+    assert!(row.contains(&link), "{row}");
+    let row = owner.get(&of_ann).await;
+    let row = row.between("/access/\"><bdi>Payroll</bdi>", "</tr>");
+    assert!(row.contains("<span class=\"tag warn\">No access</span>"), "{row}");
+    let ann = Visitor::with_key(&workspace, &ann.key.expect("a key")).await;
+    let seen = ann.get(&of_ben).await;
+    seen.assert_shows(200, "<bdi>ben</bdi>");
+    assert!(seen.html.contains("<bdi>Web</bdi>") && !seen.html.contains("Payroll"));
+    let ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    assert!(ben.get(&of_ann).await.html.contains("Payroll"));
+    let narrow = workspace.key("ben@corp.example", &["organization_member:read"]).await;
+    let narrow = Visitor::with_key(&workspace, &narrow.key.expect("a key")).await;
+    assert!(!narrow.get(&of_ann).await.html.contains("<h2>Projects</h2>"));
 }

@@ -276,3 +276,83 @@ async fn places_that_are_not_changed_are_not_stored() {
     assert_eq!(stored[0]["layouts"]["sm"], json!({ "x": 0, "y": 0, "w": 6, "h": 6 }));
     assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 6, "y": 0, "w": 6, "h": 5 }));
 }
+
+#[tokio::test]
+async fn deleted_tiles_have_a_page_that_restores_them() {
+    let sent = json!([{ "text": { "body": "# <b>A</b>\n\nlong" } }, { "text": { "body": "B" } }]);
+    let (workspace, mut owner) = with_tiles(sent).await;
+    let trash = format!("{ONE}tiles/trash/");
+    assert!(owner.get(ONE).await.html.contains(&format!("href=\"{trash}\"")));
+    let page = owner.get(&trash).await;
+    page.assert_shows(200, "Deleted tiles");
+    assert!(page.html.contains("No tile of this dashboard is deleted."));
+    for id in 1..=2 {
+        owner.post(&format!("{ONE}tiles/"), &[("only", &format!("remove {id}"))]).await.location();
+    }
+    let page = owner.get(&trash).await;
+    let rows = page.between("<tbody>", "</tbody>");
+    assert!(
+        rows.contains(
+            "<td><bdi>&#60;b&#62;A&#60;/b</bdi></td>\n<td data-label=\"Shows\">Text</td>"
+        ),
+        "{rows}"
+    );
+    assert!(rows.contains("form=\"tiles\" name=\"only\" value=\"restore 2\""), "{rows}");
+    assert!(page.html.contains("<span>1 to 2 of 2</span>"));
+    let restore = page.buttons().into_iter().find(|form| form.value("only") == "restore 1");
+    let done = owner.submit(&restore.expect("a button")).await;
+    assert_eq!(done.location(), format!("{ONE}?done=restored"));
+    assert_eq!(tiles(&workspace).await[0]["id"], 1);
+    let ben = workspace.member("ben", Level::Member).await;
+    let closed = json!({ "restriction_level": 37 });
+    workspace.owner.patch(&workspace.dashboards("1/"), closed).await.ok();
+    let ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    assert!(!ben.get(ONE).await.html.contains(&trash));
+    ben.get(&trash).await.assert_shows(403, "You do not have access");
+}
+
+#[tokio::test]
+async fn description_and_tags_are_edited_on_the_page_of_the_dashboard() {
+    let (workspace, mut owner) = with_tiles(json!([])).await;
+    let page = owner.get(ONE).await;
+    let form = page.form("description").with("description", "Who stays");
+    assert_eq!(form.action, format!("{ONE}description/"));
+    let shown = owner.submit(&form.clone().with("_show", "command")).await;
+    assert!(shown.command().contains(r#"'{"description":"Who stays"}'"#), "{}", shown.html);
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    let form = owner.get(ONE).await.form("tags").with("tags", "Weekly\r\nsales");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    let stored = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
+    assert_eq!(
+        (&stored["description"], &stored["tags"]),
+        (&json!("Who stays"), &json!(["sales", "weekly"]))
+    );
+
+    let stale = owner.submit(&page.form("description").with("description", "Mine")).await;
+    stale.assert_shows(412, "Growth");
+    let details = stale.between("<details class=\"command\" open>", "</form>");
+    assert!(
+        details.contains("<td dir=\"auto\">Who stays</td><td dir=\"auto\">Mine</td>"),
+        "{details}"
+    );
+    assert_eq!(stale.form("description").value("description"), "Mine");
+    assert_eq!(stale.html.matches("class=\"command\" open").count(), 1);
+    let long = stale.form("tags").with("tags", &"x".repeat(256));
+    let refused = owner.submit(&long).await;
+    refused.assert_shows(400, "Growth");
+    assert!(refused.html.contains("id=\"tags-tags-error\""), "{}", refused.html);
+
+    let ben = workspace.member("ben", Level::Member).await;
+    let closed = json!({ "restriction_level": 37 });
+    workspace.owner.patch(&workspace.dashboards("1/"), closed).await.ok();
+    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    assert!(!ben.get(ONE).await.html.contains("id=\"description\""));
+    let form = stale.form("description").with("_version", "");
+    let refused = ben.submit(&form.without("_version")).await;
+    refused.assert_shows(403, "Growth");
+    assert!(
+        refused.html.contains("You don&#39;t have edit permissions for this dashboard."),
+        "{}",
+        refused.html
+    );
+}

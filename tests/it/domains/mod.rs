@@ -1,5 +1,6 @@
 //! Tests of `/api/organizations/:organization_id/domains/`.
 
+mod certificate;
 mod lookup;
 mod saml;
 mod scene;

@@ -322,3 +322,40 @@ async fn members_read_the_state_of_a_mail_and_others_do_not() {
     let detail = "Method \"POST\" not allowed.";
     post.assert_error(405, "invalid_request", "method_not_allowed", detail, None);
 }
+
+#[tokio::test]
+async fn states_of_all_mails_are_listed_in_the_order_of_the_invites() {
+    let mut scene = Scene::new().await;
+    scene.invite("ann@x.example").await;
+    scene.server.mail().await;
+    scene.tried(1, true).await;
+    scene.made(json!({ "target_email": "ben@x.example", "send_email": false })).await;
+    let workspace = &scene.workspace;
+    let list = workspace.owner.get(&invites(workspace, "")).await.ok();
+    let mails = invites(workspace, "mail/");
+    let answer = workspace.owner.get(&mails).await;
+    assert!(!answer.headers.contains_key("etag"), "{:?}", answer.headers);
+    let listed = answer.ok();
+    let mut expected = Vec::new();
+    for invite in list["results"].as_array().expect("a list") {
+        let mut state = scene.state(&path(workspace, invite)).await;
+        state["invite"] = invite["id"].clone();
+        expected.push(state);
+    }
+    assert_eq!(expected.iter().map(|mail| &mail["state"]).collect::<Vec<_>>(), ["none", "sent"]);
+    let whole = json!({ "count": 2, "next": null, "previous": null, "results": expected });
+    assert_eq!(listed, whole);
+    let second = workspace.owner.get(&format!("{mails}?limit=1&offset=1")).await.ok();
+    assert_eq!((&second["count"], &second["results"]), (&json!(2), &json!([expected[1]])));
+
+    let reader = workspace.member("mia", Level::Member).await;
+    reader.get(&mails).await.assert_is(200, whole);
+    let narrow = workspace.key("mia@corp.example", &["organization:read"]).await;
+    let refused = narrow.get(&mails).await;
+    refused.assert_denied("API key missing required scope 'organization_member:read'");
+    let (eve, own) = workspace.outsider("eve").await;
+    eve.get(&mails).await.assert_denied("You do not have permission to perform this action.");
+    let own = own["id"].as_str().expect("an id");
+    let none = eve.get(&format!("/api/organizations/{own}/invites/mail/")).await.ok();
+    assert_eq!((&none["count"], &none["results"]), (&json!(0), &json!([])));
+}

@@ -3,6 +3,7 @@
 mod access;
 mod configs;
 mod fields;
+mod of_member;
 mod private;
 mod token;
 

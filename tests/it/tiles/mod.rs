@@ -1,5 +1,6 @@
 //! Tiles of dashboards: list, update and duplicate them.
 
+mod deleted;
 mod layouts;
 mod moves;
 mod sequences;

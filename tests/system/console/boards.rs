@@ -104,6 +104,53 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
     browser.close().await;
 }
 
+/// Returns the entries of the menu of rows that are shown: the text, and the value or the target.
+async fn entries(browser: &Browser) -> Value {
+    let script = "return [...document.querySelectorAll('#row-menu [data-for]')].filter(one => one.checkVisibility()) \
+                  .map(one => [one.textContent, one.value || one.getAttribute('href')])";
+    browser.run(script).await
+}
+
+/// Asserts that the menu of a row acts on that row: by mouse and by keyboard, and after the list was replaced.
+async fn one_menu_serves_every_row(site: &Site, browser: &Browser) {
+    let list = format!("projects/{}/dashboards/", site.workspace.made.project_id);
+    site.board("D").await;
+    let pinned = site.workspace.dashboards("4/");
+    site.workspace.owner.patch(&pinned, json!({ "pinned": true })).await.ok();
+    site.visit(browser, &list).await;
+    shown(browser, "Dashboards").await;
+    let of = |id: u64, pin: &str| {
+        let path = format!("/console/{list}");
+        let label = if pin == "pin" { "Pin" } else { "Unpin" };
+        json!([
+            [label, format!("{pin} {id}")],
+            ["Edit", format!("{path}{id}/edit/")],
+            ["Duplicate", format!("{path}new/?from=dashboard&dashboard={id}")],
+            ["Access and restriction", format!("{path}{id}/access/")],
+            ["Delete", format!("delete {id}")],
+        ])
+    };
+    browser.click("tbody tr:last-child .end button").await;
+    assert_eq!(entries(browser).await, of(3, "pin"));
+    browser.click("tbody tr:first-child .end button").await;
+    browser
+        .wait_until("the menu is open", "document.querySelector('#row-menu:popover-open') !== null")
+        .await;
+    assert_eq!(entries(browser).await, of(4, "unpin"));
+    browser.press(Key::Escape).await;
+    let focused = "document.activeElement.matches('tbody tr:first-child .end button')";
+    browser.wait_until("the button of the row has the focus", focused).await;
+    browser.fill("[name=search]", "D").await;
+    browser.press(Key::Enter).await;
+    let one = "document.querySelectorAll('main tbody tr').length === 1";
+    browser.wait_until("the list is replaced", one).await;
+    browser.click("tbody .end button").await;
+    assert_eq!(entries(browser).await, of(4, "unpin"));
+    browser.click("#row-menu [value^=delete]").await;
+    assert_eq!(browser.text("[data-notice] p").await, "Deleted.");
+    assert_eq!(site.workspace.owner.get(&pinned).await.status, 404);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn several_dashboards_are_deleted_and_restored() {
     let site = Site::new().await;
@@ -124,10 +171,121 @@ async fn several_dashboards_are_deleted_and_restored() {
     browser.click("tbody .end button").await;
     assert_sound(&browser, "the menu of a row").await;
     browser.press(Key::Escape).await;
+    one_menu_serves_every_row(&site, &browser).await;
     browser.click("main .actions a[href$='/trash/']").await;
     shown(&browser, "Trash").await;
     assert_sound(&browser, "the trash").await;
     browser.click("tbody .end button").await;
     assert_eq!(browser.text("[data-notice] p").await, "Restored.");
+    browser.close().await;
+}
+
+/// Returns the texts of the tiles on the page, in order, each with its color.
+async fn cards(browser: &Browser) -> Value {
+    let script = "return [...document.querySelectorAll('.tile')].map(one => \
+                  [one.querySelector('.in').textContent.trim(), one.className.replace('tile', '').trim()])";
+    browser.run(script).await
+}
+
+/// Chooses an entry of the menu of the tile at this place, counted from 1.
+async fn choose(browser: &Browser, tile: u64, entry: &str) {
+    browser.click(&format!(".tile:nth-of-type({tile}) .tools > button")).await;
+    browser.click(&format!(".tile:nth-of-type({tile}) .menu {entry}")).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
+    let site = Site::new().await;
+    let dashboards = site.workspace.dashboards("");
+    let owner = &site.workspace.owner;
+    for name in ["Growth", "Archive"] {
+        owner.post(&dashboards, json!({ "name": name })).await.ok();
+    }
+    let one = site.workspace.dashboards("1/");
+    let texts = json!([{ "text": { "body": "First" } }, { "text": { "body": "Second" } }]);
+    owner.patch(&one, json!({ "tiles": texts })).await.ok();
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let page = format!("projects/{}/dashboards/1/", site.workspace.made.project_id);
+    site.visit(&browser, &page).await;
+    shown(&browser, "Growth").await;
+    assert_eq!(cards(&browser).await, json!([["First", ""], ["Second", ""]]));
+
+    choose(&browser, 1, "a[href$='/tiles/1/']").await;
+    shown(&browser, "Edit the tile").await;
+    browser.fill("#form textarea", "First, **edited**").await;
+    browser.click("#form-tiles-0-color option[value=blue]").await;
+    assert_sound(&browser, "a tile").await;
+    browser.click("#form > .bar button.go").await;
+    shown(&browser, "Growth").await;
+    assert_eq!(cards(&browser).await, json!([["First, edited", "blue"], ["Second", ""]]));
+
+    choose(&browser, 1, "button[value^=duplicate]").await;
+    let three = "document.querySelectorAll('.tile').length === 3";
+    browser.wait_until("the tile is duplicated", three).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Duplicated.");
+    assert_eq!(cards(&browser).await[2], json!(["First, edited", "blue"]));
+
+    choose(&browser, 2, "a[href$='/move/']").await;
+    shown(&browser, "Move the tile").await;
+    browser.click("form.card option[value='2']").await;
+    assert_sound(&browser, "moving a tile").await;
+    browser.click("form.card button.go").await;
+    let two =
+        "document.title === 'Growth · Steward' && document.querySelectorAll('.tile').length === 2";
+    browser.wait_until("the tile is moved", two).await;
+    let archive = owner.get(&site.workspace.dashboards("2/")).await.ok();
+    assert_eq!(archive["tiles"][0]["text"]["body"], "Second");
+
+    let one_left = "document.querySelectorAll('.tile').length === 1";
+    choose(&browser, 1, "button[value^=remove]").await;
+    browser.wait_until("the tile is removed", one_left).await;
+    browser.click("[data-notice] button").await;
+    let restored = "document.querySelectorAll('.tile').length === 2";
+    browser.wait_until("Undo restores the tile", restored).await;
+    assert_eq!(cards(&browser).await[0], json!(["First, edited", "blue"]));
+
+    choose(&browser, 1, "button[value^=remove]").await;
+    browser.wait_until("the tile is removed again", one_left).await;
+    browser.click("button[popovertarget=more]").await;
+    browser.click("#more a[href$='/tiles/trash/']").await;
+    shown(&browser, "Deleted tiles").await;
+    assert_sound(&browser, "deleted tiles").await;
+    browser.click("tbody .end button").await;
+    browser
+        .wait_until(
+            "the tile is back",
+            &format!("document.title === 'Growth · Steward' && {restored}"),
+        )
+        .await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn description_and_tags_are_edited_in_place() {
+    let site = Site::new().await;
+    site.board("Growth").await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    site.visit(&browser, &format!("projects/{}/dashboards/1/", site.workspace.made.project_id))
+        .await;
+    shown(&browser, "Growth").await;
+    browser.click(".in-place > details:first-child > summary").await;
+    assert_sound(&browser, "a description in place").await;
+    browser.fill("#description-description", "Who leaves").await;
+    browser.click("#description > .bar button.go").await;
+    browser
+        .wait_until("it is saved", "document.querySelector('.lede')?.textContent === 'Who leaves'")
+        .await;
+    browser.click(".in-place > details:last-child > summary").await;
+    browser.fill("#tags-tags", "monthly").await;
+    browser.click("#tags > .bar button.go").await;
+    browser
+        .wait_until(
+            "the tag is shown",
+            "document.querySelector('.head .tag')?.textContent === 'monthly'",
+        )
+        .await;
+    assert_sound(&browser, "a dashboard with a new tag").await;
     browser.close().await;
 }

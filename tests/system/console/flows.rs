@@ -71,6 +71,29 @@ async fn link_moves_its_code_out_of_the_address_and_asks_first() {
     browser.close().await;
 }
 
+/// Asserts that the palette on the page of dashboards lists pages, projects, organizations and dashboards, in this order.
+async fn assert_lists_places(site: &Site, browser: &Browser) {
+    site.visit(browser, &format!("projects/{}/dashboards/", site.workspace.made.project_id)).await;
+    shown(browser, "Dashboards").await;
+    browser.press_with_control('k').await;
+    browser.wait_until("the palette is open", "document.getElementById('palette').open").await;
+    let listed = "return [...document.querySelectorAll('#palette li')].map(one => [one.dataset.href, \
+                  one.querySelector('bdi').textContent, one.querySelector('.kind').textContent, \
+                  one.querySelector('use').getAttribute('href').split('#')[1]])";
+    let listed = browser.run(listed).await;
+    let listed = listed.as_array().expect("a list");
+    let organization = format!("/console/organizations/{}/", site.workspace.made.organization_id);
+    let places = [
+        ["/console/projects/1/dashboards/", "Dashboards", "page", "layout-dashboard"],
+        ["/console/sessions/", "Sessions", "page", "monitor"],
+        ["/console/projects/1/dashboards/", "Web", "project", "folder"],
+        [&organization, "Corp", "organization", "building-2"],
+        ["/console/projects/1/dashboards/1/", "Growth", "dashboard", "layout-dashboard"],
+    ];
+    let at = places.map(|place| listed.iter().position(|one| *one == serde_json::json!(place)));
+    assert!(at.iter().all(Option::is_some) && at.is_sorted(), "{at:?}: {listed:#?}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn palette_opens_pages_and_searches_by_keyboard() {
     let site = Site::new().await;
@@ -80,6 +103,7 @@ async fn palette_opens_pages_and_searches_by_keyboard() {
     browser.press_with_control('k').await;
     browser.wait_until("the palette is open", "document.getElementById('palette').open").await;
     assert_sound(&browser, "the palette").await;
+    assert_lists_places(&site, &browser).await;
     browser.type_text("sess").await;
     browser.press(Key::Enter).await;
     shown(&browser, "Sessions").await;

@@ -14,9 +14,7 @@ use serde::Deserialize;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{
-    self, Command, Frame, In, Paging, PaletteEntry, Section, with_notice,
-};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
@@ -98,14 +96,8 @@ async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> Page
     let base = base(project);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let entries = found.results.iter().map(|export| PaletteEntry {
-        icon: icon("database-backup"),
-        text: export.name.clone(),
-        kind: "batch export",
-        href: format!("{base}{}/", export.id),
-    });
     let frame = Frame::load(request, Section::BatchExports, In::Project(project)).await?;
-    let frame = frame.titled("Batch exports").with_palette(entries).with_refusal(feedback.refusal);
+    let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match found.results.first() {
         Some(first) => {

@@ -1,5 +1,6 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the pages that change it.
 
+mod about;
 pub(super) mod access;
 mod address;
 mod arrange;
@@ -16,7 +17,6 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
-use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
@@ -28,6 +28,7 @@ use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
+use about::{InPlace, Sent};
 use address::Address;
 pub(super) use choices::dashboard_choices;
 pub(super) use rights::Rights;
@@ -43,6 +44,7 @@ const MAX_INLINE_TILES: usize = 16;
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, DASHBOARD, page);
     pages.signed_in(Method::POST, TILES, change_tile);
+    about::routes(pages);
     edit::routes(pages);
     delete::routes(pages);
     tiles::routes(pages);
@@ -104,6 +106,8 @@ struct DashboardPage {
     offers: Offers,
     /// Why the session may not edit, although its key may.
     reason: Option<&'static str>,
+    /// The forms of description and tags, if the session may edit.
+    in_place: Option<InPlace>,
     cards: Vec<Card>,
     version: Option<String>,
     /// Whether the dashboard has changed since the page was opened whose action was refused.
@@ -120,22 +124,34 @@ fn undo(request: &SignedIn, address: &Address) -> Option<Undo> {
 
 async fn page(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    show(&request, address, None).await
+    show(&request, address, Feedback::default()).await
 }
 
 async fn change_tile(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     match tiles::apply(&request, &address).await? {
         Ok(done) => Ok(see_other(&done)?),
-        Err(refusal) => show(&request, address, Some(refusal)).await,
+        Err(refusal) => {
+            show(&request, address, Feedback { refusal: Some(refusal), sent: None }).await
+        }
     }
 }
 
-/// Shows the dashboard, and why an action of the page was refused.
-async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> PageResult {
+/// The feedback of the page on a form that was sent.
+#[derive(Default)]
+struct Feedback {
+    /// Why an action was refused.
+    refusal: Option<Error>,
+    sent: Option<Sent>,
+}
+
+/// Shows the dashboard, and what became of a form.
+async fn show(request: &SignedIn, address: Address, feedback: Feedback) -> PageResult {
+    let Feedback { refusal, sent } = feedback;
     let path = address.api("");
-    let Versioned { body, version } = request.api.get_versioned(&path).await?;
-    let found: Dashboard = serde_json::from_value(body).map_err(Error::internal)?;
+    let versioned = request.api.get_versioned(&path).await?;
+    let found: Dashboard =
+        serde_json::from_value(versioned.body.clone()).map_err(Error::internal)?;
     let offers = Offers::of(request, &address, &found.rights).await?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let command = Command::get(&request.visit, &path);
@@ -144,6 +160,12 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
     let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
     let refusal = refusal.filter(|_| !is_stale);
     let frame = frame.titled(name).with_undo(undo(request, &address)).with_refusal(refusal);
+    let status = sent.as_ref().map(Sent::status);
+    let in_place = match offers.edit || sent.is_some() {
+        true => Some(InPlace::of(request, &address, &versioned, sent)?),
+        false => None,
+    };
+    let version = versioned.version;
     let render = move || {
         let style = grid::style(&found.tiles);
         let page = DashboardPage {
@@ -156,6 +178,7 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
             is_shared: found.is_shared,
             reason: (!found.rights.may_edit()).then(|| found.rights.reason()),
             offers,
+            in_place,
             cards: tile::cards(found.tiles),
             version,
             is_stale,
@@ -165,8 +188,8 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
     };
     let page = if is_long { run_low_priority(Priority::Answer, render).await? } else { render() };
     let mut page = page?;
-    if is_stale {
-        *page.status_mut() = StatusCode::PRECONDITION_FAILED;
+    if let Some(status) = is_stale.then_some(StatusCode::PRECONDITION_FAILED).or(status) {
+        *page.status_mut() = status;
     }
     Ok(page)
 }

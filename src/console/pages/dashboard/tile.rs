@@ -50,6 +50,25 @@ struct Text {
     body: Option<String>,
 }
 
+/// A deleted tile, as the API describes it. The names of an insight that the session may not view are null.
+#[derive(Deserialize)]
+pub(super) struct DeletedTile {
+    pub(super) id: u64,
+    insight: Option<Insight>,
+    text: Option<Text>,
+}
+
+impl DeletedTile {
+    pub(super) fn name(&self) -> String {
+        short_name(self.insight.as_ref(), self.text.as_ref())
+    }
+
+    /// Returns what the tile shows, in a word.
+    pub(super) const fn kind(&self) -> &'static str {
+        if self.insight.is_some() { "Insight" } else { "Text" }
+    }
+}
+
 /// A tile on the page.
 pub(super) struct Card {
     pub(super) id: u64,
@@ -101,19 +120,7 @@ pub(super) fn cards(tiles: Vec<Tile>) -> Vec<Card> {
 impl Tile {
     /// Returns a short name: that of the insight, or the first words of the text.
     pub(super) fn name(&self) -> String {
-        const MAX_NAME: usize = 60;
-        let text = match (&self.insight, &self.text) {
-            (Some(insight), _) if insight.is_hidden() => "a hidden insight",
-            (Some(insight), _) => insight.name(),
-            (None, text) => {
-                let body = text.as_ref().and_then(|text| text.body.as_deref()).unwrap_or_default();
-                let mut lines =
-                    body.lines().map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
-                lines.find(|line| !line.is_empty()).unwrap_or("an empty text")
-            }
-        };
-        let start: String = text.chars().take(MAX_NAME).collect();
-        if start.len() < text.len() { start + "…" } else { start }
+        short_name(self.insight.as_ref(), self.text.as_ref())
     }
 
     /// Whether the tile shows an insight that the session may not view.
@@ -132,6 +139,21 @@ impl Tile {
         };
         Card { id: self.id, color: color.unwrap_or_default(), name, content }
     }
+}
+
+fn short_name(insight: Option<&Insight>, text: Option<&Text>) -> String {
+    const MAX_NAME: usize = 60;
+    let text = match (insight, text) {
+        (Some(insight), _) if insight.is_hidden() => "a hidden insight",
+        (Some(insight), _) => insight.name(),
+        (None, text) => {
+            let body = text.and_then(|text| text.body.as_deref()).unwrap_or_default();
+            let mut lines = body.lines().map(|line| line.trim_matches(['#', '*', '>', ' ', '-']));
+            lines.find(|line| !line.is_empty()).unwrap_or("an empty text")
+        }
+    };
+    let start: String = text.chars().take(MAX_NAME).collect();
+    if start.len() < text.len() { start + "…" } else { start }
 }
 
 impl Insight {

@@ -4,7 +4,7 @@ use askama::Template;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section};
 use crate::console::levels::is_restricted;
 use crate::console::list::List;
 use crate::console::operation::Operation;
@@ -58,6 +58,12 @@ impl Dashboard {
     fn created_on(&self) -> &str {
         day(&self.created_at)
     }
+
+    /// Returns the time of creation without its fraction, which compresses badly.
+    fn created_second(&self) -> String {
+        let second = self.created_at.get(..19);
+        second.map_or_else(|| self.created_at.clone(), |second| format!("{second}Z"))
+    }
 }
 
 /// The actions that the page offers.
@@ -88,7 +94,21 @@ struct DashboardsPage {
 impl DashboardsPage {
     /// Whether a row can be selected.
     fn selects(&self) -> bool {
-        self.offers.write && self.dashboards.iter().any(|dashboard| dashboard.rights.may_edit())
+        self.dashboards.iter().any(|dashboard| self.may_edit(dashboard))
+    }
+
+    fn may_edit(&self, dashboard: &Dashboard) -> bool {
+        self.offers.write && dashboard.rights.may_edit()
+    }
+
+    /// Returns which entries of the menu apply to a dashboard: those that pin or unpin and edit it, or only those for
+    /// everyone who may view it. `None` if none applies.
+    fn menu_of(&self, dashboard: &Dashboard) -> Option<&'static str> {
+        match self.may_edit(dashboard) {
+            true if dashboard.pinned => Some("unpin"),
+            true => Some("pin"),
+            false => (self.offers.create || self.offers.access).then_some("view"),
+        }
     }
 }
 
@@ -107,15 +127,8 @@ pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResu
     let base = super::base(&project);
     let url = |offset| filters.to_query(offset).url(&base);
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let entries = found.results.iter().map(|dashboard| PaletteEntry {
-        icon: icon("layout-dashboard"),
-        text: dashboard.name().to_owned(),
-        kind: "dashboard",
-        href: format!("{base}{}/", dashboard.id),
-    });
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
-    let frame =
-        frame.titled("Dashboards").with_palette(entries).with_undo(undo::of_query(request, &base));
+    let frame = frame.titled("Dashboards").with_undo(undo::of_query(request, &base));
     let frame = frame.with_refusal(feedback.refusal);
     let name = |id: &str| {
         let known = found.results.iter().find(|one| one.id.to_string() == id);

@@ -1,6 +1,7 @@
 //! One domain: the proof of its ownership, and how people with addresses in it sign in.
 
 mod actions;
+mod certificate;
 mod lookup;
 
 use askama::Template;
@@ -17,6 +18,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
+use certificate::Certificate;
 use lookup::Wizard;
 
 const DOMAIN: &str = "/console/organizations/{organization_id}/domains/{id}/";
@@ -68,6 +70,7 @@ struct Domain {
     name: String,
     is_verified: bool,
     verified_at: Option<String>,
+    saml_x509_cert: Option<String>,
 }
 
 #[derive(Template)]
@@ -83,6 +86,7 @@ struct DomainPage {
     /// The command that verifies the domain.
     command: Command,
     may_delete: bool,
+    certificate: Option<Certificate>,
     /// The form of the settings, if the session may change them.
     form: Option<Form>,
 }
@@ -140,6 +144,10 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
     } else {
         Some(Wizard::load(request, &organization, &id).await?)
     };
+    let certificate = match domain.saml_x509_cert.as_deref() {
+        None | Some("") => None,
+        Some(_) => Some(Certificate::load(request, &organization, &id).await?),
+    };
     let verify = Write::new("domains_verify_create", [&organization, &id]).body(json!({}));
     let delete = Operation::new("domains_destroy", [&organization, &id]);
     let frame = Frame::load(request, Section::Domains, In::Organization(&organization)).await?;
@@ -151,6 +159,7 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         may_delete: request.api.may(&delete).await?,
         list: list(&organization),
         once: once_key(),
+        certificate,
         base,
         domain,
         wizard,

@@ -15,7 +15,7 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section, Undo};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, Undo};
 use crate::console::list::List;
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
@@ -105,13 +105,7 @@ async fn list(request: SignedIn) -> PageResult {
     let path = query.url(&format!("/api/projects/{project}/insights/"));
     let found: List<Insight> = request.api.get(&path).await?;
     let frame = Frame::load(&request, Section::Insights, In::Project(&project)).await?;
-    let entries = found.results.iter().map(|insight| PaletteEntry {
-        icon: icon("chart-line"),
-        text: insight.name().to_owned(),
-        kind: "insight",
-        href: format!("{base}{}/", insight.id),
-    });
-    let frame = frame.titled("Insights").with_palette(entries).with_undo(undo(&request, &base));
+    let frame = frame.titled("Insights").with_undo(undo(&request, &base));
     let url = |offset| filters.to_query(offset).url(&base);
     let page = ListPage {
         people: People::load(&request.api, frame.organization()).await?,

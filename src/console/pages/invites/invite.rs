@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::levels::level_name;
+use crate::console::list::List;
 use crate::console::person::Person;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -21,7 +22,6 @@ pub(super) struct Invite {
     #[serde(default)]
     private_project_access: Vec<ProjectAccess>,
     send_email: bool,
-    emailing_attempt_made: bool,
     pub(super) is_expired: bool,
     pub(super) created_by: Option<Person>,
     pub(super) created_at: String,
@@ -37,6 +37,7 @@ struct ProjectAccess {
 /// The state of the mail of an invite.
 #[derive(Deserialize)]
 pub(super) struct Mail {
+    invite: String,
     state: String,
     pub(super) sent_at: Option<String>,
     attempts: u64,
@@ -66,22 +67,6 @@ impl Invite {
     /// Returns the name of the creator.
     pub(super) fn creator(&self) -> String {
         self.created_by.as_ref().map_or(String::new(), Person::name)
-    }
-
-    /// Loads the state of the mail, unless the invite is not mailed.
-    ///
-    /// # Errors
-    /// The errors of the API, except that somebody has deleted the invite meanwhile.
-    pub(super) async fn mail(
-        &self,
-        request: &SignedIn,
-        organization: &str,
-    ) -> Result<Option<Mail>> {
-        if !self.emailing_attempt_made {
-            return Ok(None);
-        }
-        let path = format!("/api/organizations/{organization}/invites/{}/mail/", self.id);
-        request.api.get_if_allowed(&path).await
     }
 
     /// Returns the projects in words, with their levels.
@@ -115,6 +100,22 @@ impl Invite {
         });
         body.to_string()
     }
+}
+
+/// Loads the states of the mails of a page of invites, by invite. Invites without a mail are left out.
+///
+/// # Errors
+/// The errors of the API.
+pub(super) async fn load_mails(
+    request: &SignedIn,
+    organization: &str,
+    (limit, offset): (u64, u64),
+) -> Result<HashMap<String, Mail>> {
+    let path =
+        format!("/api/organizations/{organization}/invites/mail/?limit={limit}&offset={offset}");
+    let found: List<Mail> = request.api.get(&path).await?;
+    let mails = found.results.into_iter().filter(|mail| mail.state != "none");
+    Ok(mails.map(|mail| (mail.invite.clone(), mail)).collect())
 }
 
 impl Mail {

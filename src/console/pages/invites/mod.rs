@@ -11,7 +11,7 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::form::{Choice, Form, once_key};
+use crate::console::form::{Form, once_key};
 use crate::console::layout::{self, Command, Frame, In, Paging, Section};
 use crate::console::list::List;
 use crate::console::operation::Operation;
@@ -23,7 +23,7 @@ use invite::{Invite, Row};
 
 const LIST: &str = "/console/organizations/{organization_id}/invites/";
 
-/// The number of invites on a page. The state of each mail is a request of its own.
+/// The number of invites on a page.
 const PAGE_SIZE: u64 = 20;
 
 /// Adds the page and its actions to the route table.
@@ -82,8 +82,19 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let projects = projects(request, &organization).await?;
     let levels = create::levels(request, &organization).await?;
-    let names = projects.iter().map(|project| (project.id, project.name.clone())).collect();
-    let rows = rows(request, &organization, found.results, &names, &levels).await?;
+    let names: HashMap<_, _> =
+        projects.iter().map(|project| (project.id, project.name.clone())).collect();
+    let mut mails = invite::load_mails(request, &organization, (PAGE_SIZE, offset)).await?;
+    let may_delete = may_delete(request, &organization, found.results.first()).await?;
+    let row = |invite: Invite| Row {
+        mail: mails.remove(&invite.id),
+        projects: invite.projects(&names),
+        may_repeat: levels.iter().any(|level| level.value == invite.level),
+        may_delete,
+        once: once_key(),
+        invite,
+    };
+    let rows = found.results.into_iter().map(row).collect();
     let form = create::form(request, &organization, feedback.form, levels, &projects)?;
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
     let frame = Frame::load(request, Section::Invites, In::Organization(&organization)).await?;
@@ -100,26 +111,11 @@ async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>
     Ok(found.unwrap_or_default().results)
 }
 
-async fn rows(
+async fn may_delete(
     request: &SignedIn,
     organization: &str,
-    invites: Vec<Invite>,
-    projects: &HashMap<u64, String>,
-    levels: &[Choice],
-) -> Result<Vec<Row>> {
-    let Some(first) = invites.first() else { return Ok(Vec::new()) };
-    let delete = Operation::new("invites_destroy", [organization, &first.id]);
-    let may_delete = request.api.may(&delete).await?;
-    let mut rows = Vec::new();
-    for invite in invites {
-        rows.push(Row {
-            mail: invite.mail(request, organization).await?,
-            projects: invite.projects(projects),
-            may_repeat: levels.iter().any(|level| level.value == invite.level),
-            may_delete,
-            once: once_key(),
-            invite,
-        });
-    }
-    Ok(rows)
+    first: Option<&Invite>,
+) -> Result<bool> {
+    let Some(first) = first else { return Ok(false) };
+    request.api.may(&Operation::new("invites_destroy", [organization, &first.id])).await
 }

@@ -19,7 +19,7 @@ use crate::error::Error;
 
 use super::members::{Member, MemberRights, own_uuid};
 use address::Address;
-use projects::Project;
+use projects::Projects;
 use roles::Role;
 
 const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
@@ -44,8 +44,8 @@ struct MemberPage {
     form: Option<Form>,
     /// The roles of the member, if the session may read them.
     roles: Option<List<Role>>,
-    /// The projects that the session sees.
-    projects: Vec<Project>,
+    /// What the member may do in projects, if the session may read access rules.
+    projects: Option<Projects>,
 }
 
 async fn page(request: SignedIn) -> PageResult {
@@ -78,7 +78,7 @@ async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
     let frame = frame.titled(member.name());
     let page = MemberPage {
         roles: roles::load(request, organization, &member).await?,
-        projects: projects::load(request, organization).await?,
+        projects: projects::load(request, organization, &member.user.uuid).await?,
         organization: organization.clone(),
         member,
         is_own,

@@ -1,12 +1,11 @@
 //! A member, as the API describes one, and the changes that the session may make.
 
-use futures_util::future::try_join_all;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::form::Choice;
 use crate::console::levels::{LEVELS, level_name};
-use crate::console::operation::{Operation, Write};
+use crate::console::operation::Operation;
 use crate::console::person::{Person, User};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -57,46 +56,43 @@ pub(in crate::console::pages) struct MemberRights {
 }
 
 impl MemberRights {
-    /// Asks the API by dry runs.
+    /// Asks the API.
     ///
     /// # Errors
-    /// 401 if the session has ended; 500.
+    /// The errors of the API, except that somebody has removed the member meanwhile.
     pub(in crate::console::pages) async fn load(
         request: &SignedIn,
         organization: &str,
         member: &Member,
     ) -> Result<Self> {
-        let ids = [organization, &member.user.uuid];
-        if !request.api.may(&Operation::new("members_partial_update", ids)).await? {
+        let uuid = &member.user.uuid;
+        let change = Operation::new("members_partial_update", [organization, uuid]);
+        if !request.api.may(&change).await? {
             return Ok(Self::default());
         }
-        let change =
-            |level: &str| Write::new("members_partial_update", ids).body(level_body(level));
-        let present = member.level.to_string();
-        let others = LEVELS.iter().filter(|(level, _)| *level != present);
-        let mut writes: Vec<_> = others.map(|(level, _)| change(level)).collect();
-        writes.push(Write::new("members_destroy", ids));
-        let mut answers =
-            try_join_all(writes.iter().map(|write| request.api.dry_run(write))).await?;
-        let removal = answers.pop().flatten();
-        let reason = answers.iter().flatten().next().map(|error| error.detail().to_owned());
-        let mut refusals = answers.iter();
-        let given = LEVELS
-            .iter()
-            .filter(|(level, _)| *level == present || refusals.next().is_some_and(Option::is_none));
-        let levels: Vec<_> = given.map(|(level, name)| choice(level, name)).collect();
-        let has_other = levels.len() > 1;
+        let path = format!("/api/organizations/{organization}/members/{uuid}/rights/");
+        let found = request.api.get_if_allowed::<Rights>(&path).await?;
+        let Some(found) = found else { return Ok(Self::default()) };
+        let is_shown = |level: &u8| *level == member.level || found.levels.contains(level);
+        let has_other = found.levels.iter().any(|level| *level != member.level);
+        let levels = LEVELS.iter().filter_map(|(text, name)| Some((text.parse().ok()?, name)));
+        let levels = levels.filter(|(level, _)| has_other && is_shown(level));
         Ok(Self {
-            levels: if has_other { levels } else { Vec::new() },
-            level_reason: reason.filter(|_| !has_other),
-            is_removable: removal.is_none(),
-            removal_reason: removal.map(|error| error.detail().to_owned()),
+            levels: levels.map(|(level, name)| Choice::new(Value::from(level), *name)).collect(),
+            level_reason: found.level_reason.filter(|_| !has_other),
+            is_removable: found.can_remove,
+            removal_reason: found.removal_reason,
         })
     }
 }
 
-fn choice(level: &str, name: &str) -> Choice {
-    Choice::new(level_value(level), name)
+/// `rights/` of a member.
+#[derive(Deserialize)]
+struct Rights {
+    levels: Vec<u8>,
+    level_reason: Option<String>,
+    can_remove: bool,
+    removal_reason: Option<String>,
 }
 
 fn level_value(level: &str) -> Value {

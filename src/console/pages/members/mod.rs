@@ -9,9 +9,7 @@ use axum::http::Method;
 
 use crate::console::assets::icon;
 use crate::console::entrance::see_other;
-use crate::console::layout::{
-    self, Command, Frame, In, Paging, PaletteEntry, Section, with_notice,
-};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
 use crate::console::query::Query;
@@ -80,18 +78,11 @@ async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
     let url = |offset| url(&request.visit, &organization, offset);
     let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
     let base = format!("/console/organizations/{organization}/members/");
-    let entries = found.results.iter().map(|member| PaletteEntry {
-        icon: icon("user"),
-        text: member.name(),
-        kind: "member",
-        href: format!("{base}{}/", member.user.uuid),
-    });
-    let entries: Vec<_> = entries.collect();
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
     let frame = Frame::load(request, Section::Members, In::Organization(&organization)).await?;
-    let frame = frame.titled("Members").with_palette(entries).with_refusal(refusal);
+    let frame = frame.titled("Members").with_refusal(refusal);
     let page = MembersPage {
         base,
         here: url(offset),

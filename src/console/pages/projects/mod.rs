@@ -7,7 +7,7 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, PaletteEntry, Section};
+use crate::console::layout::{self, Command, Frame, In, Paging, Section};
 use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
@@ -55,14 +55,8 @@ async fn list(request: SignedIn) -> PageResult {
         format!("{base}?offset={offset}")
     })?;
     let create = Operation::new("organizations_projects_create", [&organization]);
-    let entries = found.results.iter().map(|project| PaletteEntry {
-        icon: icon("folder"),
-        text: project.name.clone(),
-        kind: "project",
-        href: format!("/console/projects/{}/dashboards/", project.id),
-    });
     let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
-    let frame = frame.titled("Projects").with_palette(entries);
+    let frame = frame.titled("Projects");
     let page = ProjectsPage {
         base,
         may_create: request.api.may(&create).await?,

@@ -6,6 +6,7 @@
 pub(super) mod body;
 mod change;
 mod copies;
+mod deleted;
 mod input;
 mod moves;
 mod placement;
@@ -34,6 +35,7 @@ use super::texts::{self, Text};
 
 pub(super) use change::{TileChanges, change, delete_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
+pub use deleted::{DeletedTileBody, list_deleted};
 pub use input::{TileRef, Tiles};
 pub use moves::{TileMove, move_tile};
 pub use placement::{place, withdraw};

@@ -5,8 +5,10 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::http::routes::PathParameter;
-use crate::ids::{UUID_PATTERN, UserUuid};
+use crate::ids::{UUID_PATTERN, UserId, UserUuid};
 use crate::input::Schema;
+use crate::resources::users;
+use crate::store::Tx;
 
 /// The user that a path names.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +17,19 @@ pub enum PathUser {
     Caller,
     /// The user with this UUID.
     Uuid(UserUuid),
+}
+
+impl PathUser {
+    /// Returns the user.
+    ///
+    /// # Errors
+    /// 404 if there is none.
+    pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<UserId> {
+        match self {
+            Self::Uuid(uuid) => users::get_by_uuid(tx, uuid),
+            Self::Caller => Ok(caller),
+        }
+    }
 }
 
 impl PathParameter for PathUser {

@@ -3,6 +3,7 @@
 mod edit;
 mod move_tile;
 mod new;
+mod trash;
 
 use serde_json::json;
 
@@ -22,6 +23,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     new::routes(pages);
     edit::routes(pages);
     move_tile::routes(pages);
+    trash::routes(pages);
 }
 
 /// Applies a button of one tile: `only` has its action and the id of the tile. Returns the page that follows, or why the

@@ -1,0 +1,31 @@
+//! The SAML certificate of a domain in words.
+
+use serde::Deserialize;
+
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+/// What the certificate says. An older release may have stored a text that is no certificate.
+#[derive(Deserialize)]
+pub(super) struct Certificate {
+    pub(super) subject: Option<String>,
+    pub(super) issuer: Option<String>,
+    pub(super) not_before: Option<String>,
+    pub(super) not_after: Option<String>,
+    pub(super) is_expired: Option<bool>,
+}
+
+impl Certificate {
+    /// Loads what the certificate of a domain says.
+    ///
+    /// # Errors
+    /// The errors of the API.
+    pub(super) async fn load(request: &SignedIn, organization: &str, id: &str) -> Result<Self> {
+        let path = format!("/api/organizations/{organization}/domains/{id}/certificate/");
+        request.api.get(&path).await
+    }
+
+    pub(super) fn is_expired(&self) -> bool {
+        self.is_expired == Some(true)
+    }
+}
