@@ -14,7 +14,7 @@ use rustix::event::{Timespec, epoll};
 
 use crate::http::{self, parse_head};
 use crate::plan::{Group, Pace, Run, Span, Tally, nanos};
-use crate::process::cpu_seconds;
+use crate::process::{cpu_seconds, thread_seconds};
 use crate::{Context, Result, fail};
 
 /// The longest time without any response while some are due.
@@ -106,6 +106,7 @@ impl<'a> Engine<'a> {
         self.begin = Instant::now();
         self.first_requests()?;
         self.until(self.begin + self.span.ramp)?;
+        let writer = thread_seconds(pid, "writer")?;
         let (marked, cpu, own) =
             (Instant::now(), cpu_seconds(pid)?, cpu_seconds(std::process::id())?);
         self.begin = marked;
@@ -117,6 +118,7 @@ impl<'a> Engine<'a> {
         self.until(marked + self.span.length)?;
         let seconds = marked.elapsed().as_secs_f64();
         let server_cpu = cpu_seconds(pid)? - cpu;
+        let writer_cpu = thread_seconds(pid, "writer")? - writer;
         let generator_busy = (cpu_seconds(std::process::id())? - own) / seconds;
         if self.span.drain {
             self.drain()?;
@@ -130,6 +132,7 @@ impl<'a> Engine<'a> {
         Ok(Run {
             groups: self.counters.iter_mut().map(finish).collect(),
             server_cpu,
+            writer_cpu,
             generator_busy,
         })
     }

@@ -61,6 +61,7 @@ cargo bench -- [OPTIONS]
   --rows 1,2,7-9   only these rows of the table
   --markdown       print a Markdown table
   --reseed         recreate the large data file
+  --before BINARY  an older build, to compare with in rows 31-35
   --data-dir DIR   folder of the data files (default: target/bench-data)
 The service is the binary that cargo built, or STEWARD_BIN.";
 
@@ -70,6 +71,8 @@ pub struct Settings {
     quick: bool,
     markdown: bool,
     reseed: bool,
+    /// An older build of the service.
+    pub before: Option<PathBuf>,
     chosen: BTreeSet<u8>,
     pub folder: PathBuf,
     pub cores: Cores,
@@ -88,6 +91,7 @@ impl Settings {
             quick: false,
             markdown: false,
             reseed: false,
+            before: None,
             chosen: rows::ALL.into(),
             folder: target.join("bench-data"),
             cores: Cores::find()?,
@@ -105,6 +109,7 @@ impl Settings {
                 }
                 "--markdown" => settings.markdown = true,
                 "--reseed" => settings.reseed = true,
+                "--before" => settings.before = Some(value()?.into()),
                 "--rows" => settings.chosen = parse_rows(&value()?)?,
                 "--data-dir" => settings.folder = value()?.into(),
                 _ => return fail(format!("unknown argument {arg}\n{USAGE}")),
@@ -152,6 +157,7 @@ fn bench(settings: &Settings) -> Result<()> {
     let mut lines = rows::reads(settings)?;
     lines.extend(rows::writes(settings)?);
     lines.extend(rows::peers(settings)?);
+    lines.extend(rows::builds(settings)?);
     lines.extend(rows::keys(settings)?);
     lines.extend(rows::life(settings)?);
     lines.extend(rows::backups(settings)?);

@@ -88,6 +88,8 @@ pub struct Run {
     pub groups: Vec<Tally>,
     /// The CPU time of the server in the measured time, in seconds.
     pub server_cpu: f64,
+    /// The part of it that the thread named `writer` used.
+    pub writer_cpu: f64,
     /// The generator's use of its core in the measured time. Near 1, the generator limited the rate.
     pub generator_busy: f64,
 }

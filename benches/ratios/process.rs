@@ -112,6 +112,22 @@ pub fn cpu_seconds(pid: u32) -> Result<f64> {
     }
 }
 
+/// Returns the CPU time of the threads of a process with this name, in seconds.
+pub fn thread_seconds(pid: u32, name: &str) -> Result<f64> {
+    let mut nanos = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task")).context("the threads")?.flatten() {
+        let of = |file: &str| fs::read_to_string(task.path().join(file));
+        // A thread may end meanwhile.
+        if let (Ok(found), Ok(times)) = (of("comm"), of("schedstat"))
+            && found.trim() == name
+        {
+            let first = times.split(' ').next().unwrap_or_default();
+            nanos += first.parse::<u64>().context("the time of a thread")?;
+        }
+    }
+    Ok(Duration::from_nanos(nanos).as_secs_f64())
+}
+
 /// The resident memory of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {

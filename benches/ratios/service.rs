@@ -40,6 +40,7 @@ pub fn binary() -> PathBuf {
 
 /// A running service.
 pub struct Service {
+    binary: PathBuf,
     guard: Guard,
     data: PathBuf,
     started: Instant,
@@ -47,9 +48,9 @@ pub struct Service {
 }
 
 impl Service {
-    /// Starts the service on `data` and waits until it listens.
-    pub fn start(data: &Path, cores: Cores) -> Result<Self> {
-        let mut command = Command::new(binary());
+    /// Starts `binary` on `data` and waits until it listens.
+    pub fn start(binary: &Path, data: &Path, cores: Cores) -> Result<Self> {
+        let mut command = Command::new(binary);
         command.arg("serve").arg("--data").arg(data);
         command
             .args(["--listen", "127.0.0.1:0", "--page-cache", PAGE_CACHE_FLAG])
@@ -62,7 +63,10 @@ impl Service {
         let mut guard = Guard::spawn(&mut command, cores)?;
         let errors = keep_tail(&mut guard);
         match address_on(&mut guard, LISTENING_WITHIN) {
-            Ok(address) => Ok(Self { guard, data: data.to_owned(), started, address }),
+            Ok(address) => {
+                let (binary, data) = (binary.to_owned(), data.to_owned());
+                Ok(Self { binary, guard, data, started, address })
+            }
             Err(error) => {
                 // stderr has the reason and may arrive later than the end of stdout.
                 std::thread::sleep(Duration::from_millis(100));
@@ -123,7 +127,7 @@ impl Service {
 
     /// Runs an operator command against the running server and returns its JSON output.
     fn command(&self, words: &[&str]) -> Result<Value> {
-        let mut command = Command::new(binary());
+        let mut command = Command::new(&self.binary);
         let output = command.args(words).arg("--data").arg(&self.data).arg("--json").output();
         let output = output.context(format!("steward {words:?}"))?;
         if !output.status.success() {
@@ -135,7 +139,7 @@ impl Service {
     /// Creates a backup through the running server, and deletes it.
     pub fn back_up(&self, cores: Cores) -> Result<()> {
         let file = self.data.with_extension("backup");
-        let mut command = Command::new(binary());
+        let mut command = Command::new(&self.binary);
         command.arg("backup").arg(&file).arg("--data").arg(&self.data);
         let output = cores.on_server(|| command.output())?.context("steward backup")?;
         if !output.status.success() {

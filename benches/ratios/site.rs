@@ -10,7 +10,7 @@ use crate::http::render;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::process::Memory;
-use crate::service::Service;
+use crate::service::{Service, binary};
 use crate::{Context, Result, Settings, fail, progress};
 
 /// The default number of connections.
@@ -72,6 +72,7 @@ pub struct Site {
     /// The objects in the project when the site was opened.
     pub count: u64,
     pub resource: Resource,
+    binary: PathBuf,
     data: PathBuf,
     project: u64,
     ids: Vec<u64>,
@@ -83,31 +84,44 @@ impl Site {
         Self::new(settings, name, Resource::Dashboards, FEW)
     }
 
+    /// Does what [`few`](Self::few) does, with another binary of the service.
+    pub fn few_of(settings: &Settings, name: &str, binary: &Path) -> Result<Self> {
+        let folder = settings.folder.join(name);
+        remove(&folder)?;
+        Self::open(settings, &folder, (Resource::Dashboards, FEW), binary)
+    }
+
     /// Creates a new file with `rows` objects.
     pub fn new(settings: &Settings, name: &str, resource: Resource, rows: u64) -> Result<Self> {
         let folder = settings.folder.join(name);
         remove(&folder)?;
-        Self::open(settings, &folder, resource, rows)
+        Self::open(settings, &folder, (resource, rows), &binary())
     }
 
     /// Opens the large file, which is kept between runs because filling it takes minutes.
     pub fn many(settings: &Settings, resource: Resource) -> Result<Self> {
         let folder = settings.large_file(resource);
-        Self::open(settings, &folder, resource, settings.many).map_err(|error| {
+        Self::open(settings, &folder, (resource, settings.many), &binary()).map_err(|error| {
             format!("{error}\n(if the file is from an older build, recreate it with `--reseed`)")
                 .into()
         })
     }
 
-    fn open(settings: &Settings, folder: &Path, resource: Resource, rows: u64) -> Result<Self> {
+    fn open(
+        settings: &Settings,
+        folder: &Path,
+        (resource, rows): (Resource, u64),
+        binary: &Path,
+    ) -> Result<Self> {
         fs::create_dir_all(folder).context("the data folder")?;
         let data = folder.join("steward.redb");
-        let service = Service::start(&data, settings.cores)?;
+        let service = Service::start(binary, &data, settings.cores)?;
         let key = service.first_key()?;
         let projects = service.client()?.get_json("/api/projects/", &key)?;
         let project =
             projects["results"][0]["id"].as_u64().ok_or("no project in /api/projects/")?;
-        let mut site = Self { service, key, count: 0, resource, data, project, ids: Vec::new() };
+        let (binary, ids) = (binary.to_owned(), Vec::new());
+        let mut site = Self { service, key, count: 0, resource, binary, data, project, ids };
         site.seed(rows)?;
         site.ids = site.pick_ids()?;
         Ok(site)
@@ -183,13 +197,15 @@ impl Site {
     /// Stops the service cleanly and starts it again on the same file.
     pub fn restarted(self, settings: &Settings) -> Result<Self> {
         self.service.stop()?;
-        Ok(Self { service: Service::start(&self.data, settings.cores)?, ..self })
+        let service = Service::start(&self.binary, &self.data, settings.cores)?;
+        Ok(Self { service, ..self })
     }
 
     /// Kills the service and starts it again on the same file.
     pub fn crashed(self, settings: &Settings) -> Result<Self> {
         self.service.kill()?;
-        Ok(Self { service: Service::start(&self.data, settings.cores)?, ..self })
+        let service = Service::start(&self.binary, &self.data, settings.cores)?;
+        Ok(Self { service, ..self })
     }
 
     /// Returns the memory of the service.

@@ -2,6 +2,7 @@
 //! and closes the sites.
 
 mod backups;
+mod builds;
 mod console;
 mod keys;
 mod life;
@@ -11,6 +12,7 @@ mod reads;
 mod writes;
 
 pub use backups::backups;
+pub use builds::builds;
 pub use console::console;
 pub use keys::keys;
 pub use life::life;
@@ -27,9 +29,9 @@ use crate::report::{grouped, middle};
 use crate::{Result, Settings, progress};
 
 /// All rows.
-pub const ALL: [u8; 30] = [
+pub const ALL: [u8; 35] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-    27, 28, 29, 30,
+    27, 28, 29, 30, 31, 32, 33, 34, 35,
 ];
 
 /// Rows 28-30 need the feature `sqlite-peer`, which compiles `SQLite`.

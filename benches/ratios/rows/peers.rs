@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{cost_ratio, costs, rate_ratio, rates};
+use super::{cost_ratio, costs, micros, rate_ratio, rates};
 use crate::load::run;
 use crate::peer::Peer;
 use crate::plan::{Group, Run, Span};
@@ -55,6 +55,7 @@ fn compare(
         middle(&rounds, |round| millis(get(round).groups[0].quantile(0.99)))
     };
     let (own, other) = (p99(|round| &round.0), p99(|round| &round.1));
+    let writer = middle(&rounds, |(run, _)| micros(run) * run.writer_cpu / run.server_cpu);
     Ok([
         ReportLine::new(
             row,
@@ -69,6 +70,6 @@ fn compare(
             cost_ratio(&rounds),
             Unit::Times,
         )
-        .figures(costs(&rounds)),
+        .figures(format!("{}; writer thread {writer:.1} us", costs(&rounds))),
     ])
 }

@@ -161,10 +161,9 @@ async fn show(request: &SignedIn, address: Address, feedback: Feedback) -> PageR
     let refusal = refusal.filter(|_| !is_stale);
     let frame = frame.titled(name).with_undo(undo(request, &address)).with_refusal(refusal);
     let status = sent.as_ref().map(Sent::status);
-    let in_place = match offers.edit || sent.is_some() {
-        true => Some(InPlace::of(request, &address, &versioned, sent)?),
-        false => None,
-    };
+    let is_editable = offers.edit || sent.is_some();
+    let in_place =
+        is_editable.then(|| InPlace::of(request, &address, &versioned, sent)).transpose()?;
     let version = versioned.version;
     let render = move || {
         let style = grid::style(&found.tiles);
