@@ -75,9 +75,12 @@ const NO_CERTIFICATE: CertificateBody = CertificateBody {
 /// Returns what a stored certificate says at `now`.
 pub fn describe(text: &str, now: Timestamp) -> CertificateBody {
     let Some(der) = decoded(text) else { return NO_CERTIFICATE };
-    let Ok((_, certificate)) = parse_x509_certificate(&der) else {
+    let Ok((rest, certificate)) = parse_x509_certificate(&der) else {
         return NO_CERTIFICATE;
     };
+    if !rest.is_empty() {
+        return NO_CERTIFICATE;
+    }
     let validity = certificate.validity();
     let not_after = moment(validity.not_after);
     CertificateBody {
