@@ -35,6 +35,7 @@ mod metrics;
 mod migrate;
 mod open_error;
 mod opened_file;
+mod origin;
 mod overlay;
 mod packed;
 mod panics;
