@@ -4,8 +4,6 @@
 //! computed. The origin takes it only if that commit is still the last one. Every row carries the number of the commit
 //! that wrote it, so what a copy lacks is one range of rows.
 
-#![allow(dead_code, reason = "the writer does not use the origin yet")]
-
 use std::fmt::{self, Debug, Display};
 
 use time::OffsetDateTime;
