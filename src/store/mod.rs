@@ -49,6 +49,7 @@ mod payload;
 mod pending_numbers;
 mod pending_values;
 mod per_table;
+mod place;
 mod progress;
 mod queue;
 mod queued;
@@ -101,6 +102,8 @@ pub use import::{Imported, import};
 pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
+#[allow(unused_imports, reason = "the configuration has no shared databases yet")]
+pub use place::{DatabaseUrl, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;
 pub use ranks::RankedList;

@@ -72,7 +72,7 @@ pub(in crate::store) enum Fault {
     Away(String),
     /// A commit was sent, and no answer came. [`Origin::committed`] tells whether it was done.
     Unknown(String),
-    /// The copy is of another past, or older than the horizon. It must be made anew.
+    /// The copy is of another past, or older than the horizon. It must be copied again.
     Forked,
     /// The origin has a newer format, or a table that this release does not know.
     Newer {
@@ -172,7 +172,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Returns the head of the workspace, or `None` if the database holds none. Does not change the database.
     fn head(&self) -> Result<Option<Head>, Fault>;
 
-    /// Replaces all rows in one commit of this name, and moves the horizon there, so that every copy is made anew.
+    /// Replaces all rows in one commit of this name, and moves the horizon there, so that every node copies it again.
     fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault>;
 
     /// Records that this node works and that its copy holds `position`. This is a durable commit of the database. Returns
