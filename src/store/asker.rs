@@ -52,6 +52,23 @@ impl Store {
             Some(origin) => Box::pin(origin.fresh()).await,
         }
     }
+
+    /// Waits until [`snapshot`](Self::snapshot) returns a state that has every commit that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// Those of [`fresh`](Self::fresh) for a shared database. A data file needs no wait.
+    #[doc(hidden)]
+    pub async fn refresh(&self) -> Result<()> {
+        match &self.shared.origin {
+            None => Ok(()),
+            Some(_) => self.fresh().await.map(drop),
+        }
+    }
+
+    /// Whether the data lies in a shared database.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.origin.is_some()
+    }
 }
 
 /// What the threads need.

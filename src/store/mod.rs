@@ -23,6 +23,7 @@ mod consumer_times;
 mod cooldowns;
 mod copy;
 mod copy_position;
+mod create;
 mod engine;
 mod expected_counts;
 mod export;
@@ -65,9 +66,11 @@ mod scrub;
 mod sealed;
 mod secrets;
 mod shared;
+mod shared_database;
 mod sliced_walk;
 mod snapshot;
 mod space;
+mod stored_rows;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -123,10 +126,9 @@ pub use write::WriteTx;
 
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
-use crate::secret::{SeededRng, SigningSecret};
 
 use asker::Asker;
-use engine::{RETRY_AFTER, begin, storage_error};
+use engine::RETRY_AFTER;
 use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
 use hot_values::HotValues;
@@ -186,59 +188,6 @@ impl Store {
                 Err(error)
             }
         }
-    }
-
-    /// Creates a data file at `path`, fills it with `fill`, and opens it. The file appears complete or not at
-    /// all.
-    ///
-    /// # Errors
-    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
-    /// reports an error.
-    #[doc(hidden)]
-    pub fn create<T>(
-        path: &Path,
-        cache: usize,
-        rng: &mut SeededRng,
-        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
-    ) -> Result<(Self, T), OpenError> {
-        Self::create_on(OsFileSystem::shared(), path, cache, rng, fill)
-    }
-
-    /// Creates a data file as [`create`](Self::create) does, on another disk.
-    ///
-    /// # Errors
-    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
-    /// reports an error.
-    pub(crate) fn create_on<T>(
-        file_system: Arc<dyn FileSystem>,
-        path: &Path,
-        cache: usize,
-        rng: &mut SeededRng,
-        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
-    ) -> Result<(Self, T), OpenError> {
-        let fs = FsHandle::new(file_system);
-        file::require_absent(&fs, path)?;
-        let lock = FileLock::take(path)?;
-        let mut filled = None;
-        let created = file::create(&fs, path, cache, |database| {
-            let transaction = begin(database)?;
-            let mut tx = WriteTx::new(&transaction);
-            tx.begin_file()?;
-            let secret = SigningSecret::new(rng);
-            tx.put_secret(&secret);
-            filled = Some(fill(&mut tx, &secret)?);
-            tx.finish()?;
-            transaction.commit().map_err(storage_error)?;
-            Ok(())
-        });
-        if let Err(error) = created {
-            lock.release();
-            return Err(error);
-        }
-        let database = open_database(&fs, path, cache)?;
-        let store = Self::start(fs, path, cache, lock, (database, None))?;
-        let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
-        Ok((store, filled))
     }
 
     fn start(

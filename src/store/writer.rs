@@ -4,10 +4,11 @@
 //! once, and only then returns the results. So a 2xx means that the change is on disk, and N writes share one sync.
 //! Consumers take turns, one write at a time, and share the time of a batch.
 
+mod copy;
 mod files;
 mod origin;
 
-pub(super) use origin::OriginWriter;
+pub(super) use origin::{OriginWriter, random_name};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

@@ -16,14 +16,13 @@ use crate::error::{Error, Result};
 use super::super::change_feed::NotedChanges;
 use super::super::copy::CopySource;
 use super::super::copy_position::put_position;
-use super::super::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
+use super::super::engine::{RETRY_AFTER, storage_error};
 use super::super::metrics::Commit as BatchCommit;
 use super::super::origin::{Commit, Fault, Position, Row, Turn};
 use super::super::origin_commit::{Sent, send};
 use super::super::origin_state::{OriginState, away};
 use super::super::queued::QueuedWrite;
 use super::super::schema::{RENEWED_KEY, SECRET_KEY, Table};
-use super::super::secrets::stored_secret;
 use super::super::task::{NewRows, NextWrite};
 use super::super::value_log::{self, ValueLog};
 use super::super::write::{FinishedBatch, WriteTx};
@@ -33,8 +32,6 @@ use super::Writer;
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many batches begin with a turn after one was overtaken.
 const WARY_BATCHES: u32 = 16;
-/// How long commits of the copy may stay off the disk.
-const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// The size of changes after which a batch ends, in bytes: 1 MiB.
 pub(super) const BATCH_BYTES: usize = 1024 * 1024;
 
@@ -46,7 +43,7 @@ pub(in crate::store) struct OriginWriter {
     pub(in crate::store) position: Position,
     /// How many batches still begin with a turn.
     wary: u32,
-    synced_at: Instant,
+    pub(super) synced_at: Instant,
     /// Writes that the origin has in a commit of this number, but the copy has not.
     pub(super) unanswered: Option<(u64, Vec<Box<dyn QueuedWrite>>)>,
 }
@@ -294,12 +291,6 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives the signing secret of the last commit to the listener, before the state with it is shown.
-    pub(super) fn pass_secret_on(&self, database: &Database) -> Result<()> {
-        let Some(listener) = self.shared.secret_listener.get() else { return Ok(()) };
-        listener(&stored_secret(&super::snapshot(database, &self.sender)?)?)
-    }
-
     fn begin_batch<'t>(
         &mut self,
         transaction: &'t WriteTransaction,
@@ -309,49 +300,6 @@ impl Writer {
         tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), logs));
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
         tx
-    }
-
-    /// Begins a transaction of the copy. Returns whether its commit is durable: one in a while is, because a crash costs only
-    /// what the origin has.
-    fn begin_copy(&self, database: &Database) -> Result<(WriteTransaction, bool)> {
-        let is_due = |origin: &OriginWriter| origin.synced_at.elapsed() >= SYNC_INTERVAL;
-        if self.origin.as_ref().is_none_or(is_due) {
-            return Ok((begin(database)?, true));
-        }
-        Ok((begin_unsynced(database)?, false))
-    }
-
-    fn note_synced(&mut self, is_synced: bool) {
-        if let Some(origin) = &mut self.origin {
-            origin.state.is_unsynced.store(!is_synced, Ordering::Release);
-            if is_synced {
-                origin.synced_at = Instant::now();
-            }
-        }
-    }
-
-    /// Makes all commits of a copy durable. A data file has no others.
-    pub(super) fn sync_copy(&mut self, database: &Database) -> Result<()> {
-        let is_unsynced =
-            |origin: &OriginWriter| origin.state.is_unsynced.load(Ordering::Acquire);
-        if self.origin.as_ref().is_some_and(is_unsynced) {
-            begin(database)?.commit().map_err(storage_error)?;
-            self.note_synced(true);
-        }
-        Ok(())
-    }
-
-    /// Returns the last commit of the origin that the copy holds.
-    pub(super) fn position(&self) -> Position {
-        self.origin.as_ref().map_or(Position::NONE, |origin| origin.position)
-    }
-
-    /// Continues with a copy that was opened again.
-    pub(super) fn start_at(&mut self, position: Position) {
-        if let Some(origin) = &mut self.origin {
-            origin.position = position;
-        }
-        self.note_synced(true);
     }
 
     fn set_wary(&mut self, batches: u32) {
@@ -403,6 +351,6 @@ fn is_secret(table: Table, key: &[u8]) -> bool {
 }
 
 /// Returns a random name for a commit.
-fn random_name() -> Uuid {
+pub(in crate::store) fn random_name() -> Uuid {
     uuid::Builder::from_random_bytes(rand::random()).into_uuid()
 }
