@@ -87,7 +87,7 @@ pub fn create_at(
     place: &Place,
     config: Config,
     first: &InitialRecords,
-    before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError>,
+    before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError> + Send,
 ) -> Result<(App, CreatedWorkspace), OpenError> {
     // Checks first what the service needs to start: otherwise a failure leaves a file whose key was never printed.
     config.require_complete()?;
@@ -98,12 +98,11 @@ pub fn create_at(
     let disk = Arc::clone(&config.file_system);
     let registry = record_registry();
     let opening = (config.page_cache, &registry);
-    let (store, created) =
-        Store::create_at(disk, place, opening, &mut rng, |tx, secret| {
-            let created = write_initial_records(tx, secret, first, now)?;
-            before_publishing(&created)?;
-            Ok(created)
-        })?;
+    let (store, created) = Store::create_at(disk, place, opening, &mut rng, |tx, secret| {
+        let created = write_initial_records(tx, secret, first, now)?;
+        before_publishing(&created)?;
+        Ok(created)
+    })?;
     Ok((App::new(store, config)?, created))
 }
 

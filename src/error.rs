@@ -291,7 +291,8 @@ impl Error {
     /// 503: it is not known whether the change was made. `retry_after` is in seconds; `cause` goes to the log.
     pub fn outcome_unknown(retry_after: u32, cause: impl fmt::Display) -> Self {
         let mut error = Self::unavailable(retry_after, cause);
-        error.0.detail = "The service is temporarily unavailable. The change may have been made.".into();
+        error.0.detail =
+            "The service is temporarily unavailable. The change may have been made.".into();
         error
     }
 

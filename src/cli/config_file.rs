@@ -202,7 +202,7 @@ pub(super) fn mask(flag: &Arg, text: &str) -> String {
 }
 
 /// Masks a secret. In a URL, only the password is masked.
-fn mask_secret(text: &str) -> String {
+pub(super) fn mask_secret(text: &str) -> String {
     let masked = || MASK.to_owned();
     match Url::parse(text) {
         Ok(url) if url.has_host() && url.password().is_none() => text.to_owned(),

@@ -16,8 +16,8 @@ use crate::store::{
 };
 use crate::time::Clock;
 
-use super::progress_bar::progress_bar;
 use super::backend::{Backend, CONNECT_TIMEOUT, RETRY_INTERVAL, connect};
+use super::progress_bar::progress_bar;
 use super::{Failure, control};
 
 /// The buffer size for reading an export, in bytes.

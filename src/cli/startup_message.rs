@@ -76,7 +76,9 @@ fn to_text(place: &Place, url: &str, first: Option<&FirstRun>) -> String {
         }
         FirstVisit::Command => {
             let place = match place {
-                Place::File(path) => format!(" --data {}", shell_quote(&path.display().to_string())),
+                Place::File(path) => {
+                    format!(" --data {}", shell_quote(&path.display().to_string()))
+                }
                 // The URL may have a password.
                 Place::Shared { .. } => String::new(),
             };

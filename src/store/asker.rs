@@ -100,7 +100,10 @@ impl Asker {
                     failing = None;
                     self.state.note_asked();
                     if self.state.set_away(false) {
-                        tracing::info!(database = self.origin.shown(), "the database answers again");
+                        tracing::info!(
+                            database = self.origin.shown(),
+                            "the database answers again"
+                        );
                     }
                     self.answer(readers, Ok(fresh));
                 }
@@ -188,7 +191,10 @@ impl Asker {
                     let was_apart =
                         std::mem::replace(&mut is_apart, ahead.unsigned_abs() > CLOCK_TOLERANCE);
                     if is_apart && !was_apart {
-                        tracing::warn!(ahead_ms = ahead, "the clock of this node differs from that of the database");
+                        tracing::warn!(
+                            ahead_ms = ahead,
+                            "the clock of this node differs from that of the database"
+                        );
                     }
                     beats += 1;
                     if beats.is_multiple_of(BEATS_PER_TRIM) {

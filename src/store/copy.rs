@@ -84,11 +84,7 @@ fn open_existing(
 }
 
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
-fn catch_up(
-    database: &Database,
-    known: Position,
-    source: &CopySource,
-) -> Result<Position, Fault> {
+fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.open_tables()?;

@@ -1,7 +1,5 @@
 //! Where the data of a service lies: in a file, or in a database that several nodes share.
 
-#![allow(dead_code, reason = "the configuration has no shared databases yet")]
-
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};

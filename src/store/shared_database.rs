@@ -1,7 +1,9 @@
 //! Opening and founding a workspace in a shared database.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use redb::Database;
 
 use crate::error::Error;
 use crate::secret::{SeededRng, SigningSecret};
@@ -15,8 +17,7 @@ use super::file::{self, FileLock, resolve_symlink};
 use super::file_system::{FileSystem, FsHandle};
 use super::open_error::OpenError;
 use super::origin::postgres::Postgres;
-use super::origin::{Fault, Origin};
-use super::origin_state::OriginState;
+use super::origin::{Fault, Origin, Position};
 use super::place::Place;
 use super::record_registry::RecordRegistry;
 use super::snapshot::Snapshot;
@@ -40,8 +41,11 @@ impl Store {
         match place {
             Place::File(path) => Self::open_on(file_system, path, cache),
             Place::Shared { copy, .. } => {
-                let source = source_of(connect(place)?, registry);
-                Self::open_copy(&FsHandle::new(file_system), copy, cache, source)
+                let fs = FsHandle::new(file_system);
+                let lists = registry.ranked().collect();
+                let open =
+                    || open_copy(fs, copy, cache, CopySource { origin: connect(place)?, lists });
+                Self::start_copy(on_thread(open)?)
             }
         }
     }
@@ -51,55 +55,78 @@ impl Store {
     /// # Errors
     /// Those of [`create`](Self::create) for a data file. For a shared database, when it cannot be reached, already holds a
     /// workspace, or refuses this node, or when a file exists at the path of the copy.
-    pub(crate) fn create_at<T>(
+    pub(crate) fn create_at<T: Send>(
         file_system: Arc<dyn FileSystem>,
         place: &Place,
         (cache, registry): (usize, &RecordRegistry),
         rng: &mut SeededRng,
-        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
+        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError> + Send,
     ) -> Result<(Self, T), OpenError> {
         match place {
             Place::File(path) => Self::create_on(file_system, path, cache, rng, fill),
             Place::Shared { copy, .. } => {
-                let source = source_of(connect(place)?, registry);
                 let fs = FsHandle::new(file_system);
-                let filled = found(&fs, copy, cache, &*source.origin, rng, fill)?;
-                Ok((Self::open_copy(&fs, copy, cache, source)?, filled))
+                let lists = registry.ranked().collect();
+                let create = || {
+                    let origin = connect(place)?;
+                    let filled = found(&fs, copy, cache, &*origin, rng, fill)?;
+                    Ok((open_copy(fs, copy, cache, CopySource { origin, lists })?, filled))
+                };
+                let (opened, filled) = on_thread(create)?;
+                Ok((Self::start_copy(opened)?, filled))
             }
         }
     }
 
-    /// Opens the copy of an origin, and makes it first if necessary.
-    pub(super) fn open_copy(
-        fs: &FsHandle,
-        copy: &Path,
-        cache: usize,
-        source: CopySource,
-    ) -> Result<Self, OpenError> {
-        let copy = &resolve_symlink(copy);
-        let lock = FileLock::take(copy)?;
-        let open = || {
-            file::remove_draft(fs, copy)?;
-            require_workspace(fs, copy, &*source.origin)?;
-            copy::open(fs, copy, cache, &source)
-        };
-        match open() {
-            Ok((database, position)) => {
-                let state = Arc::<OriginState>::default();
-                let origin = OriginWriter::new(Arc::new(source), state, position);
-                Self::start(fs.clone(), copy, cache, lock, (database, Some(origin)))
-            }
-            Err(error) => {
-                lock.release();
-                Err(error)
-            }
-        }
+    /// Starts the store of an open copy. Must be called where the results of writes are sent from.
+    pub(super) fn start_copy(opened: OpenedCopy) -> Result<Self, OpenError> {
+        let OpenedCopy { fs, path, cache, lock, database, position, source } = opened;
+        let origin = OriginWriter::new(Arc::new(source), Arc::default(), position);
+        Self::start(fs, &path, cache, lock, (database, Some(origin)))
     }
 }
 
-/// Returns what a copy of `origin` is made from.
-pub(super) fn source_of(origin: Arc<dyn Origin>, registry: &RecordRegistry) -> CopySource {
-    CopySource { origin, lists: registry.ranked().collect() }
+/// A copy that was opened, before it is served.
+pub(super) struct OpenedCopy {
+    fs: FsHandle,
+    path: PathBuf,
+    cache: usize,
+    lock: FileLock,
+    database: Database,
+    position: Position,
+    source: CopySource,
+}
+
+/// Runs `work` on a thread of its own and waits for it: the methods of an origin block, and never run on a thread of an
+/// async runtime.
+fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, OpenError> + Send) -> Result<T, OpenError> {
+    let done = std::thread::scope(|scope| scope.spawn(work).join());
+    done.unwrap_or_else(|_| Err(Error::internal("opening a shared database panicked").into()))
+}
+
+/// Opens the copy of an origin, and makes it first if necessary.
+pub(super) fn open_copy(
+    fs: FsHandle,
+    path: &Path,
+    cache: usize,
+    source: CopySource,
+) -> Result<OpenedCopy, OpenError> {
+    let path = resolve_symlink(path);
+    let lock = FileLock::take(&path)?;
+    let open = || {
+        file::remove_draft(&fs, &path)?;
+        require_workspace(&fs, &path, &*source.origin)?;
+        copy::open(&fs, &path, cache, &source)
+    };
+    match open() {
+        Ok((database, position)) => {
+            Ok(OpenedCopy { fs, path, cache, lock, database, position, source })
+        }
+        Err(error) => {
+            lock.release();
+            Err(error)
+        }
+    }
 }
 
 /// Returns the database at `place`. It is connected when it is first asked.

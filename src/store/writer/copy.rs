@@ -43,8 +43,7 @@ impl Writer {
 
     /// Makes all commits of a copy durable. A data file has no others.
     pub(super) fn sync_copy(&mut self, database: &Database) -> Result<()> {
-        let is_unsynced =
-            |origin: &OriginWriter| origin.state.is_unsynced.load(Ordering::Acquire);
+        let is_unsynced = |origin: &OriginWriter| origin.state.is_unsynced.load(Ordering::Acquire);
         if self.origin.as_ref().is_some_and(is_unsynced) {
             begin(database)?.commit().map_err(storage_error)?;
             self.note_synced(true);
