@@ -6,6 +6,8 @@
 
 #![allow(dead_code, reason = "the writer does not use the origin yet")]
 
+mod postgres;
+
 use std::fmt::{self, Debug, Display};
 
 use time::OffsetDateTime;
