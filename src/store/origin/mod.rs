@@ -6,7 +6,11 @@
 
 #![allow(dead_code, reason = "the writer does not use the origin yet")]
 
-mod postgres;
+pub(in crate::store) mod postgres;
+#[cfg(test)]
+pub(in crate::store) mod scripted;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::{self, Debug, Display};
 

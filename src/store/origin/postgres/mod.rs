@@ -29,7 +29,7 @@ use crate::store::place::DatabaseUrl;
 use super::{Commit, Fault, Head, Node, Origin, Outcome, Position, Rows, Take, Turn};
 
 use connect::Connector;
-use link::{ANSWER, Link};
+use link::Link;
 use turn::HeldTurn;
 
 /// A PostgreSQL database as the origin.

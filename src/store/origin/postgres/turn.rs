@@ -49,9 +49,7 @@ impl Turn for HeldTurn<'_> {
             return Ok(Outcome::Overtaken);
         };
         let outcome = write::commit_in_transaction(&mut link, &self.origin.node, commit)?;
-        if matches!(outcome, Outcome::Taken(_)) {
-            self.origin.idle().push(link);
-        }
+        self.origin.idle().push(link);
         Ok(outcome)
     }
 }

@@ -57,24 +57,39 @@ pub(super) fn commit_in_transaction(
     commit: &Commit<'_>,
 ) -> Result<Outcome, Fault> {
     let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
+    if size(commit.rows) > ONE_STATEMENT {
+        let outcome = commit_in_pieces(link, &statement, node, commit)?;
+        if outcome == Outcome::Overtaken {
+            link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
+        }
+        return Ok(outcome);
+    }
+    let sent = Sent::new(link, node, commit, commit.rows);
+    // Both statements are sent at once. If the first fails, the second rolls back.
+    let both = async {
+        let ending = link.client().batch_execute("COMMIT");
+        let (moved, ended) = join(sent.run(&statement), ending).await;
+        let moved = moved?;
+        ended?;
+        Ok(moved)
+    };
+    match link.wait(ANSWER, both) {
+        Ok(row) => outcome(row.as_ref(), commit.name),
+        Err(failure) => failure.of_commit(),
+    }
+}
+
+/// Sends a large commit in pieces. If it is overtaken, the transaction goes on.
+fn commit_in_pieces(
+    link: &mut Link,
+    statement: &Statement,
+    node: &str,
+    commit: &Commit<'_>,
+) -> Result<Outcome, Fault> {
     let mut pieces = pieces(commit.rows);
     let first = pieces.next().unwrap_or_default();
     let sent = Sent::new(link, node, commit, first);
-    if size(commit.rows) <= ONE_STATEMENT {
-        // Both statements are sent at once. If the first fails, so does the second.
-        let both = async {
-            let (moved, ended) =
-                join(sent.run(&statement), link.client().batch_execute("COMMIT")).await;
-            let moved = moved?;
-            ended?;
-            Ok(moved)
-        };
-        return match link.wait(ANSWER, both) {
-            Ok(row) => outcome(row.as_ref(), commit.name),
-            Err(failure) => failure.of_commit(),
-        };
-    }
-    let moved = match link.wait(ANSWER, sent.run(&statement)) {
+    let moved = match link.wait(ANSWER, sent.run(statement)) {
         Ok(row) => outcome(row.as_ref(), commit.name)?,
         Err(failure) => return rolled_back(&failure),
     };
