@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use tempfile::TempDir;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 /// The user that owns the data of a server, if it is started by root: PostgreSQL refuses to run as root.
@@ -25,7 +26,7 @@ pub const ROLE: &str = "steward";
 const MAX_SOCKET_PATH: usize = 100;
 
 /// Creates the data of a server and starts it. Stops it at the end of the input: this process ends or drops the server.
-/// Arguments: the folder, the options of the server, and a file with more lines for `pg_hba.conf`.
+/// Arguments: the folder, and lines for `postgresql.conf` and `pg_hba.conf`.
 const SUPERVISE: &str = r#"
 set -e
 trap '' HUP INT TERM
@@ -33,8 +34,9 @@ umask 077
 mkdir "$1"
 fail() { cat "$1"/*.log; rm -rf "$1"; exit 1; }
 initdb -D "$1/data" -U steward -A trust -N -E UTF8 --locale=C >"$1/initdb.log" 2>&1 || fail "$1"
+printf '%s\n' "$2" >>"$1/data/postgresql.conf"
 printf '%s\n' "$3" | cat - "$1/data/pg_hba.conf" >"$1/hba" && mv "$1/hba" "$1/data/pg_hba.conf"
-pg_ctl -D "$1/data" -l "$1/server.log" -w -s -o "$2" start >"$1/start.log" 2>&1 || fail "$1"
+pg_ctl -D "$1/data" -l "$1/server.log" -w -s start >"$1/start.log" 2>&1 || fail "$1"
 echo ready
 cat >/dev/null
 pg_ctl -D "$1/data" -m immediate -s stop >/dev/null 2>&1 || true
@@ -49,16 +51,16 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server that does not sync its files, with these options and these first lines of `pg_hba.conf`.
-    pub fn start(options: &str, hba: &str) -> Self {
+    /// Starts a server that does not sync its files, with these settings, such as `port = 6000`, and these first lines of
+    /// `pg_hba.conf`.
+    pub fn start(settings: &[&str], hba: &str) -> Self {
         let user = system_user();
         let folder = new_folder(user);
-        let options = format!(
-            "-c listen_addresses= -c unix_socket_directories={} -c fsync=off -c max_connections=300 {options}",
-            folder.display()
-        );
+        let socket = format!("unix_socket_directories = '{}'", folder.display());
+        let usual = ["listen_addresses = ''", &socket, "fsync = off", "max_connections = 300"];
+        let settings = [&usual, settings].concat().join("\n");
         let mut command = Command::new("sh");
-        command.args(["-c", SUPERVISE, "sh"]).arg(&folder).args([&options, hba]);
+        command.args(["-c", SUPERVISE, "sh"]).arg(&folder).args([&settings, hba]);
         command.env("PATH", path_with_server()).stdin(Stdio::piped()).stdout(Stdio::piped());
         // In a process group of its own, so that Ctrl-C does not end it before it has stopped the server.
         command.stderr(Stdio::null()).current_dir("/").process_group(0);
@@ -160,13 +162,36 @@ fn new_folder(user: Option<(u32, u32)>) -> PathBuf {
     folder
 }
 
-/// Returns the URL of the server that the tests of this process share.
-fn shared_server() -> String {
-    /// The second line lets a role with a password in only with that.
+/// Returns a new folder in which [`file_for_server`] creates files.
+pub fn folder_for_server() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("a folder");
+    folder
+}
+
+/// Creates a file that only the user of servers can read.
+pub fn file_for_server(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, text).expect("a file");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("a file");
+    if let Some((uid, gid)) = system_user() {
+        chown(&path, Some(uid), Some(gid)).expect("a file");
+    }
+    path
+}
+
+/// Returns the server that this process started for its tests.
+pub fn local_server() -> &'static Server {
+    /// The role of the tests needs no password, and others do.
     const HBA: &str = "local all steward trust\nlocal all all scram-sha-256";
     static SERVER: OnceLock<Server> = OnceLock::new();
+    SERVER.get_or_init(|| Server::start(&[], HBA))
+}
+
+/// Returns the URL of the server for most tests: that of `STEWARD_TEST_POSTGRES`, or that of this process.
+fn shared_server() -> String {
     let other = std::env::var("STEWARD_TEST_POSTGRES").ok().filter(|url| !url.is_empty());
-    other.unwrap_or_else(|| SERVER.get_or_init(|| Server::start("", HBA)).url(ROLE))
+    other.unwrap_or_else(|| local_server().url(ROLE))
 }
 
 /// A schema of its own, with nothing in it. It is dropped with this value.

@@ -55,8 +55,11 @@ impl Link {
     /// Whether the connection is open as far as this machine has noticed.
     pub(super) fn is_open(&self) -> bool {
         if let Some(runtime) = &self.runtime {
-            // The runtime reads what the server sent meanwhile, such as the end of the connection.
-            runtime.block_on(tokio::task::yield_now());
+            // The runtime looks at the socket in the first step. In the second, the connection reads what came.
+            runtime.block_on(async {
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            });
         }
         !self.client.is_closed()
     }

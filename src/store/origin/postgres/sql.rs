@@ -13,8 +13,9 @@ macro_rules! head_row {
     };
 }
 
-/// Creates the tables. The values are not compressed: they are checked byte by byte in every copy, and most are short.
-/// `steward_head` leaves room on its page, because each commit updates its row.
+/// Creates the tables. The values are not compressed: most are short, and every copy reads them all. `steward_head` leaves
+/// room on its page, because each commit updates its row. Of the statements on one table, that with the strongest lock
+/// comes first, so that two nodes that run them at once do not wait for each other.
 pub(super) const CREATE_TABLES: &str = r#"
 CREATE TABLE IF NOT EXISTS steward_head (
   id int2 PRIMARY KEY CHECK (id = 1), workspace uuid NOT NULL, layout int4 NOT NULL, format int8 NOT NULL,
@@ -23,10 +24,10 @@ CREATE TABLE IF NOT EXISTS steward_commits (
   seq int8 PRIMARY KEY, name uuid NOT NULL UNIQUE, node text NOT NULL, at timestamptz NOT NULL DEFAULT now());
 CREATE TABLE IF NOT EXISTS steward_rows (
   tab text COLLATE "C" NOT NULL, k bytea NOT NULL, v bytea, seq int8 NOT NULL, PRIMARY KEY (tab, k));
-CREATE INDEX IF NOT EXISTS steward_rows_by_seq ON steward_rows (seq ASC);
-CREATE INDEX IF NOT EXISTS steward_removed ON steward_rows (seq ASC) WHERE v IS NULL;
 ALTER TABLE steward_rows ALTER v SET STORAGE EXTERNAL,
   SET (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX IF NOT EXISTS steward_rows_by_seq ON steward_rows (seq ASC);
+CREATE INDEX IF NOT EXISTS steward_removed ON steward_rows (seq ASC) WHERE v IS NULL;
 CREATE TABLE IF NOT EXISTS steward_nodes (
   name text PRIMARY KEY, release text NOT NULL, seq int8 NOT NULL, seen timestamptz NOT NULL)"#;
 

@@ -120,4 +120,5 @@ fn is_race(failure: &Failure) -> bool {
     failure.is(&SqlState::UNIQUE_VIOLATION)
         || failure.is(&SqlState::DUPLICATE_TABLE)
         || failure.is(&SqlState::DUPLICATE_OBJECT)
+        || failure.is(&SqlState::T_R_DEADLOCK_DETECTED)
 }

@@ -3,7 +3,6 @@
 mod contract;
 mod scripted;
 
-#[expect(dead_code, reason = "other tests use the other helpers")]
 #[path = "../../../../tests/support/postgres.rs"]
 pub(super) mod support;
 
