@@ -9,11 +9,22 @@ use crate::store::schema::FORMAT;
 macro_rules! promises {
     ($($promise:ident,)*) => {
         mod on_postgres {
-            $(#[test] fn $promise() { super::$promise(&super::Nodes::on_postgres()); })*
+            $(
+                #[test]
+                #[ignore = "needs PostgreSQL"]
+                fn $promise() {
+                    super::$promise(&super::Nodes::on_postgres());
+                }
+            )*
         }
 
         mod on_the_origin_in_memory {
-            $(#[test] fn $promise() { super::$promise(&super::Nodes::scripted()); })*
+            $(
+                #[test]
+                fn $promise() {
+                    super::$promise(&super::Nodes::scripted());
+                }
+            )*
         }
     };
 }
@@ -161,6 +172,7 @@ fn of_two_nodes_that_commit_at_once_one_is_overtaken(nodes: &Nodes) {
 
 /// Shows that the test above finds lost updates.
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn without_the_check_of_the_head_updates_are_lost() {
     assert_eq!(count_at_once(&Nodes::on_postgres(), false), (20, 40));
 }

@@ -27,6 +27,7 @@ fn until_waiting(schema: &Schema, node: &str) {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn commit_whose_backend_is_killed_is_unknown_and_then_found_undone() {
     let database = Database::new();
     let other = open(&database.schema.url(), "killed");
@@ -48,6 +49,7 @@ fn commit_whose_backend_is_killed_is_unknown_and_then_found_undone() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
     let server = local_server();
     let schema = Schema::on(&server.url(support::ROLE));
@@ -71,6 +73,7 @@ fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn turn_that_the_database_has_ended_is_overtaken() {
     let database = Database::new();
     let (head, held) = turn(&database.origin, database.first);
@@ -86,6 +89,7 @@ fn turn_that_the_database_has_ended_is_overtaken() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn restarted_server_is_used_again_by_the_next_call() {
     let server = Server::start(&[], "");
     let schema = Schema::on(&server.url(support::ROLE));
@@ -105,6 +109,7 @@ fn restarted_server_is_used_again_by_the_next_call() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn overtaken_large_commit_leaves_no_transaction_open() {
     let database = Database::new();
     let second = taken(&database.origin, database.first, &[put("a", "2")]);
@@ -120,6 +125,7 @@ fn overtaken_large_commit_leaves_no_transaction_open() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn failed_founding_leaves_no_workspace() {
     let schema = Schema::new();
     let origin = open(&schema.url(), "node a");
@@ -131,6 +137,7 @@ fn failed_founding_leaves_no_workspace() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn two_first_starts_at_once_found_one_workspace() {
     let schema = Schema::new();
     let start = |node: &str| {

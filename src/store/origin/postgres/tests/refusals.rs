@@ -32,6 +32,7 @@ impl Drop for Guest {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn wrong_password_is_refused_and_not_repeated() {
     let guest = Guest::new();
     let origin = guest.origin("hunter2");
@@ -46,6 +47,7 @@ fn wrong_password_is_refused_and_not_repeated() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn unknown_database_and_schema_are_refused() {
     let server = local_server().url(support::ROLE);
     let why = refusal(open(&server.replace("/postgres", "/missing"), "node a").head());
@@ -57,6 +59,7 @@ fn unknown_database_and_schema_are_refused() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn missing_grants_are_refused_by_name() {
     let guest = Guest::new();
     let (schema, role) = (guest.schema.name(), guest.role.as_str());
@@ -81,6 +84,7 @@ fn missing_grants_are_refused_by_name() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn commits_that_the_database_may_lose_are_refused() {
     let schema = Schema::new();
     for level in ["off", "local"] {
@@ -93,6 +97,7 @@ fn commits_that_the_database_may_lose_are_refused() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn session_stays_durable_if_the_default_changes() {
     let server = Server::start(&[], "");
     let url = server.url(support::ROLE);
@@ -109,6 +114,7 @@ fn session_stays_durable_if_the_default_changes() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn tables_of_another_program_are_refused() {
     for other in [
         "CREATE TABLE steward_head (id int)",
@@ -123,6 +129,7 @@ fn tables_of_another_program_are_refused() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn newer_formats_layouts_and_tables_stop_this_release() {
     let Database { schema, origin, first } = Database::new();
     let newer = |fault: Result<(Vec<Row>, Position), Fault>| match fault {

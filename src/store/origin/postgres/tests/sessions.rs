@@ -8,6 +8,7 @@ use super::support::local_server;
 use super::*;
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn next_host_is_tried_if_one_does_not_answer_or_takes_no_writes() {
     let server = local_server();
     let schema = Schema::on(&server.url(support::ROLE));
@@ -33,6 +34,7 @@ fn server_that_accepts_and_says_nothing_is_away() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn thread_that_calls_again_uses_its_connection_again() {
     let database = Database::new();
     let mut head = database.first;
@@ -48,6 +50,7 @@ fn thread_that_calls_again_uses_its_connection_again() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn question_for_changes_uses_the_index_whatever_the_rows_look_like() {
     let database = Database::new();
     // Rows in an order that has nothing to do with the commits: an index seems dear to read there.
@@ -70,6 +73,7 @@ fn question_for_changes_uses_the_index_whatever_the_rows_look_like() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn heartbeat_tells_how_far_the_clocks_are_apart() {
     let database = Database::new();
     let now = OffsetDateTime::now_utc();
@@ -81,6 +85,7 @@ fn heartbeat_tells_how_far_the_clocks_are_apart() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn tables_have_no_trace_of_removed_rows_after_trimming() {
     let database = Database::new();
     let second = taken(&database.origin, database.first, &[removal("a"), put("b", "2")]);
@@ -95,6 +100,7 @@ fn tables_have_no_trace_of_removed_rows_after_trimming() {
 }
 
 #[test]
+#[ignore = "needs PostgreSQL"]
 fn origin_can_be_dropped_by_an_async_task() {
     let database = Database::new();
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
