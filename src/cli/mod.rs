@@ -52,7 +52,8 @@ use man_pages::{Completions, Manual};
     All except log and healthcheck also work without a server. Example: `steward user list`, in the folder of the data file."
 )]
 struct Cli {
-    /// The data file, or the URL of a PostgreSQL database that several nodes share: postgres://user@host/database.
+    /// The data file, or the URL of a PostgreSQL database that several nodes share, such as
+    /// `postgres://user@host/database`.
     #[arg(
         long,
         global = true,

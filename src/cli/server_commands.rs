@@ -30,7 +30,7 @@ pub(super) async fn log(place: &Place, filter: String) -> Result<Value, Failure>
 async fn connect(place: &Place) -> Result<UnixStream, Failure> {
     control::connect(place.file()).await.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            Failure::Other(format!("no server is serving {}", place))
+            Failure::Other(format!("no server is serving {place}"))
         }
         _ => error.into(),
     })

@@ -54,18 +54,16 @@ impl Iterator for StoredRows<'_> {
                 Some(table) => self.read(table),
                 None => Ok(Vec::new()),
             };
-            match rows {
+            let rows = match rows {
+                Ok(rows) => rows,
                 Err(error) => return Some(Err(error)),
-                Ok(rows) => match rows.last() {
-                    Some(last) => {
-                        self.after = Some(last.key.clone());
-                        self.rows = rows.into_iter();
-                    }
-                    None => {
-                        let next = self.tables.find(|table| **table != Table::Ranks)?;
-                        (self.table, self.after) = (Some(*next), None);
-                    }
-                },
+            };
+            if let Some(last) = rows.last() {
+                self.after = Some(last.key.clone());
+                self.rows = rows.into_iter();
+            } else {
+                let next = self.tables.find(|table| **table != Table::Ranks)?;
+                (self.table, self.after) = (Some(*next), None);
             }
         }
     }

@@ -4,6 +4,12 @@
 //! computed. The origin takes it only if that commit is still the last one. Every row carries the number of the commit
 //! that wrote it, so what a copy lacks is one range of rows.
 
+pub(in crate::store) mod postgres;
+#[cfg(test)]
+pub(in crate::store) mod scripted;
+#[cfg(test)]
+mod tests;
+
 use std::fmt::{self, Debug, Display};
 
 use time::OffsetDateTime;
@@ -173,6 +179,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     fn head(&self) -> Result<Option<Head>, Fault>;
 
     /// Replaces all rows in one commit of this name, and moves the horizon there, so that every node copies it again.
+    #[allow(dead_code, reason = "no command replaces the workspace of a database yet")]
     fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault>;
 
     /// Records that this node works and that its copy holds `position`. This is a durable commit of the database. Returns
@@ -183,6 +190,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     fn trim(&self, keep: u64) -> Result<(), Fault>;
 
     /// Returns the nodes that sent heartbeats, ordered by name.
+    #[allow(dead_code, reason = "no command shows the nodes yet")]
     fn nodes(&self) -> Result<Vec<Node>, Fault>;
 
     /// Returns a text that names the database to an operator. It has no password.

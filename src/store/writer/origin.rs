@@ -17,6 +17,7 @@ use super::super::change_feed::NotedChanges;
 use super::super::copy::CopySource;
 use super::super::copy_position::put_position;
 use super::super::engine::{RETRY_AFTER, storage_error};
+use super::super::journal::Journal;
 use super::super::metrics::Commit as BatchCommit;
 use super::super::origin::{Commit, Fault, Position, Row, Turn};
 use super::super::origin_commit::{Sent, send};
@@ -154,7 +155,7 @@ impl Writer {
             return Ok(Attempt::Done);
         }
         let mut finished = tx.finish()?;
-        let rows = finished.journal.take().map(|journal| journal.into_rows()).unwrap_or_default();
+        let rows = finished.journal.take().map(Journal::into_rows).unwrap_or_default();
         let position = if rows.is_empty() {
             drop(turn);
             from
@@ -316,7 +317,9 @@ impl Writer {
         let answer = caught_up.filter(|state| state.position.seq >= seq).ok_or_else(|| {
             Error::unavailable(RETRY_AFTER, "the change was made, but the copy could not show it")
         });
-        writes.into_iter().for_each(|write| write.answer(answer.clone()));
+        for write in writes {
+            write.answer(answer.clone());
+        }
     }
 }
 
