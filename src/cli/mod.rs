@@ -59,7 +59,7 @@ struct Cli {
         global = true,
         env = "STEWARD_DATA",
         hide_env_values = true,
-        value_name = "FILE|URL",
+        value_name = "DATA",
         default_value = "steward.redb"
     )]
     data: PathBuf,

@@ -119,6 +119,8 @@ async fn credentials_are_neither_stored_nor_replayed() {
     // A read still returns the credential.
     let shared = owner.get(&workspace.dashboards("1/sharing/")).await.ok();
     assert_eq!(shared["access_token"], secrets[1]);
+    // A check also brings all commits of a copy to the file.
+    workspace.assert_file_valid().await;
     let file = std::fs::read(workspace.path()).expect("the data file");
     let lies = |text: &str| file.windows(text.len()).any(|found| found == text.as_bytes());
     assert!(lies("quite-a-name"));
