@@ -79,7 +79,7 @@ pub(super) async fn export(
 
 /// Creates a data file from an export.
 pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failure> {
-    let data = require_file(place, "import the export into a data file, and restore that file")?;
+    let data = require_file(place, "this release imports only into data files")?;
     let import = move || -> Result<_, Failure> {
         let from: Box<dyn BufRead> = if file == Path::new("-") {
             Box::new(io::stdin().lock())
