@@ -121,6 +121,12 @@ async fn every_golden_file_opens_and_gives_the_stored_responses() {
             continue;
         }
         for (found, known) in found.iter().zip(known) {
+            // What a key can do depends on the operations of the release: a later one has more.
+            let path = known["path"].as_str().expect("a path");
+            if path.ends_with("/operations/") {
+                assert_eq!(found["status"], known["status"], "format {format}");
+                continue;
+            }
             assert_eq!(found, known, "format {format}");
         }
         let caller = TestClient::of(router(app.clone()), keys[0].as_str().expect("a key"));

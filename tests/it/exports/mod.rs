@@ -464,9 +464,11 @@ async fn api_responses_are_equal_after_a_round_trip() {
     import(&export(all.workspace.app.store(), true).await, &path).expect("imported");
     let app = App::new(Store::open(&path, 0).expect("a file"), Config::default()).expect("served");
     let caller = TestClient::of(router(app.clone()), &all.workspace.made.api_key);
-    // Exports contain no sessions.
-    let compared = before.iter().filter(|(path, ..)| path != SESSIONS);
-    let after = answers(&caller, &all).await.into_iter().filter(|(path, ..)| path != SESSIONS);
+    // Exports contain no sessions. The state of a mail depends on the mail server of the configuration.
+    let mails = all.workspace.organization("invites/mail/");
+    let is_compared = |path: &str| path != SESSIONS && path != mails;
+    let compared = before.iter().filter(|(path, ..)| is_compared(path));
+    let after = answers(&caller, &all).await.into_iter().filter(|(path, ..)| is_compared(path));
     for (was, is) in compared.zip(after) {
         assert_eq!((&was.0, was.1, &was.3), (&is.0, is.1, &is.3));
         assert!(was.2 == is.2, "{}", was.0);
