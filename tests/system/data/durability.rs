@@ -144,7 +144,10 @@ fn requests_longer_than_the_grace_period_are_aborted_and_the_file_closed() {
     ))
     .unwrap();
     assert_eq!(slow.reply().unwrap().status, 100, "the request must be under way");
-    server.stop();
+    server.signal(Signal::TERM);
+    let (code, log) = server.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("still busy at the end of the grace period"), "{log}");
     assert!(slow.reply().is_err());
     assert!(is_closed_clean(&site));
 }
