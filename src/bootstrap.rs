@@ -21,7 +21,7 @@ use crate::resources::record_registry;
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Purpose, Seed, SeededRng, SigningSecret};
 use crate::state::{App, backups};
-use crate::store::{self, Imported, OpenError, Progress, Store, WriteTx};
+use crate::store::{self, Imported, OpenError, Place, Progress, Store, WriteTx};
 use crate::time::Timestamp;
 
 /// The first records of a new data file.
@@ -75,19 +75,19 @@ pub fn create(
     config: Config,
     first: &InitialRecords,
 ) -> Result<(App, CreatedWorkspace), OpenError> {
-    create_with(path, config, first, |_| Ok(()))
+    create_at(&Place::File(path.to_owned()), config, first, |_| Ok(()))
 }
 
-/// Does what [`create`] does, and calls `before_publishing` with the new records before the file appears at `path`. A
-/// caller that stores the key there does not lose it if the process stops in between.
+/// Does what [`create`] does, in a file or a shared database, and calls `before_publishing` with the new records before they
+/// appear there. A caller that stores the key there does not lose it if the process stops in between.
 ///
 /// # Errors
 /// Fails as [`create`] does, and with the error of `before_publishing`.
-pub fn create_with(
-    path: &Path,
+pub fn create_at(
+    place: &Place,
     config: Config,
     first: &InitialRecords,
-    before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError>,
+    before_publishing: impl FnOnce(&CreatedWorkspace) -> Result<(), OpenError> + Send,
 ) -> Result<(App, CreatedWorkspace), OpenError> {
     // Checks first what the service needs to start: otherwise a failure leaves a file whose key was never printed.
     config.require_complete()?;
@@ -96,12 +96,13 @@ pub fn create_with(
     let now = config.clock.now();
     let mut rng = Seed::generate().rng();
     let disk = Arc::clone(&config.file_system);
-    let (store, created) =
-        Store::create_on(disk, path, config.page_cache, &mut rng, |tx, secret| {
-            let created = write_initial_records(tx, secret, first, now)?;
-            before_publishing(&created)?;
-            Ok(created)
-        })?;
+    let registry = record_registry();
+    let opening = (config.page_cache, &registry);
+    let (store, created) = Store::create_at(disk, place, opening, &mut rng, |tx, secret| {
+        let created = write_initial_records(tx, secret, first, now)?;
+        before_publishing(&created)?;
+        Ok(created)
+    })?;
     Ok((App::new(store, config)?, created))
 }
 

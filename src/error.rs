@@ -288,6 +288,14 @@ impl Error {
         error
     }
 
+    /// 503: it is not known whether the change was made. `retry_after` is in seconds; `cause` goes to the log.
+    pub fn outcome_unknown(retry_after: u32, cause: impl fmt::Display) -> Self {
+        let mut error = Self::unavailable(retry_after, cause);
+        error.0.detail =
+            "The service is temporarily unavailable. The change may have been made.".into();
+        error
+    }
+
     /// 503: the caller's share of a resource, or the whole resource, is in use. `retry_after` is in seconds.
     ///
     /// Unlike [`unavailable`](Self::unavailable) this is not a fault of the service, so the log does not report each

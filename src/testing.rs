@@ -5,7 +5,7 @@ pub mod auth {
     pub use crate::auth::{InProject, PathTarget, Requirements};
 }
 pub mod bootstrap {
-    pub use crate::bootstrap::{CreatedWorkspace, InitialRecords, import};
+    pub use crate::bootstrap::{CreatedWorkspace, InitialRecords, create_at, import};
 }
 pub mod config {
     pub use crate::config::{Caps, Config, MailConfig, RateLimit, Switch};
@@ -179,9 +179,9 @@ pub mod state {
 }
 pub mod store {
     pub use crate::store::{
-        BoundedRead, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, PreparedRestore,
-        Progress, Raw, Record, ScrubPace, Snapshot, Store, Table, Tx, Window, WriteTx, beside,
-        canonical_line, import, receive,
+        BoundedRead, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, Place,
+        PreparedRestore, Progress, Raw, Record, ScrubPace, Snapshot, Store, Table, Tx, Window,
+        WriteTx, beside, canonical_line, import, receive,
     };
     pub mod file_system {
         pub use crate::store::file_system::{FileSystem, FsFile};

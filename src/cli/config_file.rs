@@ -13,6 +13,8 @@ use rustix::process::geteuid;
 use toml::{Table, Value};
 use url::Url;
 
+use crate::store::DatabaseUrl;
+
 use super::flags::{flags, is_secret, key};
 
 /// The maximum size of the file, in bytes.
@@ -71,7 +73,7 @@ impl ConfigFile {
     /// Returns a warning if the file contains a secret and other users may read it.
     pub(super) fn permission_warning(&self) -> Option<String> {
         let tells = |(flag, value): &&(Arg, Value)| {
-            is_secret(flag) && value.as_str().is_some_and(|text| mask_secret(text) != text)
+            is_secret(flag) && value.as_str().is_some_and(|text| mask(flag, text) != text)
         };
         let (flag, _) = self.values.iter().filter(|_| self.is_world_readable).find(tells)?;
         let path = self.path.display();
@@ -187,6 +189,16 @@ pub(super) fn parse_error(flag: &Arg, text: &str) -> Option<String> {
     let why = error.source().map_or_else(|| error.to_string(), ToString::to_string);
     let first = why.lines().next().unwrap_or_default();
     Some(first.strip_prefix("error: ").unwrap_or(first).to_owned())
+}
+
+/// Masks the secret in the value of a flag. The path of a data file has none.
+pub(super) fn mask(flag: &Arg, text: &str) -> String {
+    match text.parse::<DatabaseUrl>() {
+        _ if key(flag) != "data" => mask_secret(text),
+        Ok(url) => url.shown().to_owned(),
+        Err(_) if DatabaseUrl::is_meant_by(text) => MASK.to_owned(),
+        Err(_) => text.to_owned(),
+    }
 }
 
 /// Masks a secret. In a URL, only the password is masked.

@@ -245,6 +245,7 @@ async fn answer(
         return send(&mut stream, &Reply::Refused(text)).await;
     };
     if let Ok(Request::Stream) = request {
+        app.store().refresh().await.map_err(io::Error::other)?;
         return app.store().stream(into_blocking(stream)?).await.map_err(io::Error::other);
     }
     let (tell, mut stages) = watch::channel(Stage::default());

@@ -12,21 +12,22 @@ use crate::error::Error;
 use crate::operator::Operation;
 use crate::resources::record_registry;
 use crate::store::{
-    ExportOptions, OpenError, PreparedRestore, Progress, folder_of, receive, require_absent,
+    ExportOptions, OpenError, Place, PreparedRestore, Progress, folder_of, receive, require_absent,
 };
 use crate::time::Clock;
 
+use super::backend::{Backend, CONNECT_TIMEOUT, RETRY_INTERVAL, connect};
 use super::progress_bar::progress_bar;
-use super::{Backend, CONNECT_TIMEOUT, Failure, RETRY_INTERVAL, connect, control};
+use super::{Failure, control};
 
 /// The buffer size for reading an export, in bytes.
 const READ_BUFFER_SIZE: usize = 256 * 1024;
 
 /// Writes a backup. This process writes the file even if the state comes from a server, so that the file belongs to
 /// the command's user and is where that user may write.
-pub(super) async fn backup(data: &Path, file: PathBuf) -> Result<Value, Failure> {
-    let backup = match connect(data, crate::store::DEFAULT_CACHE).await? {
-        Backend::File(store) => {
+pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failure> {
+    let backup = match connect(place, crate::store::DEFAULT_CACHE).await? {
+        Backend::File(store, _folder) => {
             let backup = store.backup(file, record_registry(), progress_bar()).await;
             store.close().await;
             backup?
@@ -42,7 +43,7 @@ pub(super) async fn backup(data: &Path, file: PathBuf) -> Result<Value, Failure>
 
 /// Writes an export, in this process like a backup. Returns what was written, unless it went to stdout.
 pub(super) async fn export(
-    data: &Path,
+    place: &Place,
     secrets: bool,
     file: Option<PathBuf>,
 ) -> Result<Option<Value>, Failure> {
@@ -55,8 +56,8 @@ pub(super) async fn export(
     };
     let how =
         ExportOptions { registry: record_registry(), secrets, folder, progress: progress_bar() };
-    let export = match connect(data, crate::store::DEFAULT_CACHE).await? {
-        Backend::File(store) => {
+    let export = match connect(place, crate::store::DEFAULT_CACHE).await? {
+        Backend::File(store, _folder) => {
             let export = store.export(how).await;
             store.close().await;
             export?
@@ -77,7 +78,8 @@ pub(super) async fn export(
 }
 
 /// Creates a data file from an export.
-pub(super) async fn import(data: PathBuf, file: PathBuf) -> Result<Value, Failure> {
+pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failure> {
+    let data = require_file(place, "this release imports only into data files")?;
     let import = move || -> Result<_, Failure> {
         let from: Box<dyn BufRead> = if file == Path::new("-") {
             Box::new(io::stdin().lock())
@@ -101,10 +103,21 @@ pub(super) async fn import(data: PathBuf, file: PathBuf) -> Result<Value, Failur
     Ok(answer)
 }
 
+/// Returns the path of a data file, for a command that does not work on a shared database. `hint` says what to do there.
+fn require_file(place: &Place, hint: &str) -> Result<PathBuf, Failure> {
+    match place {
+        Place::File(path) => Ok(path.clone()),
+        Place::Shared { .. } => {
+            Err(Failure::Other(format!("{place} is a shared database; {hint}")))
+        }
+    }
+}
+
 /// Replaces the data file with a backup. If a server has the file open, it continues with the backup.
-pub(super) async fn restore(data: &Path, file: PathBuf) -> Result<Value, Failure> {
-    let (place, begun) = (data.to_owned(), Instant::now());
-    let prepare = move || PreparedRestore::new(&place, &file, &record_registry(), &progress_bar());
+pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failure> {
+    let data = &require_file(place, "this release restores only data files")?;
+    let (path, begun) = (data.clone(), Instant::now());
+    let prepare = move || PreparedRestore::new(&path, &file, &record_registry(), &progress_bar());
     let prepared = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
     loop {
         let held = match prepared.swap(&Clock::System.now().to_file_stamp()) {

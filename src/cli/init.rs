@@ -1,13 +1,12 @@
 //! `steward init`.
 
-use std::path::Path;
-
 use clap::Args;
 use serde_json::Value;
 
 use crate::bootstrap::{self, InitialRecords};
 use crate::config::Config;
 use crate::error::Error;
+use crate::store::Place;
 
 use super::Failure;
 
@@ -28,11 +27,14 @@ pub(super) struct Init {
 }
 
 impl Init {
-    /// Creates the data file, and returns the ids and the key of its first records.
-    pub(super) async fn run(self, data: &Path) -> Result<Value, Failure> {
+    /// Creates the data, and returns the ids and the key of its first records.
+    pub(super) async fn run(self, place: &Place) -> Result<Value, Failure> {
         let Self { email, organization, project, first_name } = self;
         let first = InitialRecords { email, first_name, organization, project };
-        let (app, created) = bootstrap::create(data, Config::default(), &first)?;
+        let place = place.clone();
+        let create = move || bootstrap::create_at(&place, Config::default(), &first, |_| Ok(()));
+        let created = tokio::task::spawn_blocking(create).await.map_err(Error::internal)?;
+        let (app, created) = created?;
         app.close().await;
         Ok(serde_json::to_value(created).map_err(Error::internal)?)
     }

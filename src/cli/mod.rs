@@ -1,6 +1,7 @@
 //! The `steward` command line.
 
 mod args;
+mod backend;
 mod commands;
 mod config_file;
 #[cfg(test)]
@@ -10,6 +11,7 @@ mod file_commands;
 mod flags;
 mod init;
 mod man_pages;
+mod open;
 mod output;
 mod progress_bar;
 mod serve;
@@ -21,27 +23,24 @@ mod systemd;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
-use tokio::net::UnixStream;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::operator::{Operation, perform};
-use crate::state::App;
-use crate::store::{OpenError, Store, resolve_symlink};
+use crate::operator::Operation;
+use crate::store::{OpenError, Place, resolve_symlink};
 
 use args::{ArgValue, ArgsError, ParsedArgs};
+use backend::run_operation;
 use commands::{
     ConsoleCommand, InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand,
     UserCommand,
 };
 use init::Init;
 use man_pages::{Completions, Manual};
-use progress_bar::progress_bar;
 
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
@@ -53,15 +52,36 @@ use progress_bar::progress_bar;
     All except log and healthcheck also work without a server. Example: `steward user list`, in the folder of the data file."
 )]
 struct Cli {
-    /// The data file.
+    /// The data file, or the URL of a PostgreSQL database that several nodes share, such as
+    /// `postgres://user@host/database`.
     #[arg(
         long,
         global = true,
         env = "STEWARD_DATA",
-        value_name = "FILE",
+        hide_env_values = true,
+        value_name = "DATA",
         default_value = "steward.redb"
     )]
     data: PathBuf,
+
+    /// The file with this node's copy of a shared database. The server makes it again if it is lost.
+    #[arg(
+        long,
+        global = true,
+        env = "STEWARD_COPY",
+        value_name = "FILE",
+        default_value = "steward-copy.redb"
+    )]
+    copy: PathBuf,
+
+    /// A PEM file with the certificates of the authorities that the certificate of a shared database may come from. By
+    /// default those of the system.
+    #[arg(long, global = true, env = "STEWARD_DATA_CA", value_name = "FILE")]
+    data_ca: Option<PathBuf>,
+
+    /// The name of this node of a shared database. By default the name of the machine and the path of the copy.
+    #[arg(long, global = true, env = "STEWARD_NODE", value_name = "NAME")]
+    node: Option<String>,
 
     /// Print one JSON object instead of text.
     #[arg(long, global = true, env = "STEWARD_JSON", value_parser = FalseyValueParser::new())]
@@ -74,6 +94,19 @@ struct Cli {
 
     #[command(subcommand)]
     command: Command,
+}
+
+impl Cli {
+    /// Returns where the data lies. Follows symbolic links first: backups, locks and replacements belong beside the real file.
+    fn place(&self) -> Result<Place, String> {
+        let (ca, node) = (self.data_ca.as_deref(), self.node.as_deref());
+        let place = Place::new(self.data.as_os_str(), &resolve_symlink(&self.copy), ca, node)
+            .map_err(|error| format!("--data: {error}"))?;
+        Ok(match place {
+            Place::File(path) => Place::File(resolve_symlink(&path)),
+            shared @ Place::Shared { .. } => shared,
+        })
+    }
 }
 
 #[derive(Subcommand)]
@@ -228,15 +261,15 @@ pub fn main() -> ExitCode {
 }
 
 async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
-    let ParsedArgs { cli: Cli { data, json, config: file, command }, settings, warning } = args;
+    let ParsedArgs { cli, settings, warning } = args;
+    let place = cli.place().map_err(Failure::Other)?;
+    let Cli { json, config: file, command, .. } = cli;
     if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
         eprintln!("steward: {warning}");
     }
-    // Follows symbolic links first: backups, locks and replacements belong beside the real file.
-    let data = resolve_symlink(&data);
     let mut config = Config::default();
     let operation = match command {
-        Command::Serve(serve) => return serve.run(&data, json, warning).await,
+        Command::Serve(serve) => return serve.run(&place, json, warning).await,
         Command::Config(_) => {
             print_config(&settings, file.as_deref(), json);
             return Ok(ExitCode::SUCCESS);
@@ -247,7 +280,7 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
         }
         Command::Man(manual) => return print_man_pages(manual.folder.as_deref(), json),
         Command::Init(init) => {
-            output::print(&init.run(&data).await?, json);
+            output::print(&init.run(&place).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Organization(command) => command.operation(),
@@ -259,7 +292,7 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
         }
         Command::Console(mut console) => {
             config.public_url = console.public_url.take();
-            let link = run_operation(&data, console.operation(), config).await?;
+            let link = run_operation(&place, console.operation(), config).await?;
             output::print_console_link(&link, json);
             return Ok(ExitCode::SUCCESS);
         }
@@ -270,34 +303,34 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
         Command::Healthcheck => {
-            output::print(&server_commands::healthcheck(&data).await?, json);
+            output::print(&server_commands::healthcheck(&place).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Log { level } => {
-            output::print(&server_commands::log(&data, level).await?, json);
+            output::print(&server_commands::log(&place, level).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Backup { file } => {
-            output::print(&file_commands::backup(&data, file).await?, json);
+            output::print(&file_commands::backup(&place, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Export { secrets, file } => {
-            if let Some(exported) = file_commands::export(&data, secrets, file).await? {
+            if let Some(exported) = file_commands::export(&place, secrets, file).await? {
                 output::print(&exported, json);
             }
             return Ok(ExitCode::SUCCESS);
         }
         Command::Import { file } => {
-            output::print(&file_commands::import(data, file).await?, json);
+            output::print(&file_commands::import(&place, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
         Command::Secrets(SecretsCommand::Rotate) => Operation::SecretsRotate,
         Command::Restore { file } => {
-            output::print(&file_commands::restore(&data, file).await?, json);
+            output::print(&file_commands::restore(&place, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
     };
-    let answer = run_operation(&data, operation, config).await?;
+    let answer = run_operation(&place, operation, config).await?;
     output::print(&answer, json);
     let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
     Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -322,57 +355,4 @@ fn print_man_pages(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failur
         .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
     output::print(&json!({ "folder": folder.display().to_string(), "pages": pages.len() }), json);
     Ok(ExitCode::SUCCESS)
-}
-
-/// How long a command waits if another command holds the file, or if a server holds it but does not yet answer
-/// commands.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause between two attempts.
-const RETRY_INTERVAL: Duration = Duration::from_millis(20);
-
-/// The process that performs a command.
-enum Backend {
-    /// This process, which has opened the file.
-    File(Store),
-    /// The server that has the file open.
-    Server(UnixStream),
-}
-
-/// Opens the file, or connects to the server that has it open.
-async fn connect(data: &Path, cache: usize) -> Result<Backend, Failure> {
-    let begun = Instant::now();
-    loop {
-        let held = match Store::open(data, cache) {
-            Ok(store) => return Ok(Backend::File(store)),
-            Err(held @ OpenError::InUse(_)) => held,
-            Err(error) => return Err(error.into()),
-        };
-        match control::connect(data).await {
-            Ok(server) => return Ok(Backend::Server(server)),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(error.into());
-            }
-            Err(_) if begun.elapsed() < CONNECT_TIMEOUT => tokio::time::sleep(RETRY_INTERVAL).await,
-            Err(_) => return Err(held.into()),
-        }
-    }
-}
-
-/// Performs the operation on the file, or through the server that has it open.
-async fn run_operation(
-    data: &Path,
-    operation: Operation,
-    config: Config,
-) -> Result<Value, Failure> {
-    match connect(data, config.page_cache).await? {
-        Backend::File(store) => {
-            let app = App::new_for_command(store, config)?;
-            let answer = perform(&app, operation, progress_bar()).await;
-            app.close().await;
-            Ok(answer?)
-        }
-        Backend::Server(server) => {
-            control::request_operation(server, &operation, &progress_bar()).await
-        }
-    }
 }

@@ -1,9 +1,8 @@
 //! `steward serve`.
 
 use std::future::Future;
-use std::io::{self, IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -12,14 +11,12 @@ use std::time::Duration;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::bootstrap::{self, InitialRecords};
 use crate::config::{Config, DEFAULT_LISTEN, parse_duration};
 use crate::error::Error;
 use crate::http::logging::{self, LogFormat};
@@ -27,14 +24,13 @@ use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
 use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
 use crate::http::tls::Tls;
 use crate::metrics::Metrics;
-use crate::operator::{Operation, perform};
-use crate::resources::record_registry;
 use crate::router::{self, router};
 use crate::state::App;
-use crate::store::{Compacted, OpenError, Progress, Store, beside};
+use crate::store::Place;
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
-use super::startup_message::{FirstRun, FirstVisit, print};
+use super::open::open_or_create;
+use super::startup_message::print;
 use super::{Failure, systemd};
 
 #[derive(Args)]
@@ -110,7 +106,7 @@ impl Serve {
     /// Serves until a stop signal. Logs `warning` first.
     pub(super) async fn run(
         self,
-        data: &Path,
+        place: &Place,
         json: bool,
         warning: Option<String>,
     ) -> Result<ExitCode, Failure> {
@@ -135,9 +131,9 @@ impl Serve {
             let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
             on.serve(&config, &limits, ConnectionMetrics::none())
         });
-        let (place, compact_first) = (data.to_owned(), self.compact_at_start);
+        let (opening, compact_first) = (place.clone(), self.compact_at_start);
         let runtime = Handle::current();
-        let open = move || runtime.block_on(open_or_create(&place, config, compact_first));
+        let open = move || runtime.block_on(open_or_create(&opening, config, compact_first));
         let mut stop = pin!(stop);
         let (app, first) = tokio::select! {
             opened = tokio::task::spawn_blocking(open) => opened.map_err(Error::internal)??,
@@ -147,7 +143,7 @@ impl Serve {
                 return Ok(ExitCode::SUCCESS);
             }
         };
-        let control = Control::open(data)
+        let control = Control::open(place.file())
             .map_err(|error| Failure::Other(format!("cannot open the control socket: {error}")))?;
         let mut beside = JoinSet::new();
         beside.spawn(control.serve(app.clone(), filter));
@@ -161,8 +157,8 @@ impl Serve {
             numbers.router.replace(router::metrics(app.clone()));
             tracing::info!(url = numbers.url, "serving metrics at /metrics");
         }
-        print(data, &api.url, first.as_ref(), json);
-        tracing::info!(url = api.url, data = %data.display(), "serving");
+        print(place, &api.url, first.as_ref(), json);
+        tracing::info!(url = api.url, data = %place, "serving");
         systemd::notify_ready(&api.url);
         let served = api.run_until(stop, || drain(&app, drain_delay)).await;
         beside.shutdown().await;
@@ -293,25 +289,6 @@ fn raise_descriptor_limit(connections: u32) -> Option<String> {
     })
 }
 
-/// Compacts the file if more than half of it is unused space. If that fails, the file is served as it is.
-async fn compact_if_sparse(store: &Store) {
-    let outcome = async {
-        let space = store.space().await?;
-        let (bytes, dead) = (space.bytes, space.dead());
-        if dead <= bytes / 2 {
-            tracing::info!(bytes, dead, "the data file has little dead space and is not compacted");
-            return Ok(());
-        }
-        tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
-        let Compacted { bytes, .. } = store.compact(record_registry(), &Progress::silent()).await?;
-        tracing::info!(bytes, "the data file is compacted");
-        Ok::<_, Error>(())
-    };
-    if let Err(error) = outcome.await {
-        tracing::error!(%error, "the data file was not compacted");
-    }
-}
-
 /// Reloads the certificate on SIGHUP.
 async fn reload_on_hangup(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: String) {
     while hang_ups.recv().await.is_some() {
@@ -321,73 +298,4 @@ async fn reload_on_hangup(mut hang_ups: Signal, tls: Option<Arc<Tls>>, url: Stri
         }
         systemd::notify_ready(&url);
     }
-}
-
-/// Opens the data file, or creates it if it does not exist.
-async fn open_or_create(
-    data: &Path,
-    config: Config,
-    compact_first: bool,
-) -> Result<(App, Option<FirstRun>), Failure> {
-    match Store::open(data, config.page_cache) {
-        Ok(store) => {
-            if compact_first {
-                store.require_known_layouts(&record_registry())?;
-                compact_if_sparse(&store).await;
-            }
-            return Ok((App::new(store, config)?, None));
-        }
-        Err(OpenError::Missing(_)) => {}
-        Err(error) => return Err(error.into()),
-    }
-    let key_file = (!std::io::stdout().is_terminal()).then(|| beside(data, "first-key"));
-    let created =
-        bootstrap::create_with(data, config.clone(), &InitialRecords::default(), |created| {
-            match &key_file {
-                Some(path) => write_key_file(path, &created.api_key),
-                None => Ok(()),
-            }
-        });
-    match created {
-        Ok((app, workspace)) => {
-            // The link is a credential too: it is printed only where the key is.
-            let console = match (app.config().console.is_on(), &key_file) {
-                (false, _) => FirstVisit::None,
-                (true, Some(_)) => FirstVisit::Command,
-                (true, None) => FirstVisit::Link(console_link(&app).await?),
-            };
-            Ok((app, Some(FirstRun { workspace, key_file, console })))
-        }
-        // Another process created the file first. This process opens it, or fails because it is in use.
-        Err(OpenError::Exists(_)) => {
-            let store = Store::open(data, config.page_cache)?;
-            Ok((App::new(store, config)?, None))
-        }
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Returns a link that signs the owner of a new workspace in to the console.
-async fn console_link(app: &App) -> Result<String, Error> {
-    let operation = Operation::ConsoleLink { email: None, is_operator: false, existing: false };
-    let link = perform(app, operation, Progress::silent()).await?;
-    Ok(link.get("url").and_then(Value::as_str).unwrap_or_default().to_owned())
-}
-
-/// Writes the first key to disk before the data file appears.
-fn write_key_file(path: &Path, key: &str) -> Result<(), OpenError> {
-    let write = || -> std::io::Result<()> {
-        match std::fs::remove_file(path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file =
-            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        writeln!(file, "{key}")?;
-        // Syncs the folder too: without its file name, the data file would be lost.
-        file.sync_all()?;
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
-    };
-    write().map_err(|cause| OpenError::Io { doing: "write", path: path.to_owned(), cause })
 }

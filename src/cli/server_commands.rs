@@ -1,12 +1,13 @@
 //! Commands about the running server: its health and its log filter.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
+
+use crate::store::Place;
 
 use super::{Failure, control};
 
@@ -14,22 +15,22 @@ use super::{Failure, control};
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Asks over the control socket, which works whatever addresses the server listens on.
-pub(super) async fn healthcheck(data: &Path) -> Result<Value, Failure> {
-    let asking = async { control::ready(connect(data).await?).await };
+pub(super) async fn healthcheck(place: &Place) -> Result<Value, Failure> {
+    let asking = async { control::ready(connect(place).await?).await };
     let answered = timeout(HEALTH_TIMEOUT, asking).await;
     let silent = |_| Failure::Other(format!("the server did not answer within {HEALTH_TIMEOUT:?}"));
     answered.map_err(silent)?
 }
 
 /// Changes the running server's log filter.
-pub(super) async fn log(data: &Path, filter: String) -> Result<Value, Failure> {
-    control::log(connect(data).await?, filter).await
+pub(super) async fn log(place: &Place, filter: String) -> Result<Value, Failure> {
+    control::log(connect(place).await?, filter).await
 }
 
-async fn connect(data: &Path) -> Result<UnixStream, Failure> {
-    control::connect(data).await.map_err(|error| match error.kind() {
+async fn connect(place: &Place) -> Result<UnixStream, Failure> {
+    control::connect(place.file()).await.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-            Failure::Other(format!("no server is serving {}", data.display()))
+            Failure::Other(format!("no server is serving {place}"))
         }
         _ => error.into(),
     })

@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 use toml::Value;
 
 use super::args::{ArgValue, Source};
-use super::config_file::{accepts_numbers, mask_secret};
+use super::config_file::{accepts_numbers, mask};
 use super::flags::{is_secret, key};
 
 /// Formats the settings as a valid configuration file, except for masked values. Defaults are comments, so that the
@@ -51,7 +51,7 @@ impl ArgValue {
     /// Returns the value as it would be in a file, with secrets masked.
     fn value(&self) -> Option<Value> {
         let one = |text: &String| match text.parse() {
-            _ if is_secret(&self.flag) => Value::String(mask_secret(text)),
+            _ if is_secret(&self.flag) => Value::String(mask(&self.flag, text)),
             Ok(number) if accepts_numbers(&self.flag) => Value::Integer(number),
             _ => Value::String(text.clone()),
         };
@@ -78,6 +78,6 @@ impl ArgValue {
 
     /// Returns whether a part of the value is masked.
     fn is_masked(&self) -> bool {
-        is_secret(&self.flag) && self.values.iter().any(|text| mask_secret(text) != *text)
+        is_secret(&self.flag) && self.values.iter().any(|text| mask(&self.flag, text) != *text)
     }
 }

@@ -1,11 +1,12 @@
 //! The text that `steward serve` prints when it is ready.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::bootstrap::CreatedWorkspace;
+use crate::store::Place;
 
 /// The records that a first start created, and the file with the API key if one was written.
 pub(super) struct FirstRun {
@@ -25,13 +26,13 @@ pub(super) enum FirstVisit {
 }
 
 /// Prints the URL of the service, and on a first start how to use the API key. Errors of a closed stdout are ignored.
-pub(super) fn print(data: &Path, url: &str, first: Option<&FirstRun>, json: bool) {
-    let text = if json { to_json(data, url, first) } else { to_text(data, url, first) };
+pub(super) fn print(place: &Place, url: &str, first: Option<&FirstRun>, json: bool) {
+    let text = if json { to_json(place, url, first) } else { to_text(place, url, first) };
     let mut stdout = std::io::stdout();
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }
 
-fn to_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
+fn to_json(place: &Place, url: &str, first: Option<&FirstRun>) -> String {
     let key_file = first.and_then(|first| first.key_file.as_deref());
     let printed = first.filter(|first| first.key_file.is_none());
     let console_url = first.and_then(|first| match &first.console {
@@ -40,7 +41,7 @@ fn to_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
     });
     let greeting = json!({
         "url": url,
-        "data": data.display().to_string(),
+        "data": place.to_string(),
         "organization_id": first.map(|first| first.workspace.organization_id),
         "project_id": first.map(|first| first.workspace.project_id),
         "api_key": printed.map(|first| &first.workspace.api_key),
@@ -50,8 +51,8 @@ fn to_json(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
     format!("{greeting}\n")
 }
 
-fn to_text(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
-    let serving = format!("Steward is serving {url} from {}\n", data.display());
+fn to_text(place: &Place, url: &str, first: Option<&FirstRun>) -> String {
+    let serving = format!("Steward is serving {url} from {place}\n");
     let Some(FirstRun { workspace, key_file, console }) = first else { return serving };
     let try_it = |key: &str| {
         format!(
@@ -74,12 +75,18 @@ fn to_text(data: &Path, url: &str, first: Option<&FirstRun>) -> String {
             format!("Open the console with this link, once within five minutes:\n\n  {link}\n\n")
         }
         FirstVisit::Command => {
-            let data = shell_quote(&data.display().to_string());
-            format!("For a link that opens the console:\n\n  steward console --data {data}\n\n")
+            let place = match place {
+                Place::File(path) => {
+                    format!(" --data {}", shell_quote(&path.display().to_string()))
+                }
+                // The URL may have a password.
+                Place::Shared { .. } => String::new(),
+            };
+            format!("For a link that opens the console:\n\n  steward console{place}\n\n")
         }
         FirstVisit::None => String::new(),
     };
-    format!("Created a new workspace in {}.\n{key}{console}{serving}", data.display())
+    format!("Created a new workspace in {place}.\n{key}{console}{serving}")
 }
 
 /// Quotes `text` as one word of a shell command.

@@ -31,6 +31,8 @@ pub(super) struct Visit {
     pub(super) query: QueryParams,
     /// The form of a POST. Otherwise it is empty.
     pub(super) form: Form,
+    /// Whether sessions can be read in a state that is new enough.
+    refreshed: Result<()>,
 }
 
 impl Visit {
@@ -61,7 +63,8 @@ impl Visit {
             let timeout = app.config().body_timeout;
             form = Form::read(request, limits, timeout, Some(charge)).await?;
         }
-        let visit = Self { app, head, client, query, form };
+        let refreshed = app.store().refresh().await;
+        let visit = Self { app, head, client, query, form, refreshed };
         if access == PageAccess::Public && visit.changes_nothing() {
             return Err(Error::invalid_request("invalid_form", "This form has no command."));
         }
@@ -127,6 +130,7 @@ impl Visit {
     /// # Errors
     /// 500 or 503 if the file cannot be read.
     pub(super) fn session(&self) -> Result<Option<VerifiedSession>> {
+        self.refreshed.clone()?;
         session(&self.app, &self.head, &self.client)
     }
 }

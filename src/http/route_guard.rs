@@ -124,7 +124,13 @@ pub(super) async fn check_access(
         return Ok(request);
     }
     let once = idempotent && idempotency::has_key(&request);
-    let Some((credential, mut snapshot)) = authenticate(app, &request, extras)? else {
+    // Without credentials, nothing is read yet.
+    let fresh = if app.store().is_shared() && !sends_credential(&request) {
+        app.store().snapshot()
+    } else {
+        app.store().fresh().await
+    };
+    let Some((credential, mut snapshot)) = authenticate(app, &request, fresh, extras)? else {
         if !requirements.optional {
             return Err(Error::not_authenticated());
         }
@@ -165,8 +171,13 @@ fn attach_idempotency<'r>(
     idempotency::attach_request(app, request, extras.dry_run.is_some()).boxed()
 }
 
-/// Verifies the request's key, or takes the session that the console attached. Returns it with the snapshot that it was
-/// verified in, or `None` if no key was sent. Counts the request against its key or session, or against its address if
+fn sends_credential(request: &Request) -> bool {
+    request.headers().contains_key(AUTHORIZATION)
+        || request.extensions().get::<VerifiedSession>().is_some()
+}
+
+/// Verifies the request's key in `snapshot`, or takes the session that the console attached. Returns it with that snapshot, or
+/// `None` if no key was sent. Counts the request against its key or session, or against its address if
 /// the key is missing or invalid, even if it fails later.
 ///
 /// # Errors
@@ -174,6 +185,7 @@ fn attach_idempotency<'r>(
 pub(super) fn authenticate(
     app: &App,
     request: &Request,
+    snapshot: Result<Arc<Snapshot>>,
     extras: &mut ResponseExtras,
 ) -> Result<Option<(Credential, Arc<Snapshot>)>> {
     let (headers, extensions) = (request.headers(), request.extensions());
@@ -184,7 +196,7 @@ pub(super) fn authenticate(
             Some(key) => app.rate_limiter().check_key(key)?,
             None => app.rate_limiter().check_session(session.id())?,
         };
-        return Ok(Some((Credential::Session(session.clone()), app.store().snapshot()?)));
+        return Ok(Some((Credential::Session(session.clone()), snapshot?)));
     }
     let count_address = |extras: &mut ResponseExtras| -> Result<()> {
         let address = || client::address(extensions, headers, app.proxies());
@@ -196,7 +208,7 @@ pub(super) fn authenticate(
         count_address(extras)?;
         return Ok(None);
     };
-    let tx = app.store().snapshot()?;
+    let tx = snapshot?;
     let presented = match app.key_cache().verify(&tx, text) {
         Ok(presented) => presented,
         Err(error) => {

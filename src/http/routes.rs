@@ -197,7 +197,7 @@ impl Routes {
 async fn no_endpoint(State(app): State<App>, request: Request) -> Response {
     let mut extras = ResponseExtras::default();
     if app.rate_limiter().limits_keys()
-        && let Err(error) = authenticate(&app, &request, &mut extras)
+        && let Err(error) = authenticate(&app, &request, app.store().snapshot(), &mut extras)
         && error.status() == 429
     {
         return error.into_response();

@@ -249,7 +249,7 @@ impl WorkerTask {
         &self,
         read: impl FnOnce(&Snapshot) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let tx = self.store.snapshot()?;
+        let tx = self.store.fresh().await?;
         tokio::task::spawn_blocking(move || read(&tx)).await.map_err(Error::internal)?
     }
 

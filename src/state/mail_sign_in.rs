@@ -122,7 +122,7 @@ impl App {
 
     async fn store_mail_request(&self, request: MailRequest) -> Result<()> {
         let MailRequest { nonce, email, ip_address, known_browser } = request;
-        let stored = sessions::count_requests(&*self.store().snapshot()?)?;
+        let stored = sessions::count_requests(&*self.store().fresh().await?)?;
         let is_full = stored >= MAX_STORED_REQUESTS;
         let code = MailCode::generate(&mut Seed::generate().rng());
         let keys = self.0.signing.sessions.clone();

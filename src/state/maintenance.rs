@@ -168,7 +168,7 @@ impl ActivityRetention {
         let Some(retention) = self.retention.filter(|_| now >= self.next) else {
             return Ok(false);
         };
-        let (snapshot, cutoff) = (store.snapshot()?, now.minus(retention));
+        let (snapshot, cutoff) = (store.fresh().await?, now.minus(retention));
         let read = move || activity::find_expired(&*snapshot, cutoff);
         let keys = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
         if keys.is_empty() {
@@ -203,7 +203,7 @@ impl ResponseRetention {
         if now < self.next {
             return Ok(false);
         }
-        let snapshot = store.snapshot()?;
+        let snapshot = store.fresh().await?;
         let read = move || idempotency::has_expired(&*snapshot, now);
         let due = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
         if due && store.write(move |tx| idempotency::delete_expired(tx, now)).await? {
@@ -237,7 +237,7 @@ impl SessionCleanup {
         if now < self.next {
             return Ok(false);
         }
-        let snapshot = store.snapshot()?;
+        let snapshot = store.fresh().await?;
         let read = move || sessions::find_ended(&*snapshot, now);
         let ended = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
         if ended.is_empty() {

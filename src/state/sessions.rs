@@ -47,7 +47,9 @@ impl App {
         client: Fields,
         replaced: Option<&VerifiedSession>,
     ) -> Result<SessionText> {
-        let key = self.key_cache().verify(&*self.store().snapshot()?, text)?;
+        let tx = self.store().fresh().await?;
+        let key = self.key_cache().verify(&tx, text)?;
+        drop(tx);
         self.rate_limiter().check_key(key.key())?;
         self.sign_in("key", client, replaced, move |tx, new, now| {
             sessions::create_for_key(tx, key.key(), key.hash(), new, now).map(Some)
@@ -91,9 +93,11 @@ impl App {
         let keys = &self.0.signing.sessions;
         let browser = keys.browser_digest(&nonce);
         let code = keys.mail_code_digest(&browser, &code);
-        if !sessions::find_open_request(&*self.store().snapshot()?, browser, self.now())? {
+        let tx = self.store().fresh().await?;
+        if !sessions::find_open_request(&*tx, browser, self.now())? {
             return Err(invalid_code());
         }
+        drop(tx);
         self.sign_in("mail", client, replaced, move |tx, new, now| {
             sessions::create_from_mail(tx, browser, code, new, now)
         })

@@ -17,6 +17,7 @@ use crate::resources::invites::InviteLinks;
 use crate::resources::sessions::{self, SessionKeys};
 use crate::resources::sharing::{self, SharingTokens};
 use crate::secret::{Purpose, Seed, SigningSecret};
+use crate::store::Store;
 
 use super::App;
 
@@ -40,6 +41,12 @@ impl SigningKeys {
             sessions: SessionKeys::new(secret)?,
             live_events: Arc::new(ArcSwap::from_pointee(live_events(secret)?)),
         })
+    }
+
+    /// Renews the keys whenever the store gets another signing secret from a shared database.
+    pub(super) fn follow(&self, store: &Store) {
+        let keys = self.clone();
+        store.on_new_secret(move |secret| keys.renew(secret));
     }
 
     fn renew(&self, secret: &SigningSecret) -> Result<()> {
@@ -73,7 +80,9 @@ impl App {
     /// live events tokens become invalid, console sessions end, and each public page gets a new token. Returns the number
     /// of these pages.
     ///
-    /// This process switches to the new keys while it serves no requests, so the keys always match the data file.
+    /// This process switches to the new keys while it serves no requests, so the keys always match the data file. With a
+    /// shared database, each node switches when its copy gets the new secret.
+    ///
     /// # Errors
     /// 503 when the file is closed or cannot be written.
     pub(crate) async fn rotate_secrets(&self) -> Result<usize> {

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::error::Result;
 
+use super::journal::Journal;
 use super::schema::Table;
 use super::value_log::ValueLog;
 
@@ -28,12 +29,19 @@ pub(super) struct CommittedChange {
     pub(super) delta: i64,
 }
 
-/// The changes of a batch, noted only while a scrub or a copy is under way.
+/// What receives each changed value of a batch.
+enum ValueSink {
+    /// The log of a copy under way.
+    Log(Arc<ValueLog>),
+    /// The rows for the origin.
+    Journal(Journal),
+}
+
+/// The changes of a batch, noted only for a scrub, for a copy under way, and for an origin.
 #[derive(Default)]
 pub(super) struct NotedChanges {
     is_watched: bool,
-    /// The logs of copies under way, which note values.
-    logs: Vec<Arc<ValueLog>>,
+    sinks: Vec<ValueSink>,
     /// The record whose counts the write changes.
     record: Option<(Table, Vec<u8>)>,
     /// Changes of counts by the current write.
@@ -43,8 +51,14 @@ pub(super) struct NotedChanges {
 
 impl NotedChanges {
     /// Begins the notes of a batch for these logs, and for a scrub if there is one.
-    pub(super) fn begin(is_watched: bool, logs: Vec<Arc<ValueLog>>) -> Self {
-        Self { is_watched, logs, ..Self::default() }
+    pub(super) fn begin(is_watched: bool, logs: &[Arc<ValueLog>]) -> Self {
+        let sinks = logs.iter().map(|log| ValueSink::Log(Arc::clone(log))).collect();
+        Self { is_watched, sinks, ..Self::default() }
+    }
+
+    /// Collects the rows that change from now on.
+    pub(super) fn begin_journal(&mut self) {
+        self.sinks.push(ValueSink::Journal(Journal::default()));
     }
 
     /// Sets the record to which the following changes of counts belong.
@@ -70,8 +84,11 @@ impl NotedChanges {
         was: bool,
         sealed: Option<&[u8]>,
     ) {
-        for log in &self.logs {
-            log.add(table, key, sealed);
+        for sink in &mut self.sinks {
+            match sink {
+                ValueSink::Log(log) => log.add(table, key, sealed),
+                ValueSink::Journal(journal) => journal.note(table, key, sealed),
+            }
         }
         if self.is_watched && was != sealed.is_some() {
             let (key, delta) = (key.to_vec(), if was { -1 } else { 1 });
@@ -89,9 +106,13 @@ impl NotedChanges {
         self.of_write.clear();
     }
 
-    /// Returns the changes of the batch.
-    pub(super) fn into_changes(self) -> Vec<CommittedChange> {
-        self.of_batch
+    /// Returns the changes of the batch for a scrub, and its journal if there is one.
+    pub(super) fn into_changes(self) -> (Vec<CommittedChange>, Option<Journal>) {
+        let journal = self.sinks.into_iter().find_map(|sink| match sink {
+            ValueSink::Journal(journal) => Some(journal),
+            ValueSink::Log(_) => None,
+        });
+        (self.of_batch, journal)
     }
 }
 
@@ -142,6 +163,15 @@ impl ChangeFeed {
             pending.changes.append(&mut changes);
         }
         Ok(())
+    }
+
+    /// Makes a scrub begin again: a commit of another node does not say what it changed.
+    pub(super) fn lose_changes(&self) {
+        if self.is_watched() {
+            let mut pending = self.pending();
+            pending.is_overfull = true;
+            pending.changes = Vec::new();
+        }
     }
 
     fn pending(&self) -> MutexGuard<'_, PendingChanges> {

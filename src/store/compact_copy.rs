@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::Store;
+use super::copy_position::carry_position;
 use super::engine::{RETRY_AFTER, begin, begin_read};
 use super::file;
 use super::file_system::FsHandle;
@@ -159,6 +160,7 @@ fn complete(
     walk.state()?;
     let copy = file::open(fs, draft, cache).map_err(unavailable)?;
     fill(begin(&copy)?, |take| walk.catch_up(Table::ALL, take))?;
+    carry_position(current, &copy)?;
     let lengths = |database| {
         let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
         Table::ALL.iter().map(|table| snapshot.len(*table)).collect::<Result<Vec<_>>>()

@@ -35,6 +35,13 @@ pub(super) fn begin(database: &Database) -> Result<WriteTransaction> {
     Ok(transaction)
 }
 
+/// Begins a write transaction of a copy whose commit a crash may undo. A later commit of [`begin`] makes it durable.
+pub(super) fn begin_unsynced(database: &Database) -> Result<WriteTransaction> {
+    let mut transaction = database.begin_write().map_err(storage_error)?;
+    transaction.set_durability(Durability::None).map_err(storage_error)?;
+    Ok(transaction)
+}
+
 /// Fails if redb refuses further writes through this handle.
 pub(super) fn require_usable(database: &Database) -> Result<()> {
     begin(database)?.abort().map_err(storage_error)

@@ -13,6 +13,9 @@ use super::byte_usage::Owner;
 use super::task::Task;
 use super::{Store, flatten_reply};
 
+/// The time for which a heartbeat of a shared database proves that it takes writes.
+const BEAT_VALID_FOR: Duration = Duration::from_secs(5);
+
 /// A batch of writes that was committed.
 #[derive(Debug, Clone, Copy)]
 pub struct Commit {
@@ -131,7 +134,11 @@ impl Store {
     }
 
     /// Returns when the last commit completed, or `None` if there was none since the file was opened.
+    /// Of a shared database it is when it last both answered and took a heartbeat.
     pub(crate) fn committed_at(&self) -> Option<Instant> {
+        if let Some(origin) = &self.shared.origin {
+            return origin.proven_at();
+        }
         *self.shared.stats.committed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,12 +181,18 @@ impl Store {
         flatten_reply(answer.await)
     }
 
-    /// Commits an empty transaction and returns once it is on disk, to prove that the store can write.
+    /// Commits an empty transaction and returns once it is on disk, to prove that the store can write. Of a shared database,
+    /// waits for an answer and a heartbeat instead.
     ///
     /// # Errors
     /// 503 when the queue is full, the file is closed, or the commit failed.
     #[doc(hidden)]
     pub async fn probe_commit(&self) -> Result<()> {
+        if let Some(origin) = &self.shared.origin {
+            origin.fresh().await?;
+            origin.beats(BEAT_VALID_FOR).await;
+            return Ok(());
+        }
         let (reply, answer) = oneshot::channel();
         self.enqueue(Task::EmptyCommit(reply))?;
         flatten_reply(answer.await)

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 
 use super::Store;
+use super::copy_position::position_of;
 use super::engine::{begin, begin_read, storage_error};
 use super::file;
 use super::file_system::FsHandle;
@@ -44,6 +45,9 @@ pub(super) fn open_database(
     cache: usize,
 ) -> Result<Database, OpenError> {
     let (found, is_complete) = file::inspect(fs, path, cache, |database| {
+        if matches!(position_of(database), Ok(Some(_))) {
+            return Err(OpenError::IsCopy(path.to_owned()));
+        }
         let found = format_of(database, path)?;
         let has_all = has_all_tables(database, path)?;
         Ok((found, has_all && found == schema::FORMAT))

@@ -9,6 +9,7 @@
 //! is damaged. The documentation of functions mentions only other errors.
 
 mod access;
+mod asker;
 mod backup;
 mod bounded_read;
 mod byte_usage;
@@ -20,6 +21,9 @@ mod compact;
 mod compact_copy;
 mod consumer_times;
 mod cooldowns;
+mod copy;
+mod copy_position;
+mod create;
 mod engine;
 mod expected_counts;
 mod export;
@@ -30,11 +34,15 @@ mod fill;
 mod hot_values;
 mod import;
 mod import_writer;
+mod journal;
 pub mod key;
 mod metrics;
 mod migrate;
 mod open_error;
 mod opened_file;
+mod origin;
+mod origin_commit;
+mod origin_state;
 mod overlay;
 mod packed;
 mod panics;
@@ -42,6 +50,7 @@ mod payload;
 mod pending_numbers;
 mod pending_values;
 mod per_table;
+mod place;
 mod progress;
 mod queue;
 mod queued;
@@ -57,9 +66,11 @@ mod scrub;
 mod sealed;
 mod secrets;
 mod shared;
+mod shared_database;
 mod sliced_walk;
 mod snapshot;
 mod space;
+mod stored_rows;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -94,6 +105,8 @@ pub use import::{Imported, import};
 pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
+#[allow(unused_imports, reason = "the configuration has no shared databases yet")]
+pub use place::{DatabaseUrl, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;
 pub use ranks::RankedList;
@@ -113,18 +126,19 @@ pub use write::WriteTx;
 
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
-use crate::secret::{SeededRng, SigningSecret};
 
-use engine::{RETRY_AFTER, begin, storage_error};
+use asker::Asker;
+use engine::RETRY_AFTER;
 use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
 use hot_values::HotValues;
 use migrate::open_database;
+use origin_state::away;
 use queue::{QueueError, Sender};
 use queued::{PendingWrite, flatten_reply};
 use shared::Shared;
 use task::Task;
-use writer::Writer;
+use writer::{OriginWriter, Writer};
 
 /// The default size of redb's page cache: 64 MiB.
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
@@ -168,7 +182,7 @@ impl Store {
         let lock = FileLock::take_for_existing(&fs, path)?;
         let opened = file::remove_draft(&fs, path);
         match opened.and_then(|()| open_database(&fs, path, cache)) {
-            Ok(database) => Self::start(fs, path, cache, lock, database),
+            Ok(database) => Self::start(fs, path, cache, lock, (database, None)),
             Err(error) => {
                 lock.release();
                 Err(error)
@@ -176,72 +190,32 @@ impl Store {
         }
     }
 
-    /// Creates a data file at `path`, fills it with `fill`, and opens it. The file appears complete or not at
-    /// all.
-    ///
-    /// # Errors
-    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
-    /// reports an error.
-    #[doc(hidden)]
-    pub fn create<T>(
-        path: &Path,
-        cache: usize,
-        rng: &mut SeededRng,
-        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
-    ) -> Result<(Self, T), OpenError> {
-        Self::create_on(OsFileSystem::shared(), path, cache, rng, fill)
-    }
-
-    /// Creates a data file as [`create`](Self::create) does, on another disk.
-    ///
-    /// # Errors
-    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
-    /// reports an error.
-    pub(crate) fn create_on<T>(
-        file_system: Arc<dyn FileSystem>,
-        path: &Path,
-        cache: usize,
-        rng: &mut SeededRng,
-        fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError>,
-    ) -> Result<(Self, T), OpenError> {
-        let fs = FsHandle::new(file_system);
-        file::require_absent(&fs, path)?;
-        let lock = FileLock::take(path)?;
-        let mut filled = None;
-        let created = file::create(&fs, path, cache, |database| {
-            let transaction = begin(database)?;
-            let mut tx = WriteTx::new(&transaction);
-            tx.begin_file()?;
-            let secret = SigningSecret::new(rng);
-            tx.put_secret(&secret);
-            filled = Some(fill(&mut tx, &secret)?);
-            tx.finish()?;
-            transaction.commit().map_err(storage_error)?;
-            Ok(())
-        });
-        if let Err(error) = created {
-            lock.release();
-            return Err(error);
-        }
-        let database = open_database(&fs, path, cache)?;
-        let store = Self::start(fs, path, cache, lock, database)?;
-        let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
-        Ok((store, filled))
-    }
-
     fn start(
         fs: FsHandle,
         path: &Path,
         cache: usize,
         lock: FileLock,
-        database: Database,
+        (database, origin): (Database, Option<OriginWriter>),
     ) -> Result<Self, OpenError> {
         let (queue, tasks) = queue::queue();
         let queue = Arc::new(queue);
         let file = Arc::default();
         let first =
             writer::snapshot(&database, &Arc::downgrade(&queue))?.of_file(Arc::clone(&file));
-        let shared = Arc::new(Shared::new(first));
+        let first = origin.iter().fold(first, |first, origin| first.at(origin.position));
+        let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
+        let shared = Arc::new(Shared::new(first, state));
+        let runtime = Handle::try_current().ok();
+        if let Some(OriginWriter { source, state, .. }) = &origin {
+            let asker = Asker {
+                origin: Arc::clone(&source.origin),
+                state: Arc::clone(state),
+                shared: Arc::clone(&shared),
+                queue: Arc::downgrade(&queue),
+                runtime: runtime.clone(),
+            };
+            asker.start().map_err(OpenError::io("start the threads of", path))?;
+        }
         let writer = Writer {
             fs: fs.clone(),
             path: path.to_owned(),
@@ -253,7 +227,8 @@ impl Store {
             expected: 1,
             hot: HotValues::default(),
             file,
-            runtime: Handle::try_current().ok(),
+            runtime,
+            origin,
         };
         let thread = std::thread::Builder::new()
             .name("writer".to_owned())
@@ -277,6 +252,7 @@ impl Store {
     /// Whether the file is open and accepts writes.
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
+            && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
     }
 
     /// Returns the state of the last commit. The state does not change while the caller holds it.
@@ -349,7 +325,11 @@ impl Store {
     }
 
     fn require_ready(&self) -> Result<()> {
-        if self.ready() { Ok(()) } else { Err(QueueError::Closed.into()) }
+        match &self.shared.origin {
+            Some(origin) if origin.is_away() => Err(away()),
+            _ if self.shared.ready.load(Ordering::Acquire) => Ok(()),
+            _ => Err(QueueError::Closed.into()),
+        }
     }
 
     /// Completes the queued writes, closes the file cleanly and releases its lock.

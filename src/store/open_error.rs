@@ -71,6 +71,28 @@ pub enum OpenError {
         /// The error.
         cause: io::Error,
     },
+    /// The file at the path of the copy is a data file of its own.
+    NotACopy(PathBuf),
+    /// The file at the path of the data file is a copy of a shared database.
+    IsCopy(PathBuf),
+    /// The shared database cannot be reached now.
+    Unreachable {
+        /// The database, without a password.
+        database: String,
+        /// What the connection reports.
+        cause: String,
+    },
+    /// The shared database holds no workspace.
+    NoWorkspace(String),
+    /// The shared database already holds a workspace.
+    HasWorkspace(String),
+    /// The shared database cannot be used as it is.
+    Database {
+        /// The database, without a password.
+        database: String,
+        /// What is wrong.
+        cause: String,
+    },
     /// A rule refused the content of a new file.
     Refused(Error),
 }
@@ -129,6 +151,25 @@ impl fmt::Display for OpenError {
             Self::Io { doing, path, cause } => {
                 write!(f, "cannot {doing} {}: {cause}", path.display())
             }
+            Self::NotACopy(path) => write!(
+                f,
+                "{} is a data file of its own and no copy of a database; choose another path with --copy",
+                path.display()
+            ),
+            Self::IsCopy(path) => write!(
+                f,
+                "{} is a node's copy of a database; pass the database with --data, or write a data file with `steward backup`",
+                path.display()
+            ),
+            Self::Unreachable { database, cause } => write!(f, "cannot reach {database}: {cause}"),
+            Self::NoWorkspace(database) => write!(
+                f,
+                "{database} holds no workspace; `steward serve` or `steward init` creates one"
+            ),
+            Self::HasWorkspace(database) => {
+                write!(f, "{database} already holds a workspace and was not changed")
+            }
+            Self::Database { database, cause } => write!(f, "cannot use {database}: {cause}"),
             Self::Refused(error) => error.fmt(f),
         }
     }

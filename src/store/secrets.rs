@@ -48,16 +48,30 @@ impl Store {
         stored_secret(&*self.snapshot()?)
     }
 
+    /// Calls `listener` with the signing secret before a state with another one is shown. Only a shared database has such
+    /// states: another node may rotate the secret. The store has one listener: only the first call has an effect.
+    pub(crate) fn on_new_secret(
+        &self,
+        listener: impl Fn(&SigningSecret) -> Result<()> + Send + Sync + 'static,
+    ) {
+        let _kept = self.shared.secret_listener.set(Box::new(listener));
+    }
+
     /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,
-    /// so that the file and the memory of this process change together. Requests fail with 503 meanwhile.
+    /// so that the file and the memory of this process change together. Requests fail with 503 meanwhile. In a shared database
+    /// this is an ordinary write, and the listener of [`on_new_secret`](Self::on_new_secret) runs instead of `then`.
     ///
     /// # Errors
     /// The error of the rule; 503 when the file is closed or the commit failed.
     pub(crate) async fn exclusive_write<T: Send + 'static>(
         &self,
-        rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+        rule: impl Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
         then: impl FnOnce(&T) -> Result<()> + Send + 'static,
     ) -> Result<T> {
+        if self.is_shared() {
+            // The listener does what `then` would.
+            return self.write(rule).await;
+        }
         self.with_exclusive_file(move |database| {
             let transaction = begin(&database)?;
             let mut tx = WriteTx::new(&transaction);

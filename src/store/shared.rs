@@ -1,15 +1,22 @@
 //! State that the writer thread shares with the rest of the store.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
 
+use crate::error::Result;
+use crate::secret::SigningSecret;
+
 use super::change_feed::ChangeFeed;
 use super::metrics::WriterStats;
+use super::origin_state::OriginState;
 use super::snapshot::Snapshot;
 use super::value_log::ValueLogs;
+
+/// Takes the signing secret that another node or a write stored.
+pub(super) type SecretListener = Box<dyn Fn(&SigningSecret) -> Result<()> + Send + Sync>;
 
 /// State that the writer thread shares with the rest of the store.
 pub(super) struct Shared {
@@ -29,11 +36,15 @@ pub(super) struct Shared {
     pub(super) changes: Arc<ChangeFeed>,
     /// Receives the values that commits change, for copies under way.
     pub(super) value_logs: ValueLogs,
+    /// What the threads of a store with an origin share; `None` for a data file.
+    pub(super) origin: Option<Arc<OriginState>>,
+    /// Called before a state with another signing secret is shown. Only a store with an origin calls it.
+    pub(super) secret_listener: OnceLock<SecretListener>,
 }
 
 impl Shared {
     /// The state of a file that was opened, with its first snapshot.
-    pub(super) fn new(first: Snapshot) -> Self {
+    pub(super) fn new(first: Snapshot, origin: Option<Arc<OriginState>>) -> Self {
         Self {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
@@ -43,6 +54,8 @@ impl Shared {
             stats: WriterStats::default(),
             changes: Arc::default(),
             value_logs: ValueLogs::default(),
+            origin,
+            secret_listener: OnceLock::new(),
         }
     }
 
@@ -61,5 +74,8 @@ pub(super) struct CloseOnDrop(pub(super) Arc<Shared>);
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
+        if let Some(origin) = &self.0.origin {
+            origin.close();
+        }
     }
 }

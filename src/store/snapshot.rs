@@ -9,6 +9,7 @@ use crate::error::Result;
 
 use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
 use super::opened_file::OpenedFile;
+use super::origin::Position;
 use super::packed::{self, unpack};
 use super::per_table::PerTable;
 use super::raw::{Raw, Visit};
@@ -33,6 +34,8 @@ pub struct Snapshot {
     on_read_failure: ReadFailureHook,
     generation: u64,
     pub(super) access_version: u64,
+    /// The last commit of the origin in it; [`Position::NONE`] without an origin.
+    pub(super) position: Position,
     /// Dropped last: the file is closed only after its transaction has ended.
     _file: Option<Arc<OpenedFile>>,
 }
@@ -45,6 +48,7 @@ impl Snapshot {
             on_read_failure,
             generation: 0,
             access_version: 0,
+            position: Position::NONE,
             _file: None,
         }
     }
@@ -52,6 +56,11 @@ impl Snapshot {
     /// Sets the number of times that the file had been opened before this snapshot, and the version of its access tables.
     pub(super) fn with_versions(self, generation: u64, access_version: u64) -> Self {
         Self { generation, access_version, ..self }
+    }
+
+    /// Sets the last commit of the origin that this snapshot has.
+    pub(super) fn at(self, position: Position) -> Self {
+        Self { position, ..self }
     }
 
     /// Keeps `file` open as long as this snapshot exists.

@@ -1,5 +1,7 @@
 //! The tasks of the writer thread.
 
+use std::sync::mpsc;
+
 use redb::Database;
 use tokio::sync::oneshot;
 
@@ -8,6 +10,7 @@ use crate::fair_queue::Consumer;
 
 use super::Store;
 use super::engine::close;
+use super::origin::{Position, Row};
 use super::queued::{QueuedWrite, flatten_reply};
 
 /// A task for the writer thread.
@@ -27,8 +30,24 @@ pub(super) enum Task {
     Inspect(Box<dyn FnOnce(&Database) + Send>),
     /// Commit an empty transaction, then send the reply.
     EmptyCommit(oneshot::Sender<()>),
+    /// Take rows of the origin into the copy.
+    Take(NewRows),
+    /// Make all commits of the copy durable.
+    Sync,
     /// Close the file and stop.
     Close,
+}
+
+/// What the origin has that a copy lacked.
+pub(super) struct NewRows {
+    /// The position of the copy.
+    pub(super) known: Position,
+    /// The last commit of the origin; `None` if the copy must be made anew.
+    pub(super) head: Option<Position>,
+    /// The rows from `known` to `head`; `None` if they were too many to keep in memory.
+    pub(super) rows: Option<Vec<Row>>,
+    /// Receives the result. Dropped if the copy could not take the rows now.
+    pub(super) reply: mpsc::Sender<Result<()>>,
 }
 
 /// Replaces the file of the open database. The number is the size of the page cache in bytes.

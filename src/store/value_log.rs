@@ -5,7 +5,7 @@
 //! snapshot.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -78,6 +78,17 @@ impl ValueLog {
         let outcome = written.flush();
         written.note(outcome);
         written.committed = written.length;
+    }
+
+    /// Forgets the changes since the last commit.
+    fn undo(&self) {
+        let mut written = self.written();
+        if written.length > written.committed {
+            let committed = written.committed;
+            let outcome = written.out.seek(SeekFrom::Start(committed)).map(drop);
+            written.note(outcome);
+            written.length = committed;
+        }
     }
 
     /// Leaves out all later commits. Call this on the writer thread, between two transactions.
@@ -157,5 +168,12 @@ impl ValueLogs {
 pub(super) fn commit(logs: &[Arc<ValueLog>]) {
     for log in logs {
         log.commit();
+    }
+}
+
+/// Forgets what the commit under way has changed, in each of these logs.
+pub(super) fn undo(logs: &[Arc<ValueLog>]) {
+    for log in logs {
+        log.undo();
     }
 }

@@ -7,6 +7,9 @@ mod measure;
 mod ranks;
 mod reads;
 mod sums;
+mod taken;
+
+pub(super) use apply::FinishedBatch;
 
 use std::cell::OnceCell;
 

@@ -4,7 +4,11 @@
 //! once, and only then returns the results. So a 2xx means that the change is on disk, and N writes share one sync.
 //! Consumers take turns, one write at a time, and share the time of a batch.
 
+mod copy;
 mod files;
+mod origin;
+
+pub(super) use origin::{OriginWriter, random_name};
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -60,6 +64,8 @@ pub(super) struct Writer {
     pub(super) file: Arc<OpenedFile>,
     /// The runtime that sends the results of several writes: it wakes its own tasks cheaper than this thread does.
     pub(super) runtime: Option<Handle>,
+    /// The shared database whose copy the file is; `None` for a data file.
+    pub(super) origin: Option<OriginWriter>,
 }
 
 impl Writer {
@@ -68,6 +74,10 @@ impl Writer {
         let _closing = CloseOnDrop(Arc::clone(&self.shared));
         let left = self.serve(database);
         self.shared.close();
+        let synced = left.as_ref().map(|database| self.sync_copy(database));
+        if let Some(Err(cause)) = synced {
+            tracing::warn!(%cause, "the copy was not synced; it catches up when it is opened");
+        }
         if let Some(Err(cause)) = left.map(close) {
             tracing::error!(%cause, "the data file was not closed cleanly");
         }
@@ -91,7 +101,10 @@ impl Writer {
             // A panic here comes from redb. Its state in memory is unreliable afterwards.
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(first) => self.batch(&database, first).map(|()| true),
+                Task::Take(new) => self.take_rows(&database, new).map(|()| true),
+                Task::Sync => self.sync_copy(&database).map(|()| true),
                 Task::Quiesce(work) => {
+                    self.sync_copy(&database)?;
                     self.shared.stats.run_busy(work);
                     Ok(true)
                 }
@@ -119,10 +132,14 @@ impl Writer {
     /// Runs `first` and the queued writes after it in one transaction.
     fn batch(&mut self, database: &Database, first: NextWrite) -> Result<()> {
         let mut ran = Vec::new();
-        let committed = self.transact(database, first, &mut ran);
+        let committed = match self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) {
+            None => self.transact(database, first, &mut ran).map(|()| None),
+            Some(source) => self.transact_with_origin(database, &source, first, &mut ran),
+        };
         let closed = || Error::unavailable(RETRY_AFTER, "the data file is closed");
         let answer = match &committed {
-            Ok(()) => self.shared.snapshot.load_full().ok_or_else(closed),
+            Ok(Some(refused)) => Err(refused.clone()),
+            Ok(None) => self.shared.snapshot.load_full().ok_or_else(closed),
             Err(cause) => {
                 // Before the results are sent: a caller that got its error finds the store closed.
                 self.shared.close();
@@ -136,7 +153,7 @@ impl Writer {
             Some(runtime) if is_batch => drop(runtime.spawn(async move { send() })),
             _ => send(),
         }
-        committed
+        committed.map(drop)
     }
 
     /// Commits `transaction` and publishes a new snapshot, even if nothing changed: an older snapshot would
@@ -160,12 +177,37 @@ impl Writer {
         first: NextWrite,
         ran: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<()> {
-        let begun = Instant::now();
         let transaction = begin(database)?;
         let mut tx = WriteTx::with(&transaction, std::mem::take(&mut self.hot));
         let logs = self.shared.value_logs.active();
-        tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), logs.clone()));
+        tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), &logs));
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
+        let changed = self.run_batch(&mut tx, first, ran)?;
+        if !changed {
+            self.hot = tx.into_hot();
+            return transaction.abort().map_err(storage_error);
+        }
+        let finished = tx.finish()?;
+        if finished.has_access_changes {
+            self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        }
+        self.commit(database, transaction, (ran.len(), finished.changes))?;
+        value_log::commit(&logs);
+        self.hot = finished.hot;
+        if finished.are_ranks_due {
+            self.shared.ranks_due.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Runs `first` and the queued writes after it. Returns whether any of them changed something.
+    fn run_batch(
+        &mut self,
+        tx: &mut WriteTx<'_>,
+        first: NextWrite,
+        ran: &mut Vec<Box<dyn QueuedWrite>>,
+    ) -> Result<bool> {
+        let begun = Instant::now();
         let (mut changed, mut patience) = (false, GATHER_TIME);
         let (mut shares, mut next) = (ConsumerTimes::default(), Some(first));
         while let Some(NextWrite { consumer, mut write, is_cooling_down }) = next.take() {
@@ -173,7 +215,7 @@ impl Writer {
             if !write.is_abandoned() {
                 let started = Instant::now();
                 tx.begin(if is_cooling_down { LARGE_WRITE } else { usize::MAX });
-                let stays = write.run(&mut tx) && !tx.is_too_large();
+                let stays = write.run(tx) && !tx.is_too_large();
                 if tx.is_too_large() {
                     self.queue.put_back(consumer, write);
                 } else {
@@ -184,7 +226,7 @@ impl Writer {
                 }
                 if stays && !tx.is_discarded() {
                     changed |= tx.changes_file();
-                    is_last = tx.ends_batch();
+                    is_last = tx.ends_batch() || self.is_full(tx);
                     tx.savepoint()?;
                 } else {
                     tx.rollback();
@@ -195,21 +237,12 @@ impl Writer {
                 next = self.next_of_batch(ran.len(), &shares, &mut patience);
             }
         }
-        if !changed {
-            self.hot = tx.into_hot();
-            return transaction.abort().map_err(storage_error);
-        }
-        if tx.access_version.is_none() {
-            self.shared.access_version.fetch_add(1, Ordering::Relaxed);
-        }
-        let finished = tx.finish()?;
-        self.commit(database, transaction, (ran.len(), finished.changes))?;
-        value_log::commit(&logs);
-        self.hot = finished.hot;
-        if finished.are_ranks_due {
-            self.shared.ranks_due.notify_one();
-        }
-        Ok(())
+        Ok(changed)
+    }
+
+    /// Whether a batch for an origin has as many changes as one commit may have.
+    fn is_full(&self, tx: &WriteTx<'_>) -> bool {
+        self.origin.is_some() && tx.pending_bytes() >= origin::BATCH_BYTES
     }
 
     /// Returns the next write of the batch. Waits a little for it if the batch has fewer writes than expected.
@@ -237,7 +270,7 @@ impl Writer {
         let opening = self.shared.generation.load(Ordering::Relaxed);
         let access_version = self.shared.access_version.load(Ordering::Relaxed);
         let snapshot = snapshot(database, &self.sender)?.with_versions(opening, access_version);
-        let snapshot = snapshot.of_file(Arc::clone(&self.file));
+        let snapshot = snapshot.of_file(Arc::clone(&self.file)).at(self.position());
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }

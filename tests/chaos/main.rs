@@ -36,6 +36,7 @@ mod support {
     pub mod invites;
     pub mod log;
     pub mod metrics;
+    pub mod postgres;
     pub mod process;
     pub mod sharing;
     pub mod signup;

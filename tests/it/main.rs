@@ -67,6 +67,7 @@ mod support {
     pub mod log;
     pub mod metrics;
     pub mod objects;
+    pub mod postgres;
     pub mod roles;
     pub mod sessions;
     pub mod sharing;

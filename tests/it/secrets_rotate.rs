@@ -127,9 +127,8 @@ async fn secret_rotation_replaces_live_events_tokens_and_keeps_api_keys() {
         }
     }
     // The same after a restart: with an empty key cache, and with the secret from the file.
-    let path = workspace.path();
     workspace.app.close().await;
-    let store = Store::open(&path, 0).expect("the file");
+    let store = workspace.open_store();
     let app = App::new(store, Config::default()).expect("served");
     for value in &values {
         let caller = TestClient::of(router(app.clone()), value);

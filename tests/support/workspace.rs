@@ -12,17 +12,19 @@ use serde_json::{Value, json};
 use steward::App;
 use steward::Config;
 use steward::router;
-use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords};
+use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords, create_at};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
+use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::VerifiedSession;
-use steward::testing::store::{Progress, Store};
+use steward::testing::store::{Place, Progress, Store};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tower::ServiceExt;
 
 use super::contract::contract;
+use super::postgres::Schema;
 use super::wait::TEST_TIMEOUT;
 
 /// The email address of the owner of every test workspace.
@@ -62,14 +64,36 @@ fn patient(mut config: Config) -> Config {
     config
 }
 
-/// A served data file in a temporary folder.
+/// Where the data of a workspace lies: in a file, or, with `STEWARD_TEST_ENGINE=postgres`, in a database of which the file is
+/// a copy.
+struct Home {
+    place: Place,
+    folder: TempDir,
+    _schema: Option<Schema>,
+}
+
+impl Home {
+    fn new() -> Self {
+        let folder = TempDir::new().expect("a temporary folder");
+        let path = folder.path().join("steward.redb");
+        let engine = std::env::var("STEWARD_TEST_ENGINE").unwrap_or_default();
+        let schema = (engine == "postgres").then(Schema::new);
+        let data =
+            schema.as_ref().map_or_else(|| path.clone().into(), |schema| schema.url().into());
+        let data: std::ffi::OsString = data;
+        let place = Place::new(&data, &path, None, Some("test")).expect("a place");
+        Self { place, folder, _schema: schema }
+    }
+}
+
+/// A served workspace. Its data lies in a temporary folder, or in a schema of its own.
 #[derive(Clone)]
 pub struct Workspace {
     pub app: App,
     pub made: CreatedWorkspace,
     pub owner: TestClient,
     router: Router,
-    folder: Arc<TempDir>,
+    home: Arc<Home>,
 }
 
 impl Workspace {
@@ -82,25 +106,31 @@ impl Workspace {
     /// server become long ones, because a busy machine may exceed them.
     pub async fn with(config: Config) -> Self {
         let config = patient(config);
-        let folder = Arc::new(TempDir::new().expect("a temporary folder"));
+        let home = Home::new();
         let first = InitialRecords {
             email: OWNER.to_owned(),
             first_name: "Olga".to_owned(),
             organization: "Corp".to_owned(),
             project: "Web".to_owned(),
         };
-        let path = folder.path().join("steward.redb");
-        let (app, made) = steward::create(&path, config, &first).expect("a new data file");
+        let created = create_at(&home.place, config, &first, |_| Ok(()));
+        let (app, made) = created.expect("a new workspace");
         let router = router(app.clone());
         let owner = TestClient::of(router.clone(), &made.api_key);
-        Self { app, made, owner, router, folder }
+        Self { app, made, owner, router, home: Arc::new(home) }
+    }
+
+    /// Opens the data again, after the service was closed.
+    pub fn open_store(&self) -> Store {
+        let Config { file_system, page_cache, .. } = Config::default();
+        Store::open_at(file_system, &self.home.place, page_cache, &record_registry())
+            .expect("the data")
     }
 
     /// Closes the file, and serves it again with this configuration.
     pub async fn reopened(&self, config: Config) -> Self {
         self.app.close().await;
-        let store = Store::open(&self.path(), 4 << 20).expect("it opens");
-        let app = App::new(store, config).expect("it serves");
+        let app = App::new(self.open_store(), config).expect("it serves");
         let router = router(app.clone());
         let owner = TestClient::of(router.clone(), &self.made.api_key);
         Self { app, owner, router, ..self.clone() }
@@ -213,9 +243,9 @@ impl Workspace {
         assert_eq!(findings["problem_count"], 0, "{findings}");
     }
 
-    /// Returns the path of the data file.
+    /// Returns the path of the data file, or of the copy of the database.
     pub fn path(&self) -> std::path::PathBuf {
-        self.folder.path().join("steward.redb")
+        self.home.folder.path().join("steward.redb")
     }
 }
 

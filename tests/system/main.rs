@@ -35,6 +35,7 @@ mod support {
     pub mod exports;
     pub mod metrics;
     pub mod objects;
+    pub mod postgres;
     pub mod process;
     pub mod sessions;
     pub mod sharing;

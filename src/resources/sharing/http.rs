@@ -157,7 +157,7 @@ async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) ->
     let before = token.strip_suffix(".json");
     let is_html = before.is_none();
     let token = before.unwrap_or(&token).to_owned();
-    let tx = app.store().snapshot()?;
+    let tx = app.store().fresh().await?;
     let found = super::find_open(&*tx, app.sharing(), &token, app.now())?;
     let Some(live) = found.map(|of| LivePage::find(&*tx, of)).transpose()?.flatten() else {
         return if is_html {

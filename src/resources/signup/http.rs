@@ -81,7 +81,7 @@ async fn offer(
     PathId(id): PathId<InviteId>,
     query: QueryParams,
 ) -> ApiResult {
-    let tx = app.store().snapshot()?;
+    let tx = app.store().fresh().await?;
     let access = access.caller.map(|caller| caller.user.id);
     let (token, sends_mail) = (query.last("token"), app.sends_mail());
     super::offer(&*tx, app.links(), id.ok(), token, access, sends_mail, app.now())
@@ -104,6 +104,7 @@ async fn accept(
     };
     let key =
         id.and_then(|id| Some(access.idempotency.as_ref()?.to_key(RequesterId(id.0), None, None)));
+    app.store().refresh().await?;
     if let Some(reply) = app.find_stored_response_public(&access, key.as_ref())? {
         return Ok(reply);
     }

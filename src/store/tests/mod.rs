@@ -7,6 +7,7 @@ mod failing;
 mod layouts;
 mod lines;
 mod opening;
+mod origin;
 mod packing;
 mod scrubbing;
 mod spans;
@@ -22,7 +23,7 @@ use redb::{Database, ReadableDatabase};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::engine::definition;
+use super::engine::{begin, definition};
 use super::*;
 use crate::secret::Seed;
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use super::super::change_feed::CommittedChange;
 use super::super::engine::{Bytes, storage_error};
 use super::super::hot_values::HotValues;
+use super::super::journal::Journal;
 use super::super::key::Key;
 use super::super::packed;
 use super::super::pending_values::TableChanges;
@@ -25,8 +26,12 @@ pub(in crate::store) struct FinishedBatch {
     pub(in crate::store) hot: HotValues,
     /// The changes that were noted for a scrub.
     pub(in crate::store) changes: Vec<CommittedChange>,
+    /// The changed rows for the origin; `None` if there is no origin.
+    pub(in crate::store) journal: Option<Journal>,
     /// Whether ranks remain to be built.
     pub(in crate::store) are_ranks_due: bool,
+    /// Whether tables that decide access may have changed.
+    pub(in crate::store) has_access_changes: bool,
 }
 
 impl WriteTx<'_> {
@@ -40,8 +45,10 @@ impl WriteTx<'_> {
             self.pending.set(table, &key, sealed);
         }
         self.apply()?;
-        let Self { hot, noted, are_ranks_due, .. } = self;
-        Ok(FinishedBatch { hot, changes: noted.into_changes(), are_ranks_due })
+        let Self { hot, noted, are_ranks_due, access_version, .. } = self;
+        let has_access_changes = access_version.is_none();
+        let (changes, journal) = noted.into_changes();
+        Ok(FinishedBatch { hot, changes, journal, are_ranks_due, has_access_changes })
     }
 
     /// Returns the stored values that the batch knows, if it changed nothing.

@@ -10,7 +10,7 @@ use super::super::undo_log::{Change, PreviousValue, UndoLog};
 use super::WriteTx;
 
 /// How many bytes of changes a batch keeps before it applies them to redb, which can write them to the file: 16 MiB.
-const MAX_PENDING: usize = 16 * 1024 * 1024;
+pub(super) const MAX_PENDING: usize = 16 * 1024 * 1024;
 
 impl WriteTx<'_> {
     /// Ends the batch after this write, if the write is kept. The commit then leaves exactly the state after

@@ -1,6 +1,7 @@
 //! Passing the file on, replacing it, and opening it again after a failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 
+use super::super::copy::{self, CopySource};
 use super::super::engine::RETRY_AFTER;
 use super::super::file;
 use super::super::hot_values::HotValues;
@@ -28,6 +30,9 @@ impl Writer {
         database: Database,
         work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
     ) -> Option<Database> {
+        if let Err(cause) = self.sync_copy(&database) {
+            return self.reopen(database, false, &cause);
+        }
         // If `work` panics, its reply channel is dropped, and the caller gets 503.
         let tell = self.shared.stats.run_busy(|| {
             self.shared.close();
@@ -43,6 +48,9 @@ impl Writer {
     /// Replaces the file with the copy that `prepare` returns. Reads continue: those of older snapshots in the replaced file.
     /// Returns `None` if the store is closed before a file is open.
     pub(super) fn replace(&mut self, database: Database, prepare: Replace) -> Option<Database> {
+        if let Err(cause) = self.sync_copy(&database) {
+            return self.reopen(database, false, &cause);
+        }
         let prepared = catch_unwind(AssertUnwindSafe(|| prepare(&database, self.cache)));
         match prepared.unwrap_or_else(|_| Replacement::Unknown(Error::internal("redb panicked"))) {
             Replacement::Kept(tell) => {
@@ -97,6 +105,7 @@ impl Writer {
                         return None;
                     }
                     self.shared.ready.store(true, Ordering::Release);
+                    self.answer_unanswered();
                     // The file may be a restored one, without ranks.
                     self.shared.ranks_due.notify_one();
                     return Some(database);
@@ -111,6 +120,9 @@ impl Writer {
     }
 
     fn try_open(&mut self) -> Result<Database> {
+        if let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) {
+            return self.try_open_copy(&source);
+        }
         if self.fs.has_failed_sync() {
             self.shared.stats.run_busy(|| rewrite::rewrite(&self.fs, &self.path))?;
         }
@@ -120,6 +132,23 @@ impl Writer {
         self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         self.publish(&database)?;
         self.fs.clear_failed_sync();
+        Ok(database)
+    }
+
+    /// Opens the copy, and takes what it lacks. After a failed sync, what is on disk is uncertain, and the copy is made anew.
+    fn try_open_copy(&mut self, source: &CopySource) -> Result<Database> {
+        if self.fs.has_failed_sync() {
+            copy::set_aside(&self.fs, &self.path, "damaged").map_err(Error::internal)?;
+            self.fs.clear_failed_sync();
+        }
+        self.hot = HotValues::default();
+        let open = || copy::open(&self.fs, &self.path, self.cache, source);
+        let opened = self.shared.stats.run_busy(open);
+        let (database, position) = opened.map_err(Error::internal)?;
+        self.start_at(position);
+        self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        self.pass_secret_on(&database)?;
+        self.publish(&database)?;
         Ok(database)
     }
 
@@ -164,6 +193,8 @@ fn refuse(task: Task) -> StoreClosed {
         | Task::Replace(_)
         | Task::Probe
         | Task::Inspect(_)
+        | Task::Take(_)
+        | Task::Sync
         | Task::EmptyCommit(_) => {}
         Task::Close => return StoreClosed::Yes,
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::json;
 use steward::App;
 use steward::Config;
-use steward::Store;
 use steward::testing::ids::{ActivityId, OrganizationId, UserId};
 use steward::testing::resources::activity::{Detail, Entry, Fields, Meta};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -115,7 +114,7 @@ async fn startup_deletes_expired_entries_and_no_limit_keeps_all() {
     make(&workspace, &workspace.owner, json!({ "name": "new" })).await;
     assert_eq!(entries(&workspace).len(), 3);
     workspace.app.close().await;
-    let store = Store::open(&workspace.path(), config.page_cache).expect("the data file");
+    let store = workspace.open_store();
     let app = App::new(store, kept_for(DAY, &clock)).expect("a service");
     let tx = || app.store().snapshot().expect("a snapshot");
     let organization = workspace.made.organization_id;

@@ -12,7 +12,7 @@ use steward::testing::resources::api_keys::{ApiKey, Grantors, Verifiers, find_ha
 use steward::testing::resources::api_keys::{TagKey, parse_key};
 use steward::testing::resources::members::Level;
 use steward::testing::secret::Purpose;
-use steward::testing::store::{Store, Tx};
+use steward::testing::store::Tx;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, standing};
@@ -247,7 +247,7 @@ async fn grace_period_persists_over_a_restart() {
         let mut config = Config::default();
         let moment = Timestamp::from_micros(1_700_000_000_000_000).plus_seconds(second);
         config.clock = Clock::Manual(ManualClock::at(moment));
-        let store = Store::open(&workspace.path(), 1 << 20).expect("the data file");
+        let store = workspace.open_store();
         let app = App::new(store, config).expect("the service");
         let answer = TestClient::of(router(app.clone()), old).get(ME).await;
         assert_eq!(answer.status, if works { 200 } else { 401 });

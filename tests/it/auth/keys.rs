@@ -8,7 +8,7 @@ use steward::Config;
 use steward::router;
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
-use steward::testing::store::{Progress, Store};
+use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::wait::TEST_TIMEOUT;
@@ -289,9 +289,8 @@ async fn key_use_is_recorded_once_an_hour() {
     assert_eq!(first, "2023-11-14T22:13:20Z");
     workspace.app.close().await;
 
-    let path = workspace.path();
     let reopen = |second: i64| {
-        let store = Store::open(&path, 1 << 20).expect("the data file");
+        let store = workspace.open_store();
         let app = App::new(store, at(second)).expect("the service");
         let owner = TestClient::of(router(app.clone()), &workspace.made.api_key);
         (app, owner)

@@ -5,7 +5,6 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steward::App;
 use steward::Config;
-use steward::Store;
 use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
@@ -79,7 +78,7 @@ async fn startup_deletes_expired_stored_responses_in_batches() {
     assert_eq!(stored::<StoredResponse>(&workspace), 600);
     workspace.app.close().await;
     clock.advance(DAY);
-    let store = Store::open(&workspace.path(), Config::default().page_cache).expect("the file");
+    let store = workspace.open_store();
     let app = App::new(store, at(&clock)).expect("a service");
     let reopened = || app.store().snapshot().expect("a snapshot");
     eventually("expired responses are deleted", || {
@@ -120,6 +119,8 @@ async fn credentials_are_neither_stored_nor_replayed() {
     // A read still returns the credential.
     let shared = owner.get(&workspace.dashboards("1/sharing/")).await.ok();
     assert_eq!(shared["access_token"], secrets[1]);
+    // A check also brings all commits of a copy to the file.
+    workspace.assert_file_valid().await;
     let file = std::fs::read(workspace.path()).expect("the data file");
     let lies = |text: &str| file.windows(text.len()).any(|found| found == text.as_bytes());
     assert!(lies("quite-a-name"));

@@ -150,7 +150,7 @@ async fn restore_by_a_running_server_ends_all_sessions() {
 async fn sessions_survive_a_restart() {
     let (workspace, sessions) = signed_in().await;
     workspace.app.close().await;
-    let store = Store::open(&workspace.path(), 0).expect("the data file");
+    let store = workspace.open_store();
     let app = steward::App::new(store, steward::Config::default()).expect("a service");
     for session in sessions {
         assert!(app.verify_session(&session.text).is_ok());

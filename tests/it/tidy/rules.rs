@@ -31,7 +31,7 @@ fn violation(source: &Source, at: usize, what: impl Into<String>) -> Violation {
 }
 
 /// The crates that only some modules may use: a folder, a file, or `*/http` for the handlers of every
-/// resource module.
+/// resource module. A folder inside another ends with a slash.
 const CRATES: &[(&[&str], &[&str])] = &[
     (&["redb"], &["store"]),
     (
@@ -42,7 +42,8 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["toml"], &["cli"]),
     (&["clap_complete", "clap_mangen"], &["cli/man_pages.rs"]),
     (&["sd_notify"], &["cli/systemd.rs"]),
-    (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs"]),
+    (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs", "store/origin/postgres/tls.rs"]),
+    (&["tokio_postgres", "tokio_postgres_rustls"], &["store/origin/postgres/"]),
     (&["lettre"], &["mail"]),
     (&["governor"], &["rate_limit.rs"]),
     (&["hickory_resolver"], &["dns.rs"]),
@@ -55,6 +56,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
 pub fn crates(source: &Source) -> Vec<Violation> {
     let belongs = |place: &&str| match *place {
         "*/http" => source.is_wire(),
+        place if place.ends_with('/') => source.path.starts_with(place),
         place => source.path == place || source.top_part() == place,
     };
     let mut found = Vec::new();

@@ -1,0 +1,92 @@
+//! The process that performs a command: this one, or the server that has the data open.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::net::UnixStream;
+
+use crate::config::Config;
+use crate::error::Error;
+use crate::operator::{Operation, perform};
+use crate::resources::record_registry;
+use crate::state::App;
+use crate::store::{OpenError, Place, Store};
+
+use super::progress_bar::progress_bar;
+use super::{Failure, control};
+
+/// How long a command waits if another command holds the file, or if a server holds it but does not yet answer
+/// commands.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The pause between two attempts.
+pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The process that performs a command.
+pub(super) enum Backend {
+    /// This process, which has opened the file or the copy. A copy that only this command needs is in a temporary folder.
+    File(Store, Option<TempDir>),
+    /// The server that has the file open.
+    Server(UnixStream),
+}
+
+/// Opens the file or the copy, or connects to the server that has it open.
+pub(super) async fn connect(place: &Place, cache: usize) -> Result<Backend, Failure> {
+    let begun = Instant::now();
+    let data = place.file();
+    let (opened, folder) = temporary_copy(place)?;
+    loop {
+        let held = match open(&opened, cache).await {
+            Ok(store) => return Ok(Backend::File(store, folder)),
+            Err(held @ OpenError::InUse(_)) => held,
+            Err(error) => return Err(error.into()),
+        };
+        match control::connect(data).await {
+            Ok(server) => return Ok(Backend::Server(server)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                return Err(error.into());
+            }
+            Err(_) if begun.elapsed() < CONNECT_TIMEOUT => tokio::time::sleep(RETRY_INTERVAL).await,
+            Err(_) => return Err(held.into()),
+        }
+    }
+}
+
+/// Opens the data off the threads of the runtime: a shared database may take a while to answer.
+async fn open(place: &Place, cache: usize) -> Result<Store, OpenError> {
+    let (place, fs) = (place.clone(), Config::default().file_system);
+    let open = move || Store::open_at(fs, &place, cache, &record_registry());
+    tokio::task::spawn_blocking(open).await.map_err(Error::internal)?
+}
+
+/// Returns a place with a temporary copy if a shared database has no copy here, and the folder of that copy.
+fn temporary_copy(place: &Place) -> Result<(Place, Option<TempDir>), Failure> {
+    match place {
+        Place::Shared { url, copy, ca, node } if !copy.exists() => {
+            let folder = TempDir::new()?;
+            let (url, copy) = (url.clone(), folder.path().join("copy.redb"));
+            Ok((Place::Shared { url, copy, ca: ca.clone(), node: node.clone() }, Some(folder)))
+        }
+        place => Ok((place.clone(), None)),
+    }
+}
+
+/// Performs the operation on the file, or through the server that has it open.
+pub(super) async fn run_operation(
+    place: &Place,
+    operation: Operation,
+    config: Config,
+) -> Result<Value, Failure> {
+    match connect(place, config.page_cache).await? {
+        Backend::File(store, _folder) => {
+            let app = App::new_for_command(store, config)?;
+            let answer = perform(&app, operation, progress_bar()).await;
+            app.close().await;
+            Ok(answer?)
+        }
+        Backend::Server(server) => {
+            control::request_operation(server, &operation, &progress_bar()).await
+        }
+    }
+}

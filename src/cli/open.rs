@@ -1,0 +1,136 @@
+//! Opening the data for `steward serve`, or creating it.
+
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::bootstrap::{self, InitialRecords};
+use crate::config::Config;
+use crate::error::Error;
+use crate::operator::{Operation, perform};
+use crate::resources::record_registry;
+use crate::state::App;
+use crate::store::{Compacted, OpenError, Place, Progress, Store, beside};
+
+use super::Failure;
+use super::startup_message::{FirstRun, FirstVisit};
+
+/// Compacts the file if more than half of it is unused space. If that fails, the file is served as it is.
+async fn compact_if_sparse(store: &Store) {
+    let outcome = async {
+        let space = store.space().await?;
+        let (bytes, dead) = (space.bytes, space.dead());
+        if dead <= bytes / 2 {
+            tracing::info!(bytes, dead, "the data file has little dead space and is not compacted");
+            return Ok(());
+        }
+        tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
+        let Compacted { bytes, .. } = store.compact(record_registry(), &Progress::silent()).await?;
+        tracing::info!(bytes, "the data file is compacted");
+        Ok::<_, Error>(())
+    };
+    if let Err(error) = outcome.await {
+        tracing::error!(%error, "the data file was not compacted");
+    }
+}
+
+/// The pause between two attempts to reach a shared database at the start.
+const CONNECT_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Opens the data. Waits for a shared database that cannot be reached.
+async fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, OpenError> {
+    let mut has_warned = false;
+    loop {
+        let fs = Arc::clone(&config.file_system);
+        match Store::open_at(fs, place, config.page_cache, &record_registry()) {
+            Err(error @ OpenError::Unreachable { .. }) => {
+                if !std::mem::replace(&mut has_warned, true) {
+                    tracing::error!(%error, "waiting for the database");
+                }
+                tokio::time::sleep(CONNECT_INTERVAL).await;
+            }
+            opened => return opened,
+        }
+    }
+}
+
+/// Opens the data, or creates it if it does not exist.
+pub(super) async fn open_or_create(
+    place: &Place,
+    config: Config,
+    compact_first: bool,
+) -> Result<(App, Option<FirstRun>), Failure> {
+    match open_when_reachable(place, &config).await {
+        Ok(store) => {
+            if compact_first {
+                store.require_known_layouts(&record_registry())?;
+                compact_if_sparse(&store).await;
+            }
+            return Ok((App::new(store, config)?, None));
+        }
+        Err(OpenError::Missing(_) | OpenError::NoWorkspace(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let key_file = (!std::io::stdout().is_terminal()).then(|| beside(place.file(), "first-key"));
+    let mut has_written = false;
+    let created =
+        bootstrap::create_at(place, config.clone(), &InitialRecords::default(), |created| {
+            match &key_file {
+                Some(path) => {
+                    has_written = true;
+                    write_key_file(path, &created.api_key)
+                }
+                None => Ok(()),
+            }
+        });
+    match created {
+        Ok((app, workspace)) => {
+            // The link is a credential too: it is printed only where the key is.
+            let console = match (app.config().console.is_on(), &key_file) {
+                (false, _) => FirstVisit::None,
+                (true, Some(_)) => FirstVisit::Command,
+                (true, None) => FirstVisit::Link(console_link(&app).await?),
+            };
+            Ok((app, Some(FirstRun { workspace, key_file, console })))
+        }
+        // Another process was first. This process opens what it created, or fails because the file is in use.
+        Err(OpenError::Exists(_) | OpenError::HasWorkspace(_)) => {
+            if let (true, Place::Shared { .. }, Some(path)) = (has_written, place, &key_file) {
+                // It is the key of a workspace that does not exist.
+                std::fs::remove_file(path)?;
+            }
+            let store = open_when_reachable(place, &config).await?;
+            Ok((App::new(store, config)?, None))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns a link that signs the owner of a new workspace in to the console.
+async fn console_link(app: &App) -> Result<String, Error> {
+    let operation = Operation::ConsoleLink { email: None, is_operator: false, existing: false };
+    let link = perform(app, operation, Progress::silent()).await?;
+    Ok(link.get("url").and_then(Value::as_str).unwrap_or_default().to_owned())
+}
+
+/// Writes the first key to disk before the data file appears.
+fn write_key_file(path: &Path, key: &str) -> Result<(), OpenError> {
+    let write = || -> std::io::Result<()> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        writeln!(file, "{key}")?;
+        // Syncs the folder too: without its file name, the data file would be lost.
+        file.sync_all()?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    write().map_err(|cause| OpenError::Io { doing: "write", path: path.to_owned(), cause })
+}

@@ -1,0 +1,257 @@
+//! The threads that ask the origin: what is new, for reads, and whether it takes a heartbeat.
+//!
+//! All readers that wait are answered by one question that began after they came. So a read sees every commit that was
+//! acknowledged before it, on whichever node.
+
+use std::sync::{Arc, Weak, mpsc};
+use std::time::{Duration, Instant};
+
+use time::OffsetDateTime;
+use tokio::runtime::Handle;
+
+use crate::error::{Error, Result};
+use crate::time::Clock;
+
+use super::Store;
+use super::engine::RETRY_AFTER;
+use super::origin::{Fault, Origin, Position, Row};
+use super::origin_state::{OriginState, Reader, away};
+use super::queue::Sender;
+use super::shared::Shared;
+use super::snapshot::Snapshot;
+use super::task::{NewRows, Task};
+
+/// How long the origin is not asked if nobody reads.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause after the origin did not answer.
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
+/// The time without an answer after which reads and writes fail at once.
+const AWAY_AFTER: Duration = Duration::from_secs(2);
+/// The time between two heartbeats.
+const BEAT_INTERVAL: Duration = Duration::from_secs(2);
+/// The number of heartbeats between two trims: about an hour.
+const BEATS_PER_TRIM: u64 = 1800;
+/// How many commits the origin remembers. A copy that is further behind is made anew.
+const KEPT_COMMITS: u64 = 100_000;
+/// The difference of the clocks that is reported, in milliseconds.
+const CLOCK_TOLERANCE: u64 = 1000;
+/// The size of new rows that are kept in memory: 32 MiB. If there are more, the writer asks again and takes each as it comes.
+const MAX_ROWS: usize = 32 * 1024 * 1024;
+
+impl Store {
+    /// Returns a state that has every commit that was acknowledged before the call, by this or another node. A data file
+    /// has only one state: that of its last commit.
+    ///
+    /// # Errors
+    /// 503 while the file is closed, or when the shared database does not answer in time.
+    #[doc(hidden)]
+    pub async fn fresh(&self) -> Result<Arc<Snapshot>> {
+        match &self.shared.origin {
+            None => self.snapshot(),
+            // Boxed, so that the futures of requests to a data file have no room for it.
+            Some(origin) => Box::pin(origin.fresh()).await,
+        }
+    }
+
+    /// Waits until [`snapshot`](Self::snapshot) returns a state that has every commit that was acknowledged before the call.
+    ///
+    /// # Errors
+    /// Those of [`fresh`](Self::fresh) for a shared database. A data file needs no wait.
+    #[doc(hidden)]
+    pub async fn refresh(&self) -> Result<()> {
+        match &self.shared.origin {
+            None => Ok(()),
+            Some(_) => self.fresh().await.map(drop),
+        }
+    }
+
+    /// Whether the data lies in a shared database.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.origin.is_some()
+    }
+}
+
+/// What the threads need.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pub(super) origin: Arc<dyn Origin>,
+    pub(super) state: Arc<OriginState>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) queue: Weak<Sender>,
+    /// The runtime that answers several readers: it wakes its own tasks cheaper than this thread does.
+    pub(super) runtime: Option<Handle>,
+}
+
+impl Asker {
+    /// Starts both threads. They end when the store is closed.
+    pub(super) fn start(self) -> std::io::Result<()> {
+        let beating = self.clone();
+        std::thread::Builder::new().name("heartbeat".to_owned()).spawn(move || beating.beat())?;
+        std::thread::Builder::new().name("asker".to_owned()).spawn(move || self.run())?;
+        Ok(())
+    }
+
+    fn run(self) {
+        let mut failing = None::<Instant>;
+        while let Some(readers) = self.state.wait_for_readers(IDLE_INTERVAL) {
+            let is_idle = readers.is_empty();
+            match self.ask() {
+                Ok(fresh) => {
+                    failing = None;
+                    self.state.note_asked();
+                    if self.state.set_away(false) {
+                        tracing::info!(
+                            database = self.origin.shown(),
+                            "the database answers again"
+                        );
+                    }
+                    self.answer(readers, Ok(fresh));
+                }
+                Err(Fault::Copy(error)) => self.answer(readers, Err(error)),
+                Err(fault) => {
+                    let since = *failing.get_or_insert_with(Instant::now);
+                    let is_final = matches!(fault, Fault::Refused(_) | Fault::Newer { .. });
+                    if is_final || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
+                        if self.state.set_away(true) {
+                            let database = self.origin.shown();
+                            tracing::error!(database, cause = %fault, "the database is away; requests fail until it answers");
+                        }
+                        self.answer(readers, Err(away()));
+                    } else {
+                        self.state.put_back(readers);
+                    }
+                    if !self.state.pause(RETRY_INTERVAL) {
+                        return;
+                    }
+                }
+            }
+            if is_idle && self.state.is_unsynced.load(std::sync::atomic::Ordering::Acquire) {
+                self.send(Task::Sync);
+            }
+        }
+    }
+
+    /// Returns a state that is not older than this call.
+    fn ask(&self) -> Result<Arc<Snapshot>, Fault> {
+        let closed = || Error::unavailable(RETRY_AFTER, "the copy of the database is closed");
+        let current = || self.shared.snapshot.load_full().ok_or_else(closed);
+        let known = current()?;
+        let mut new = Collected::default();
+        let head = match self.origin.since(known.position, &mut |row| new.add(row)) {
+            Ok(head) if head == known.position => return Ok(known),
+            Ok(head) => Some(head),
+            Err(Fault::Forked) => None,
+            Err(fault) => return Err(fault),
+        };
+        // The commit may be one of this node, which the writer has shown meanwhile.
+        if let Some(head) = head {
+            let shown = current()?;
+            if is_as_new(&shown, head) {
+                return Ok(shown);
+            }
+        }
+        let (reply, taken) = mpsc::channel();
+        let rows = new.rows;
+        self.send(Task::Take(NewRows { known: known.position, head, rows, reply }));
+        taken.recv().map_err(|_| closed())??;
+        let shown = current()?;
+        match head {
+            Some(head) if is_as_new(&shown, head) => Ok(shown),
+            _ => Err(Fault::Away("the copy was made anew".to_owned())),
+        }
+    }
+
+    fn send(&self, task: Task) {
+        if let Some(queue) = self.queue.upgrade() {
+            // If the queue is full, the reply of the task is dropped.
+            let _ = queue.send(task);
+        }
+    }
+
+    fn answer(&self, readers: Vec<Reader>, answer: Result<Arc<Snapshot>>) {
+        let is_one = readers.len() <= 1;
+        let send = move || {
+            for reader in readers {
+                let _ = reader.send(answer.clone());
+            }
+        };
+        match &self.runtime {
+            Some(runtime) if !is_one => drop(runtime.spawn(async move { send() })),
+            _ => send(),
+        }
+    }
+
+    fn beat(self) {
+        let mut beats = 0_u64;
+        let mut is_apart = false;
+        loop {
+            match self.origin.heartbeat(self.position(), now()) {
+                Ok(ahead) => {
+                    self.state.note_beat();
+                    let was_apart =
+                        std::mem::replace(&mut is_apart, ahead.unsigned_abs() > CLOCK_TOLERANCE);
+                    if is_apart && !was_apart {
+                        tracing::warn!(
+                            ahead_ms = ahead,
+                            "the clock of this node differs from that of the database"
+                        );
+                    }
+                    beats += 1;
+                    if beats.is_multiple_of(BEATS_PER_TRIM) {
+                        self.trim();
+                    }
+                }
+                Err(cause) => tracing::debug!(%cause, "the database did not take a heartbeat"),
+            }
+            if !self.state.pause(BEAT_INTERVAL) {
+                return;
+            }
+        }
+    }
+
+    fn trim(&self) {
+        if let Err(cause) = self.origin.trim(KEPT_COMMITS) {
+            tracing::warn!(%cause, "the database could not forget old commits");
+        }
+    }
+
+    fn position(&self) -> Position {
+        self.shared.snapshot.load_full().map_or(Position::NONE, |state| state.position)
+    }
+}
+
+/// Whether `state` has the commit at `head`.
+fn is_as_new(state: &Snapshot, head: Position) -> bool {
+    state.position == head || state.position.seq > head.seq
+}
+
+fn now() -> OffsetDateTime {
+    let micros = i128::from(Clock::System.now().micros());
+    OffsetDateTime::from_unix_timestamp_nanos(micros * 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
+}
+
+/// New rows, unless they are too many.
+struct Collected {
+    rows: Option<Vec<Row>>,
+    bytes: usize,
+}
+
+impl Default for Collected {
+    fn default() -> Self {
+        Self { rows: Some(Vec::new()), bytes: 0 }
+    }
+}
+
+impl Collected {
+    #[expect(clippy::unnecessary_wraps, reason = "the signature of a function that takes rows")]
+    fn add(&mut self, row: Row) -> Result<()> {
+        self.bytes += row.size();
+        if self.bytes > MAX_ROWS {
+            self.rows = None;
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.push(row);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,138 @@
+//! The copy that a node keeps of the origin: a redb file with the same values and the position of the last commit in it.
+//!
+//! The origin has the data, so a copy can always be made again. A copy that is damaged, or that belongs to another past of
+//! the origin, is kept under another name, and a new one takes its place.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::Database;
+
+use crate::error::Error;
+
+use super::copy_position::{position_of, put_position};
+use super::engine::{begin, close, storage_error};
+use super::file;
+use super::file_system::FsHandle;
+use super::migrate::format_of;
+use super::open_error::OpenError;
+use super::origin::{Fault, Origin, Position};
+use super::ranks::RankedList;
+use super::write::WriteTx;
+
+/// What a copy is made from.
+pub(super) struct CopySource {
+    pub(super) origin: Arc<dyn Origin>,
+    /// The lists with ranks. Each copy keeps ranks of its own.
+    pub(super) lists: Vec<&'static RankedList>,
+}
+
+/// Opens the copy at `path`, and takes what changed since. Makes the copy anew if it is missing, damaged, or not of this
+/// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
+///
+/// # Errors
+/// When the file is another one than a copy, the origin refuses, or there is no copy and the origin is away.
+pub(super) fn open(
+    fs: &FsHandle,
+    path: &Path,
+    cache: usize,
+    source: &CopySource,
+) -> Result<(Database, Position), OpenError> {
+    let opened = match open_existing(fs, path, cache) {
+        Ok((database, position)) => match catch_up(&database, position, source) {
+            Ok(position) => return Ok((database, position)),
+            Err(Fault::Away(cause) | Fault::Unknown(cause)) => {
+                tracing::warn!(%cause, "the database is away; the copy is opened as it is");
+                return Ok((database, position));
+            }
+            Err(Fault::Forked) => {
+                tracing::error!(
+                    seq = position.seq,
+                    "the copy has commits that the database does not have, or is too old; making it anew"
+                );
+                close(database)?;
+                set_aside(fs, path, "forked")?;
+                None
+            }
+            Err(fault) => return Err(origin_error(&*source.origin, fault)),
+        },
+        Err(OpenError::Missing(_)) => None,
+        Err(error @ OpenError::Damaged { .. }) => {
+            tracing::error!(%error, "the copy is damaged; making it anew");
+            set_aside(fs, path, "damaged")?;
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    match opened {
+        Some(opened) => Ok(opened),
+        None => make(fs, path, cache, source),
+    }
+}
+
+fn open_existing(
+    fs: &FsHandle,
+    path: &Path,
+    cache: usize,
+) -> Result<(Database, Position), OpenError> {
+    let position = file::inspect(fs, path, cache, |database| {
+        let position = position_of(database).map_err(|error| OpenError::damaged(path, &error))?;
+        let position = position.ok_or_else(|| OpenError::NotACopy(path.to_owned()))?;
+        format_of(database, path).map(|_| position)
+    })?;
+    Ok((file::open(fs, path, cache)?, position))
+}
+
+/// Takes what changed since `known`, in one commit of the copy. Returns the new position.
+fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.open_tables()?;
+    let lists = source.lists.as_slice();
+    let head = source.origin.since(known, &mut |row| tx.take_row(row, lists))?;
+    tx.end_taking(lists)?;
+    tx.finish()?;
+    put_position(&transaction, head)?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(head)
+}
+
+/// Makes the copy from all rows of the origin, and opens it. It appears complete or not at all.
+fn make(
+    fs: &FsHandle,
+    path: &Path,
+    cache: usize,
+    source: &CopySource,
+) -> Result<(Database, Position), OpenError> {
+    let mut taken = Ok(Position::NONE);
+    file::create(fs, path, cache, |database| {
+        taken = catch_up(database, Position::NONE, source);
+        match &taken {
+            Ok(_) => format_of(database, path).map(drop),
+            // The error is returned below, and nothing is published.
+            Err(_) => Err(Error::internal("the copy was not filled").into()),
+        }
+    })
+    .or_else(|error| taken.is_err().then_some(()).ok_or(error))?;
+    let position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
+    tracing::info!(seq = position.seq, copy = %path.display(), "made a new copy of the database");
+    Ok((file::open(fs, path, cache)?, position))
+}
+
+/// Moves the copy at `path` to a name with this suffix, and replaces what had that name.
+pub(super) fn set_aside(fs: &FsHandle, path: &Path, suffix: &str) -> Result<PathBuf, OpenError> {
+    let to = file::beside(path, suffix);
+    fs.file_system().rename(path, &to).map_err(OpenError::io("rename", path))?;
+    file::sync_folder(fs, path)?;
+    Ok(to)
+}
+
+/// Returns the error of an opening that the origin did not answer as it should.
+pub(super) fn origin_error(origin: &dyn Origin, fault: Fault) -> OpenError {
+    let database = origin.shown().to_owned();
+    match fault {
+        Fault::Away(cause) | Fault::Unknown(cause) => OpenError::Unreachable { database, cause },
+        Fault::Copy(error) => error.into(),
+        fault => OpenError::Database { database, cause: fault.to_string() },
+    }
+}

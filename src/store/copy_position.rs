@@ -1,0 +1,52 @@
+//! The position of a copy: the last commit of the origin that the file holds. It is stored with each commit.
+
+use redb::{Database, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
+use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Error, Result};
+
+use super::engine::{Bytes, begin, storage_error};
+use super::origin::Position;
+
+/// The table with the position. Only copies have it. It is not one of the tables that the origin has.
+const COPY: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("copy/1");
+const POSITION_KEY: &[u8] = b"position";
+
+/// Stores the position of the commit that `transaction` completes.
+pub(super) fn put_position(transaction: &WriteTransaction, position: Position) -> Result<()> {
+    let mut bytes = [position.seq.to_be_bytes().as_slice(), position.name.as_bytes()].concat();
+    bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+    let mut table = transaction.open_table(COPY).map_err(storage_error)?;
+    table.insert(POSITION_KEY, bytes.as_slice()).map_err(storage_error)?;
+    Ok(())
+}
+
+/// Returns the position of a copy, or `None` if the file is not a copy.
+///
+/// # Errors
+/// 500 when the position is damaged.
+pub(super) fn position_of(database: &Database) -> Result<Option<Position>> {
+    let transaction = database.begin_read().map_err(storage_error)?;
+    let table = match transaction.open_table(COPY) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+        table => table.map_err(storage_error)?,
+    };
+    let damaged = || Error::internal("the position of the copy is damaged");
+    let stored = table.get(POSITION_KEY).map_err(storage_error)?.ok_or_else(damaged)?;
+    let (bytes, sum) = stored.value().split_last_chunk::<8>().ok_or_else(damaged)?;
+    let (seq, name) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
+    if u64::from_le_bytes(*sum) != xxh3_64(bytes) {
+        return Err(damaged());
+    }
+    let name = Uuid::from_slice(name).map_err(|_| damaged())?;
+    Ok(Some(Position { seq: u64::from_be_bytes(*seq), name }))
+}
+
+/// Gives `to`, which will replace the file of `from`, the position of `from`, if that is a copy.
+pub(super) fn carry_position(from: &Database, to: &Database) -> Result<()> {
+    let Some(position) = position_of(from)? else { return Ok(()) };
+    let transaction = begin(to)?;
+    put_position(&transaction, position)?;
+    transaction.commit().map_err(storage_error)
+}

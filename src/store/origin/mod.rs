@@ -1,0 +1,204 @@
+//! The origin: a shared database that holds the data of several nodes and orders their commits.
+//!
+//! Each node keeps an exact copy of it in a redb file, and reads there. A commit names the commit on which it was
+//! computed. The origin takes it only if that commit is still the last one. Every row carries the number of the commit
+//! that wrote it, so what a copy lacks is one range of rows.
+
+pub(in crate::store) mod postgres;
+#[cfg(test)]
+pub(in crate::store) mod scripted;
+#[cfg(test)]
+mod tests;
+
+use std::fmt::{self, Debug, Display};
+
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+
+use super::schema::{FORMAT, Table};
+
+/// The last commit that a copy holds, or the last commit of the origin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Position {
+    /// The number of the commit. The first commit of a workspace has 1.
+    pub seq: u64,
+    /// The random name of the commit. After a restore or a failover, another commit can have the same number.
+    pub name: Uuid,
+}
+
+impl Position {
+    /// The position of an empty copy.
+    pub(in crate::store) const NONE: Self = Self { seq: 0, name: Uuid::nil() };
+}
+
+/// A row of the origin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::store) struct Row {
+    /// The table of the row.
+    pub table: Table,
+    /// The key in the table.
+    pub key: Vec<u8>,
+    /// The sealed value as the copy stores it, or `None` if the row was removed. The origin does not verify the seal.
+    pub sealed: Option<Vec<u8>>,
+}
+
+impl Row {
+    /// Returns how many bytes of key and value the row has.
+    pub(in crate::store) fn size(&self) -> usize {
+        self.key.len() + self.sealed.as_ref().map_or(0, Vec::len)
+    }
+}
+
+/// A batch of changes on its way to the origin.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct Commit<'c> {
+    /// The commit on which the batch was computed.
+    pub from: Position,
+    /// The name of this commit. Every attempt to commit the same batch has the same name.
+    pub name: Uuid,
+    /// The changed rows. No two of them have the same table and key.
+    pub rows: &'c [Row],
+}
+
+/// What the origin did with a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Outcome {
+    /// The commit is durable, and is the last one.
+    Taken(Position),
+    /// Another commit came first, or this one was taken at an earlier attempt. Nothing was done.
+    Overtaken,
+}
+
+/// Why the origin did not answer a question or do what was asked.
+#[derive(Debug)]
+pub(in crate::store) enum Fault {
+    /// The origin cannot be reached now. Nothing was done.
+    Away(String),
+    /// A commit was sent, and no answer came. [`Origin::committed`] tells whether it was done.
+    Unknown(String),
+    /// The copy is of another past, or older than the horizon. It must be copied again.
+    Forked,
+    /// The origin has a newer format, or a table that this release does not know.
+    Newer {
+        /// The format of the origin.
+        found: u64,
+    },
+    /// The origin refuses the work until an operator changes something. The text says what.
+    Refused(String),
+    /// The caller's function failed with this error.
+    Copy(Error),
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Away(why) => write!(f, "the database cannot be reached: {why}"),
+            Self::Unknown(why) => {
+                write!(f, "the database did not say whether it took a commit: {why}")
+            }
+            Self::Forked => f.write_str("the copy does not belong to this state of the database"),
+            Self::Newer { found } => write!(
+                f,
+                "the database has format {found} or a table of a newer release, this release reads up to {FORMAT}"
+            ),
+            Self::Refused(why) => f.write_str(why),
+            Self::Copy(error) => Display::fmt(error, f),
+        }
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Copy(error)
+    }
+}
+
+/// What the origin says of its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Head {
+    /// The id of the workspace. A copy of another workspace is of no use.
+    pub workspace: Uuid,
+    /// The format of the rows, as [`FORMAT`].
+    pub format: u64,
+    /// The last commit.
+    pub position: Position,
+    /// The number of the oldest commit from which a copy can catch up.
+    pub horizon: u64,
+}
+
+/// A server that works with the origin, or did so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::store) struct Node {
+    /// The name of the node.
+    pub name: String,
+    /// The release that it runs.
+    pub release: String,
+    /// The number of the last commit that its copy held at the last heartbeat.
+    pub seq: u64,
+    /// The time of the last heartbeat, by the clock of the origin.
+    pub seen: OffsetDateTime,
+}
+
+/// Receives rows of the origin, one at a time.
+pub(in crate::store) type Take<'t> = dyn FnMut(Row) -> Result<()> + 't;
+
+/// Rows on their way to the origin, one at a time.
+pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<Row>> + 'r;
+
+/// A shared database that holds the data.
+///
+/// Its methods block. Only threads of the store call them, never a thread of an async runtime. One object serves several
+/// threads, each with a connection of its own.
+pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
+    /// Calls `take` with every row that changed after `known`, and returns the last commit. All rows are of one moment.
+    /// A row can have any place among the others. If `known` is [`Position::NONE`], these are all rows, without removed
+    /// ones.
+    fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault>;
+
+    /// Applies `commit` if the last commit is still `commit.from`.
+    fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault>;
+
+    /// Waits for the right to be next, then does what [`since`](Self::since) does. No other node can commit until the
+    /// turn ends. It ends when it is dropped or used, or after a few seconds.
+    fn turn<'o>(
+        &'o self,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<(Position, Box<dyn Turn + 'o>), Fault>;
+
+    /// Returns the number of the commit with this name, or `None` if there is no such commit.
+    fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault>;
+
+    /// Creates what the database lacks. If it holds no workspace, founds one with these rows in a commit of this name.
+    /// Returns `None` if the database already holds a workspace.
+    fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault>;
+
+    /// Returns the head of the workspace, or `None` if the database holds none. Does not change the database.
+    fn head(&self) -> Result<Option<Head>, Fault>;
+
+    /// Replaces all rows in one commit of this name, and moves the horizon there, so that every node copies it again.
+    #[allow(dead_code, reason = "no command replaces the workspace of a database yet")]
+    fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault>;
+
+    /// Records that this node works and that its copy holds `position`. This is a durable commit of the database. Returns
+    /// how many milliseconds the clock of this node, which shows `now`, is ahead of that of the database.
+    fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault>;
+
+    /// Forgets removed rows and commits before the last `keep` commits.
+    fn trim(&self, keep: u64) -> Result<(), Fault>;
+
+    /// Returns the nodes that sent heartbeats, ordered by name.
+    #[allow(dead_code, reason = "no command shows the nodes yet")]
+    fn nodes(&self) -> Result<Vec<Node>, Fault>;
+
+    /// Returns a text that names the database to an operator. It has no password.
+    fn shown(&self) -> &str;
+}
+
+/// The right to be next: see [`Origin::turn`].
+pub(in crate::store) trait Turn {
+    /// Applies `commit` if the last commit is `commit.from`, and ends the turn.
+    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault>;
+}

@@ -1,0 +1,141 @@
+//! Connecting: to the first server that takes writes, with the settings that the store relies on.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use futures_util::future::{join_all, join3};
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, NoTls, Row, Socket};
+
+use crate::store::place::DatabaseUrl;
+
+use super::super::Fault;
+use super::failure::Failure;
+use super::hosts::{Server, servers};
+use super::link::{ANSWER, Link};
+use super::sql;
+
+/// What connects to the database.
+pub(super) struct Connector {
+    servers: Vec<Server>,
+    /// The server of the last connection: the next one is tried there first.
+    last: AtomicUsize,
+    /// Whether the operator was warned of standbys that can lose commits.
+    has_warned: AtomicBool,
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.servers.iter().map(|server| &server.name)).finish()
+    }
+}
+
+impl Connector {
+    /// Reads the URL. Does not connect.
+    pub(super) fn new(url: &DatabaseUrl, ca: Option<&Path>, node: &str) -> Result<Self, Fault> {
+        let servers = servers(url, ca, node)?;
+        Ok(Self { servers, last: AtomicUsize::new(0), has_warned: AtomicBool::new(false) })
+    }
+
+    /// Connects to the first server that takes writes.
+    ///
+    /// # Errors
+    /// [`Fault::Away`] if it may help to try again, and [`Fault::Refused`] if no server is reachable otherwise.
+    pub(super) fn connect(&self) -> Result<Link, Fault> {
+        let last = self.last.load(Ordering::Relaxed);
+        let order = (0..self.servers.len()).map(|step| (last + step) % self.servers.len());
+        let (mut reasons, mut is_away) = (Vec::new(), false);
+        for at in order {
+            let Some(server) = self.servers.get(at) else { continue };
+            match self.connect_to(server) {
+                Ok(link) => {
+                    self.last.store(at, Ordering::Relaxed);
+                    return Ok(link);
+                }
+                Err(fault) => {
+                    is_away |= matches!(fault, Fault::Away(_));
+                    reasons.push(reason(server, &fault));
+                }
+            }
+        }
+        let reasons = reasons.join("; ");
+        Err(if is_away { Fault::Away(reasons) } else { Fault::Refused(reasons) })
+    }
+
+    fn connect_to(&self, server: &Server) -> Result<Link, Fault> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| Fault::Away(error.to_string()))?;
+        let client = match &server.tls {
+            Some(tls) => connect(&runtime, server, tls.clone()),
+            None => connect(&runtime, server, NoTls),
+        };
+        let link = Link::new(runtime, client.map_err(|failure| failure.of_connecting())?);
+        self.begin_session(server, &link)?;
+        Ok(link)
+    }
+
+    fn begin_session(&self, server: &Server, link: &Link) -> Result<(), Fault> {
+        let client = link.client();
+        let settings = sql::SESSION.iter().map(|setting| client.batch_execute(setting));
+        let session = async {
+            let durability = client.query_one(sql::DURABILITY, &[]);
+            let standbys = client.query_one(sql::HAS_ONLY_ASYNCHRONOUS_STANDBYS, &[]);
+            Ok(join3(join_all(settings), durability, standbys).await)
+        };
+        let (settings, durability, standbys) =
+            link.wait(ANSWER, session).map_err(|failure| failure.of_connecting())?;
+        for (setting, outcome) in sql::SESSION.iter().zip(settings) {
+            if let Err(error) = outcome {
+                tracing::debug!(server = server.name, setting, %error, "the database has no such setting");
+            }
+        }
+        let durability = durability.and_then(|row| row.try_get::<_, String>(0));
+        require_durable(&durability.map_err(|error| Failure::Sql(error).of_connecting())?)?;
+        let has_risk = standbys.and_then(|row: Row| row.try_get(0)).unwrap_or(false);
+        if has_risk && !self.has_warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                server = server.name,
+                "no standby of the database is synchronous: a failover loses the last commits"
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Connects, and lets `runtime` drive the connection.
+fn connect<T>(runtime: &Runtime, server: &Server, tls: T) -> Result<Client, Failure>
+where
+    T: MakeTlsConnect<Socket>,
+    T::Stream: Send + 'static,
+{
+    runtime.block_on(async {
+        let connecting = server.config.connect(tls);
+        let connected = tokio::time::timeout(server.limit, connecting).await;
+        let (client, connection) = connected.map_err(|_| Failure::Late)??;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to the database ended");
+            }
+        });
+        Ok(client)
+    })
+}
+
+fn require_durable(synchronous_commit: &str) -> Result<(), Fault> {
+    match synchronous_commit {
+        "off" | "local" => Err(Fault::Refused(format!(
+            "synchronous_commit is {synchronous_commit}, so the database would lose commits that were \
+             acknowledged; set it to on for the role or the database"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn reason(server: &Server, fault: &Fault) -> String {
+    match fault {
+        Fault::Away(why) | Fault::Refused(why) => format!("{}: {why}", server.name),
+        fault => format!("{}: {fault}", server.name),
+    }
+}

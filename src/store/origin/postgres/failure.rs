@@ -1,0 +1,137 @@
+//! Why a statement failed, and what that means for the caller.
+
+use std::error::Error as _;
+
+use tokio_postgres::Error;
+use tokio_postgres::error::{DbError, Severity, SqlState};
+
+use super::super::{Fault, Outcome};
+
+/// Why a statement has no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The time was up.
+    Late,
+    /// The connection failed, or the database refused the statement.
+    Sql(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+impl Failure {
+    /// Returns the fault of a statement whose failure leaves nothing behind: a question, or part of a transaction that is
+    /// not committed.
+    pub(super) fn of_question(&self) -> Fault {
+        match self.refused() {
+            Some(error) if *error.code() == SqlState::UNDEFINED_TABLE => no_workspace(),
+            Some(error) if is_about_tables(error.code()) => not_ours(&text(error)),
+            Some(error) if needs_operator(error.code()) => Fault::Refused(text(error)),
+            _ => Fault::Away(self.text()),
+        }
+    }
+
+    /// Returns what became of a commit that failed like this.
+    ///
+    /// An error of the statement rolls it back. Whatever ends the connection can come after the commit.
+    pub(super) fn of_commit(&self) -> Result<Outcome, Fault> {
+        match self.refused() {
+            Some(error) if is_overtaking(error.code()) => Ok(Outcome::Overtaken),
+            Some(_) => Err(self.of_question()),
+            None => Err(Fault::Unknown(self.text())),
+        }
+    }
+
+    /// Returns the fault of a session that could not begin.
+    pub(super) fn of_connecting(&self) -> Fault {
+        let Self::Sql(error) = self else { return Fault::Away(self.text()) };
+        let is_refused = match error.as_db_error() {
+            Some(error) => needs_operator(error.code()),
+            None => is_refused_by_client(error),
+        };
+        if is_refused { Fault::Refused(self.text()) } else { Fault::Away(self.text()) }
+    }
+
+    /// Whether the failure is of this kind.
+    pub(super) fn is(&self, state: &SqlState) -> bool {
+        matches!(self, Self::Sql(error) if error.code() == Some(state))
+    }
+
+    /// Returns the error if the database rolled the statement back and the session goes on.
+    fn refused(&self) -> Option<&DbError> {
+        let Self::Sql(error) = self else { return None };
+        error.as_db_error().filter(|error| error.parsed_severity() == Some(Severity::Error))
+    }
+
+    /// Returns the texts of the error and its causes. Details of the database's errors are left out: they repeat values.
+    fn text(&self) -> String {
+        let Self::Sql(error) = self else { return "no answer within the time limit".to_owned() };
+        if let Some(error) = error.as_db_error() {
+            return text(error);
+        }
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        text
+    }
+}
+
+fn text(error: &DbError) -> String {
+    format!("{} (SQLSTATE {})", error.message(), error.code().code())
+}
+
+/// Whether this error means that another commit came first, or that this one was taken at an earlier attempt: its name
+/// exists, it waited too long for the head, or the database could not order it.
+fn is_overtaking(state: &SqlState) -> bool {
+    *state == SqlState::UNIQUE_VIOLATION
+        || *state == SqlState::LOCK_NOT_AVAILABLE
+        || *state == SqlState::T_R_SERIALIZATION_FAILURE
+        || *state == SqlState::T_R_DEADLOCK_DETECTED
+}
+
+/// Returns the fault of a database without a workspace.
+pub(super) fn no_workspace() -> Fault {
+    Fault::Refused("the database holds no Steward workspace".to_owned())
+}
+
+/// Returns the fault of a database whose tables are not as this program creates them.
+pub(super) fn not_ours(why: &str) -> Fault {
+    Fault::Refused(format!(
+        "the database has tables of Steward's names that Steward did not create: {why}"
+    ))
+}
+
+/// Whether the statement does not fit the tables.
+fn is_about_tables(state: &SqlState) -> bool {
+    *state == SqlState::UNDEFINED_COLUMN
+        || *state == SqlState::DATATYPE_MISMATCH
+        || *state == SqlState::UNDEFINED_FUNCTION
+        || *state == SqlState::WRONG_OBJECT_TYPE
+        || *state == SqlState::INVALID_COLUMN_REFERENCE
+        || *state == SqlState::NOT_NULL_VIOLATION
+        || *state == SqlState::CHECK_VIOLATION
+}
+
+/// Whether the same statement would fail in the same way until somebody changes the configuration or the database: a
+/// missing grant, a wrong password, an unknown database, tables of another program, damaged pages.
+fn needs_operator(state: &SqlState) -> bool {
+    const CLASSES: [&str; 9] = ["0A", "0L", "0P", "22", "28", "3D", "3F", "42", "XX"];
+    CLASSES.iter().any(|class| state.code().starts_with(class))
+}
+
+/// Whether the client would refuse the same server again. The library tells the kind of an error only by its text.
+fn is_refused_by_client(error: &Error) -> bool {
+    let is_about_io = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+    let is_cut = is_about_io.is_some_and(|cause| cause.kind() != std::io::ErrorKind::InvalidData);
+    match error.to_string().as_str() {
+        "invalid configuration" | "authentication error" => true,
+        "error performing TLS handshake" => !is_cut,
+        _ => false,
+    }
+}

@@ -1,0 +1,105 @@
+//! One connection, and the runtime that drives it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
+
+use super::failure::Failure;
+
+/// How long a statement may take. The limits of the session are shorter, so that a statement that is late there fails with
+/// an error that says so.
+pub(super) const ANSWER: Duration = Duration::from_secs(6);
+
+/// How long a statement of a large transaction may take.
+pub(super) const LONG: Duration = Duration::from_mins(10);
+
+/// A connection. Its runtime runs only while a statement is under way, on the thread that waits for it.
+pub(super) struct Link {
+    /// Present until the link is dropped.
+    runtime: Option<Runtime>,
+    client: Client,
+    statements: HashMap<&'static str, Statement>,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Link")
+    }
+}
+
+impl Drop for Link {
+    /// The last user of the store can be an async task, where a runtime must not wait for its threads.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Link {
+    /// Wraps a client whose connection runs on `runtime`.
+    pub(super) fn new(runtime: Runtime, client: Client) -> Self {
+        Self { runtime: Some(runtime), client, statements: HashMap::new() }
+    }
+
+    /// Returns the client, for statements that [`wait`](Self::wait) runs.
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Whether the connection is open as far as this machine has noticed.
+    pub(super) fn is_open(&self) -> bool {
+        if let Some(runtime) = &self.runtime {
+            // The runtime looks at the socket in the first step. In the second, the connection reads what came.
+            runtime.block_on(async {
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+            });
+        }
+        !self.client.is_closed()
+    }
+
+    /// Waits for `work`, at most for `limit`. If the time is up, the state of the connection is unknown: drop it.
+    pub(super) fn wait<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Failure> {
+        let Some(runtime) = &self.runtime else { return Err(Failure::Late) };
+        let limited = async { tokio::time::timeout(limit, work).await };
+        runtime.block_on(limited).map_err(|_| Failure::Late)?.map_err(Failure::Sql)
+    }
+
+    /// Runs statements without parameters in one trip. Without a transaction of their own, they are one.
+    pub(super) fn run(&self, sql: &str) -> Result<(), Failure> {
+        self.wait(ANSWER, self.client.batch_execute(sql))
+    }
+
+    /// Runs a statement whose result has at most one row, and waits for it at most for `limit`.
+    pub(super) fn ask<S>(
+        &self,
+        limit: Duration,
+        statement: &S,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Option<Row>, Failure>
+    where
+        S: ToStatement + ?Sized,
+    {
+        self.wait(limit, self.client.query_opt(statement, parameters))
+    }
+
+    /// Returns the prepared statement. The first call prepares it.
+    pub(super) fn prepared(&mut self, sql: &'static str) -> Result<Statement, Failure> {
+        if let Some(statement) = self.statements.get(sql) {
+            return Ok(statement.clone());
+        }
+        let statement = self.wait(ANSWER, self.client.prepare(sql))?;
+        self.statements.insert(sql, statement.clone());
+        Ok(statement)
+    }
+}

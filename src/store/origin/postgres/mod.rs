@@ -1,0 +1,138 @@
+//! PostgreSQL as the origin. No other module names its client.
+//!
+//! Each call takes an idle connection, or makes one. A connection belongs to one call at a time, and is used again only
+//! if that call succeeded. So there are as many connections as threads that call at once.
+
+mod columns;
+mod connect;
+mod failure;
+mod hosts;
+mod link;
+mod read;
+mod sql;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod turn;
+mod upkeep;
+mod whole;
+mod write;
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use crate::store::place::DatabaseUrl;
+
+use super::{Commit, Fault, Head, Node, Origin, Outcome, Position, Rows, Take, Turn};
+
+use connect::Connector;
+use link::Link;
+use turn::HeldTurn;
+
+/// A PostgreSQL database as the origin.
+#[derive(Debug)]
+pub(in crate::store) struct Postgres {
+    connector: Connector,
+    idle: Mutex<Vec<Link>>,
+    /// The name of this node.
+    node: String,
+    /// The URL without its password.
+    shown: String,
+}
+
+impl Postgres {
+    /// Returns the database at `url` for the node of this name. Connects at the first call. If `ca` is a PEM file, TLS
+    /// accepts only servers with a certificate from an authority there.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] if the URL or the file is not valid.
+    pub(in crate::store) fn new(
+        url: &DatabaseUrl,
+        ca: Option<&Path>,
+        node: &str,
+    ) -> Result<Self, Fault> {
+        let connector = Connector::new(url, ca, node)?;
+        let (node, shown) = (node.to_owned(), url.shown().to_owned());
+        Ok(Self { connector, idle: Mutex::default(), node, shown })
+    }
+
+    /// Returns an idle connection that is still open, or a new one.
+    fn link(&self) -> Result<Link, Fault> {
+        loop {
+            let idle = self.idle().pop();
+            match idle {
+                Some(link) if link.is_open() => return Ok(link),
+                Some(_) => {}
+                None => return self.connector.connect(),
+            }
+        }
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `work` on a connection. After a failure its state is unknown, so it is closed.
+    fn with_link<T>(&self, work: impl FnOnce(&mut Link) -> Result<T, Fault>) -> Result<T, Fault> {
+        let mut link = self.link()?;
+        let done = work(&mut link)?;
+        self.idle().push(link);
+        Ok(done)
+    }
+}
+
+impl Origin for Postgres {
+    fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
+        self.with_link(|link| read::since(link, known, take))
+    }
+
+    fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+        self.with_link(|link| write::commit(link, &self.node, commit))
+    }
+
+    fn turn<'o>(
+        &'o self,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<(Position, Box<dyn Turn + 'o>), Fault> {
+        let (head, turn) = HeldTurn::begin(self, known, take)?;
+        Ok((head, Box::new(turn)))
+    }
+
+    fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault> {
+        self.with_link(|link| read::committed(link, name))
+    }
+
+    fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
+        let workspace = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
+        self.with_link(|link| whole::found(link, &self.node, (workspace, name), rows))
+    }
+
+    fn head(&self) -> Result<Option<Head>, Fault> {
+        self.with_link(read::head)
+    }
+
+    fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
+        self.with_link(|link| whole::replace(link, &self.node, name, rows))
+    }
+
+    fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {
+        let node = (self.node.as_str(), env!("CARGO_PKG_VERSION"));
+        self.with_link(|link| upkeep::heartbeat(link, node, position, now))
+    }
+
+    fn trim(&self, keep: u64) -> Result<(), Fault> {
+        self.with_link(|link| upkeep::trim(link, keep))
+    }
+
+    fn nodes(&self) -> Result<Vec<Node>, Fault> {
+        self.with_link(|link| upkeep::nodes(link))
+    }
+
+    fn shown(&self) -> &str {
+        &self.shown
+    }
+}

@@ -1,0 +1,144 @@
+//! The statements.
+//!
+//! Tables lie in the first schema of the role's `search_path`. Transactions ask for READ COMMITTED: the order of commits
+//! comes from the lock of the head's row, and under a stricter level a session that waited for it would fail instead.
+
+/// The version of the tables below, in the head.
+pub(super) const LAYOUT: i32 = 1;
+
+/// The number of the only row of `steward_head`.
+macro_rules! head_row {
+    () => {
+        "id = 1"
+    };
+}
+
+/// Creates the tables. The values are not compressed: most are short, and every copy reads them all. `steward_head` leaves
+/// room on its page, because each commit updates its row. Of the statements on one table, that with the strongest lock
+/// comes first, so that two nodes that run them at once do not wait for each other.
+pub(super) const CREATE_TABLES: &str = r#"
+CREATE TABLE IF NOT EXISTS steward_head (
+  id int2 PRIMARY KEY CHECK (id = 1), workspace uuid NOT NULL, layout int4 NOT NULL, format int8 NOT NULL,
+  seq int8 NOT NULL, name uuid NOT NULL, horizon int8 NOT NULL) WITH (fillfactor = 10);
+CREATE TABLE IF NOT EXISTS steward_commits (
+  seq int8 PRIMARY KEY, name uuid NOT NULL UNIQUE, node text NOT NULL, at timestamptz NOT NULL DEFAULT now());
+CREATE TABLE IF NOT EXISTS steward_rows (
+  tab text COLLATE "C" NOT NULL, k bytea NOT NULL, v bytea, seq int8 NOT NULL, PRIMARY KEY (tab, k));
+ALTER TABLE steward_rows ALTER v SET STORAGE EXTERNAL,
+  SET (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX IF NOT EXISTS steward_rows_by_seq ON steward_rows (seq ASC);
+CREATE INDEX IF NOT EXISTS steward_removed ON steward_rows (seq ASC) WHERE v IS NULL;
+CREATE TABLE IF NOT EXISTS steward_nodes (
+  name text PRIMARY KEY, release text NOT NULL, seq int8 NOT NULL, seen timestamptz NOT NULL)"#;
+
+/// The head, or no row.
+pub(super) const HEAD: &str = concat!(
+    "SELECT workspace, layout, format, seq, name, horizon FROM steward_head WHERE ",
+    head_row!()
+);
+
+/// What changed after the commit `$1`, and the head, of one moment. There is one row if nothing changed. As two statements
+/// they could be of two moments; as a UNION they would be planned again each time.
+pub(super) const SINCE: &str = concat!(
+    "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine, x.tab, x.k, x.v \
+     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 LEFT JOIN steward_rows x ON x.seq > $1 \
+     WHERE h.",
+    head_row!()
+);
+
+/// Begins a turn.
+pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/// Waits for the lock of the head's row. The server serves those that wait in their order.
+pub(super) const LOCK_HEAD: &str =
+    concat!("SELECT seq, name FROM steward_head WHERE ", head_row!(), " FOR UPDATE");
+
+/// Takes a commit if the head is still the one that it names. Updates the head first: every statement locks it before any
+/// other row, so no two of them wait for each other. No row: another commit came first.
+pub(super) const COMMIT_IF_NEXT: &str = concat!(
+    "WITH moved AS (UPDATE steward_head SET seq = seq + 1, name = $6, format = $8 WHERE ",
+    head_row!(),
+    " AND seq = $4 AND name = $5 RETURNING seq), \
+     kept AS (INSERT INTO steward_commits SELECT seq, $6, $7::text, now() FROM moved), \
+     put AS (INSERT INTO steward_rows SELECT t, k, v, moved.seq \
+             FROM moved, unnest($1::text[], $2::bytea[], $3::bytea[]) r(t, k, v) \
+             ON CONFLICT (tab, k) DO UPDATE SET v = EXCLUDED.v, seq = EXCLUDED.seq) \
+     SELECT seq FROM moved"
+);
+
+/// Puts more rows into the commit `$4`, whose transaction has moved the head.
+pub(super) const PUT_MORE: &str = "INSERT INTO steward_rows \
+     SELECT t, k, v, $4::int8 FROM unnest($1::text[], $2::bytea[], $3::bytea[]) r(t, k, v) \
+     ON CONFLICT (tab, k) DO UPDATE SET v = EXCLUDED.v, seq = EXCLUDED.seq";
+
+/// The number of the commit with this name, or no row.
+pub(super) const COMMITTED: &str = "SELECT seq FROM steward_commits WHERE name = $1";
+
+/// Creates the head of a workspace whose first commit is `$3`. No row: there is a head.
+pub(super) const FOUND: &str = "INSERT INTO steward_head (id, workspace, layout, format, seq, name, horizon) \
+     VALUES (1, $1, $4, $2, 1, $3, 1) ON CONFLICT (id) DO NOTHING RETURNING seq";
+
+/// Records a commit that was not taken by [`COMMIT_IF_NEXT`].
+pub(super) const KEEP_COMMIT: &str = "INSERT INTO steward_commits VALUES ($1, $2, $3, now())";
+
+/// Moves the head past all copies. Call it with the head locked.
+pub(super) const MOVE_HORIZON: &str = concat!(
+    "UPDATE steward_head SET seq = seq + 1, name = $1, format = $2, horizon = seq + 1 WHERE ",
+    head_row!(),
+    " RETURNING seq"
+);
+
+/// Removes all rows, without leaving a trace of them.
+pub(super) const DELETE_ROWS: &str = "DELETE FROM steward_rows";
+
+/// Moves the horizon to `$1` commits before the last one. It never moves back.
+pub(super) const ADVANCE_HORIZON: &str = concat!(
+    "UPDATE steward_head SET horizon = greatest(horizon, seq - $1) WHERE ",
+    head_row!(),
+    " RETURNING horizon"
+);
+
+/// Deletes the removed rows that every copy from the horizon `$1` on has taken.
+pub(super) const DELETE_REMOVED: &str = "DELETE FROM steward_rows WHERE v IS NULL AND seq <= $1";
+
+/// Deletes the commits before the horizon `$1`.
+pub(super) const DELETE_COMMITS: &str = "DELETE FROM steward_commits WHERE seq < $1";
+
+/// Deletes the nodes that were not seen for a month.
+pub(super) const DELETE_NODES: &str =
+    "DELETE FROM steward_nodes WHERE seen < now() - interval '30 days'";
+
+/// Records that a node works.
+pub(super) const HEARTBEAT: &str = "INSERT INTO steward_nodes VALUES ($1, $2, $3, now()) \
+     ON CONFLICT (name) DO UPDATE SET release = EXCLUDED.release, seq = EXCLUDED.seq, seen = EXCLUDED.seen \
+     RETURNING seen";
+
+/// The nodes that sent heartbeats.
+pub(super) const NODES: &str =
+    "SELECT name, release, seq, seen FROM steward_nodes ORDER BY name COLLATE \"C\"";
+
+/// The settings of a session. A database that does not know a setting goes without it.
+///
+/// The time limits end a statement or a turn whose node or lock holder is frozen. [`SINCE`] is planned once for all
+/// positions, and must then use the index: nearly always it finds nothing.
+pub(super) const SESSION: [&str; 7] = [
+    "SET lock_timeout = 5000",
+    "SET statement_timeout = 5500",
+    "SET idle_in_transaction_session_timeout = 5000",
+    "SET default_transaction_isolation = 'read committed'",
+    "SET plan_cache_mode = force_generic_plan",
+    "SET enable_seqscan = off",
+    "SET jit = off",
+];
+
+/// Lifts the time limits of statements, for the transaction.
+pub(super) const WITHOUT_LIMITS: &str =
+    "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
+
+/// Returns how commits become durable, and keeps the session at that if the server's configuration changes.
+pub(super) const DURABILITY: &str =
+    "SELECT set_config('synchronous_commit', current_setting('synchronous_commit'), false)";
+
+/// Whether a standby is attached and none is synchronous.
+pub(super) const HAS_ONLY_ASYNCHRONOUS_STANDBYS: &str = "SELECT current_setting('synchronous_standby_names') = '' \
+     AND EXISTS (SELECT FROM pg_stat_replication)";

@@ -1,0 +1,156 @@
+//! Connections that end at a bad moment.
+
+use std::thread;
+
+use super::proxy::Proxy;
+use super::support::{execute, local_server};
+use super::*;
+
+/// The sessions of a node that wait for a lock.
+fn waiting(schema: &Schema, node: &str) -> String {
+    let of_node = format!("application_name = 'steward {node}' AND wait_event_type = 'Lock'");
+    let of_schema = format!(
+        "pid IN (SELECT pid FROM pg_locks WHERE relation = '{}.steward_head'::regclass)",
+        schema.name()
+    );
+    format!("FROM pg_stat_activity WHERE {of_node} AND {of_schema}")
+}
+
+/// Waits until a session of the node waits for the head.
+fn until_waiting(schema: &Schema, node: &str) {
+    let sql = format!("SELECT pid {}", waiting(schema, node));
+    let begun = std::time::Instant::now();
+    while schema.execute(&sql).is_empty() {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{node} does not wait");
+        thread::yield_now();
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn commit_whose_backend_is_killed_is_unknown_and_then_found_undone() {
+    let database = Database::new();
+    let other = open(&database.schema.url(), "killed");
+    let (_, held) = turn(&database.origin, database.first);
+    let name = new_name();
+    let commit = Commit { from: database.first, name, rows: &[put("a", "2")] };
+    thread::scope(|scope| {
+        let killed = scope.spawn(|| other.commit(&commit));
+        until_waiting(&database.schema, "killed");
+        let kill =
+            format!("SELECT pg_terminate_backend(pid) {}", waiting(&database.schema, "killed"));
+        assert_eq!(database.schema.execute(&kill), [["t"]]);
+        let fault = killed.join().expect("an answer").expect_err("no outcome");
+        assert!(matches!(fault, Fault::Unknown(_)), "{fault:?}");
+    });
+    drop(held);
+    assert_eq!(other.committed(name).expect("an answer"), None);
+    assert_eq!(all(&other), (vec![put("a", "1")], database.first));
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
+    let server = local_server();
+    let schema = Schema::on(&server.url(support::ROLE));
+    let proxy = Proxy::to(server.folder());
+    let origin = open(&schema.url_at(&proxy.url(support::ROLE)), "node a");
+    let first = found(&origin, &[put("a", "1")]);
+    let second = taken(&origin, first, &[put("a", "2")]);
+    proxy.drop_answers(true);
+    let name = new_name();
+    let commit = Commit { from: second, name, rows: &[put("a", "3")] };
+    let fault = origin.commit(&commit).expect_err("no answer");
+    assert!(matches!(fault, Fault::Unknown(_)), "{fault:?}");
+    let fault = origin.committed(name).expect_err("no answer");
+    assert!(matches!(fault, Fault::Away(_)), "{fault:?}");
+    proxy.drop_answers(false);
+    // The server may still be at it.
+    let direct = open(&schema.url(), "node b");
+    let _ = direct.turn(Position::NONE, &mut |_| Ok(()));
+    assert_eq!(origin.committed(name).expect("an answer"), Some(3));
+    assert_eq!(origin.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn turn_that_the_database_has_ended_is_overtaken() {
+    let database = Database::new();
+    let (head, held) = turn(&database.origin, database.first);
+    let kill = format!(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE state = 'idle in transaction' \
+         AND pid IN (SELECT pid FROM pg_locks WHERE relation = '{}.steward_head'::regclass)",
+        database.schema.name()
+    );
+    assert_eq!(database.schema.execute(&kill), [["t"]]);
+    let commit = Commit { from: head, name: new_name(), rows: &[put("a", "2")] };
+    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(taken(&database.origin, head, &[put("a", "3")]).seq, 2);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn restarted_server_is_used_again_by_the_next_call() {
+    let server = Server::start(&[], "");
+    let schema = Schema::on(&server.url(support::ROLE));
+    let origin = open(&schema.url(), "node a");
+    let first = found(&origin, &[put("a", "1")]);
+    let second = taken(&origin, first, &[put("a", "2")]);
+    server.control(&["-m", "immediate", "restart"]);
+    let third = taken(&origin, second, &[put("a", "3")]);
+    assert_eq!(all(&origin), (vec![put("a", "3")], third));
+    server.control(&["-m", "fast", "stop"]);
+    let away = since(&origin, third).expect_err("no server");
+    assert!(matches!(away, Fault::Away(_)), "{away:?}");
+    let away = origin.commit(&Commit { from: third, name: new_name(), rows: &[] });
+    assert!(matches!(away, Err(Fault::Away(_))), "{away:?}");
+    server.control(&["start"]);
+    assert_eq!(since(&origin, third).expect("an answer"), (Vec::new(), third));
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn overtaken_large_commit_leaves_no_transaction_open() {
+    let database = Database::new();
+    let second = taken(&database.origin, database.first, &[put("a", "2")]);
+    let long = "x".repeat(1 << 20);
+    let rows = [put("b", &long), put("c", &long)];
+    let commit = Commit { from: database.first, name: new_name(), rows: &rows };
+    assert_eq!(database.origin.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    let (_, held) = turn(&database.origin, second);
+    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    let pids = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \
+                WHERE state LIKE 'idle in transaction%' AND relation = 'steward_head'::regclass";
+    assert_eq!(database.schema.execute(pids), [["0"]]);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn failed_founding_leaves_no_workspace() {
+    let schema = Schema::new();
+    let origin = open(&schema.url(), "node a");
+    let rows = [Ok(put("a", "1")), Err(crate::error::Error::internal("no more rows"))];
+    let failed = origin.found(new_name(), &mut rows.into_iter()).expect_err("a failure");
+    assert!(matches!(failed, Fault::Copy(_)), "{failed:?}");
+    assert_eq!(origin.head().expect("an answer"), None);
+    assert_eq!(found(&origin, &[put("a", "2")]).seq, 1);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn two_first_starts_at_once_found_one_workspace() {
+    let schema = Schema::new();
+    let start = |node: &str| {
+        let rows = &mut [put(node, "1")].into_iter().map(Ok::<Row, crate::error::Error>);
+        open(&schema.url(), node).found(new_name(), rows).expect("an answer")
+    };
+    let start = &start;
+    let founded: Vec<_> = thread::scope(|scope| {
+        let nodes = ["a", "b", "c", "d"].map(|node| scope.spawn(move || start(node)));
+        nodes.into_iter().filter_map(|node| node.join().expect("a node")).collect()
+    });
+    assert_eq!(founded.len(), 1);
+    let (rows, head) = all(&open(&schema.url(), "e"));
+    assert_eq!((rows.len(), head), (1, founded[0]));
+    assert_eq!(execute(&schema.url(), "SELECT count(*) FROM steward_commits"), [["1"]]);
+}

@@ -1,0 +1,40 @@
+//! Tests of what only PostgreSQL does.
+
+mod faults;
+mod proxy;
+mod refusals;
+mod sessions;
+mod tls;
+
+use super::super::tests::{all, found, new_name, open, put, removal, since, support, taken, turn};
+use super::super::{Commit, Fault, Outcome, Position, Row};
+use super::link::ANSWER;
+use super::*;
+
+use support::{Schema, Server};
+
+/// A database with a workspace of one row, and the position of its first commit.
+struct Database {
+    schema: Schema,
+    origin: Postgres,
+    first: Position,
+}
+
+impl Database {
+    fn new() -> Self {
+        let schema = Schema::new();
+        let origin = open(&schema.url(), "node a");
+        let first = found(&origin, &[put("a", "1")]);
+        Self { schema, origin, first }
+    }
+}
+
+/// Returns the text of a refusal.
+#[track_caller]
+fn refusal<T>(outcome: Result<T, Fault>) -> String {
+    match outcome {
+        Err(Fault::Refused(why)) => why,
+        Err(fault) => panic!("not refused: {fault:?}"),
+        Ok(_) => panic!("not refused"),
+    }
+}

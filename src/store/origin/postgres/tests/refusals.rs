@@ -1,0 +1,155 @@
+//! What the database or this program refuses until an operator changes something.
+
+use super::support::local_server;
+use super::*;
+
+/// A role that needs the password `right`, with a schema that it owns or not. Both are dropped at the end.
+struct Guest {
+    schema: Schema,
+    role: String,
+}
+
+impl Guest {
+    fn new() -> Self {
+        let schema = Schema::on(&local_server().url(support::ROLE));
+        let role = format!("guest_{}", schema.name());
+        schema.execute(&format!("CREATE ROLE {role} LOGIN PASSWORD 'right'"));
+        Self { schema, role }
+    }
+
+    /// Returns the database for this role.
+    fn origin(&self, password: &str) -> Postgres {
+        let server = local_server().url(&format!("{}:{password}", self.role));
+        open(&self.schema.url_at(&server), "node a")
+    }
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        let role = &self.role;
+        self.schema.execute(&format!("DROP OWNED BY {role}; DROP ROLE {role}"));
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn wrong_password_is_refused_and_not_repeated() {
+    let guest = Guest::new();
+    let origin = guest.origin("hunter2");
+    let why = refusal(origin.head());
+    assert!(why.contains("password authentication failed"), "{why}");
+    for text in [why, format!("{origin:?}"), origin.shown().to_owned()] {
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    let server = local_server().url(&guest.role);
+    let why = refusal(open(&server, "node a").head());
+    assert!(why.contains("password missing"), "{why}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn unknown_database_and_schema_are_refused() {
+    let server = local_server().url(support::ROLE);
+    let why = refusal(open(&server.replace("/postgres", "/missing"), "node a").head());
+    assert!(why.contains("\"missing\" does not exist"), "{why}");
+    let schema = Schema::on(&server);
+    let elsewhere = open(&schema.url().replace(schema.name(), "missing"), "node a");
+    let why = refusal(elsewhere.found(new_name(), &mut std::iter::empty()));
+    assert!(why.contains("no schema has been selected"), "{why}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn missing_grants_are_refused_by_name() {
+    let guest = Guest::new();
+    let (schema, role) = (guest.schema.name(), guest.role.as_str());
+    let origin = guest.origin("right");
+    let owner = open(&guest.schema.url(), "node b");
+    let grant = |what: &str| guest.schema.execute(&format!("GRANT {what} TO {role}"));
+    grant(&format!("USAGE ON SCHEMA {schema}"));
+    let why = refusal(origin.found(new_name(), &mut std::iter::empty()));
+    assert!(why.contains("permission denied for schema"), "{why}");
+    let first = found(&owner, &[put("a", "1")]);
+    let why = refusal(origin.head());
+    assert!(why.contains("permission denied for table steward_head"), "{why}");
+    grant("SELECT ON steward_head, steward_commits, steward_rows");
+    assert_eq!(since(&origin, first).expect("an answer").1, first);
+    let why = refusal(origin.commit(&Commit { from: first, name: new_name(), rows: &[] }));
+    assert!(why.contains("permission denied for table"), "{why}");
+    grant(&format!("SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema}"));
+    let second = taken(&origin, first, &[put("a", "2")]);
+    origin.heartbeat(second, OffsetDateTime::UNIX_EPOCH).expect("an answer");
+    origin.trim(0).expect("an answer");
+    assert_eq!(turn(&origin, second).0, second);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn commits_that_the_database_may_lose_are_refused() {
+    let schema = Schema::new();
+    for level in ["off", "local"] {
+        let url = format!("{}%20-c%20synchronous_commit%3D{level}", schema.url());
+        let why = refusal(open(&url, "node a").head());
+        assert!(why.contains(&format!("synchronous_commit is {level}")), "{why}");
+    }
+    let url = format!("{}%20-c%20synchronous_commit%3Dremote_apply", schema.url());
+    assert_eq!(open(&url, "node a").head().expect("an answer"), None);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn session_stays_durable_if_the_default_changes() {
+    let server = Server::start(&[], "");
+    let url = server.url(support::ROLE);
+    let origin = open(&url, "node a");
+    let first = found(&origin, &[]);
+    support::execute(&url, "ALTER SYSTEM SET synchronous_commit = off");
+    server.control(&["reload"]);
+    let link = origin.link().expect("the idle connection");
+    let show = || link.ask(ANSWER, "SHOW synchronous_commit", &[]).expect("a row").expect("a row");
+    assert_eq!(show().get::<_, &str>(0), "on");
+    // The session that connects now sees the new default.
+    let why = refusal(since(&open(&url, "node b"), first));
+    assert!(why.contains("synchronous_commit is off"), "{why}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn tables_of_another_program_are_refused() {
+    for other in [
+        "CREATE TABLE steward_head (id int)",
+        "CREATE TABLE steward_head (id int, workspace text, layout text, format text, seq text, \
+         name text, horizon text); INSERT INTO steward_head VALUES (1, '', '', '', '', '', '')",
+    ] {
+        let schema = Schema::new();
+        schema.execute(other);
+        let why = refusal(open(&schema.url(), "node a").head());
+        assert!(why.contains("Steward did not create"), "{why}");
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn newer_formats_layouts_and_tables_stop_this_release() {
+    let Database { schema, origin, first } = Database::new();
+    let newer = |fault: Result<(Vec<Row>, Position), Fault>| match fault {
+        Err(Fault::Newer { found }) => Some(found),
+        _ => None,
+    };
+    let format = crate::store::schema::FORMAT;
+    let store = |value: &str| {
+        schema.execute(&format!("INSERT INTO steward_rows VALUES ('later/1', '\\x01', {value}, 2)"))
+    };
+    store("null");
+    assert!(since(&origin, Position::NONE).is_ok() && since(&origin, first).is_ok());
+    schema.execute("DELETE FROM steward_rows WHERE tab = 'later/1'");
+    store("'\\x02'");
+    assert_eq!(newer(since(&origin, Position::NONE)), Some(format));
+    assert_eq!(newer(since(&origin, first)), Some(format));
+    schema.execute("UPDATE steward_head SET format = format + 1");
+    assert_eq!(newer(since(&origin, first)), Some(format + 1));
+    let taken = origin.turn(first, &mut |_| Ok(())).map(|(head, _)| head);
+    assert!(matches!(taken, Err(Fault::Newer { .. })));
+    schema.execute("UPDATE steward_head SET layout = layout + 1");
+    assert!(refusal(origin.head()).contains("layout 2 of a newer release"));
+}

@@ -1,0 +1,116 @@
+//! TLS: when it is needed, and whom it trusts.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::thread;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A server with a certificate for `localhost`, and the file of the authority that issued it.
+struct Secured {
+    _server: Server,
+    folder: TempDir,
+    port: u16,
+}
+
+impl Secured {
+    fn start() -> Self {
+        let folder = support::folder_for_server();
+        let (authority, key) = authority();
+        let issuer = Issuer::from_params(&authority, &key);
+        let server_key = KeyPair::generate().expect("a key");
+        let params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        let certificate = params.signed_by(&server_key, &issuer).expect("a certificate");
+        let written = authority.self_signed(&key).expect("a certificate").pem();
+        fs::write(folder.path().join("ca.pem"), written).expect("a file");
+        let write = |name: &str, text: &str| support::file_for_server(folder.path(), name, text);
+        let (cert, key) =
+            (write("cert.pem", &certificate.pem()), write("key.pem", &server_key.serialize_pem()));
+        let port = free_port();
+        let settings = [
+            "listen_addresses = '127.0.0.1'",
+            &format!("port = {port}"),
+            "ssl = on",
+            &format!("ssl_cert_file = '{}'", cert.display()),
+            &format!("ssl_key_file = '{}'", key.display()),
+        ];
+        let server = Server::start(&settings, "hostssl all all 127.0.0.1/32 trust");
+        Self { _server: server, folder, port }
+    }
+
+    fn url(&self, host: &str, sslmode: &str) -> String {
+        format!("postgres://{}@{host}:{}/postgres?sslmode={sslmode}", support::ROLE, self.port)
+    }
+
+    fn origin(&self, url: &str, ca: &str) -> Postgres {
+        let ca: PathBuf = self.folder.path().join(ca);
+        Postgres::new(&url.parse().expect("a URL"), Some(&ca), "node a").expect("an origin")
+    }
+}
+
+fn authority() -> (CertificateParams, KeyPair) {
+    let mut params = CertificateParams::new([]).expect("no names");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    (params, KeyPair::generate().expect("a key"))
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn certificate_must_come_from_the_authority_and_have_the_name_of_the_host() {
+    let secured = Secured::start();
+    let origin = secured.origin(&secured.url("localhost", "require"), "ca.pem");
+    assert_eq!(origin.head().expect("an answer"), None);
+    let link = origin.link().expect("a connection");
+    let row = link.ask(ANSWER, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
+    assert!(row.expect("a row").expect("a row").get::<_, bool>(0));
+    let why = refusal(secured.origin(&secured.url("127.0.0.1", "require"), "ca.pem").head());
+    assert!(why.contains("TLS"), "{why}");
+    let (other, key) = authority();
+    let other = other.self_signed(&key).expect("a certificate").pem();
+    fs::write(secured.folder.path().join("other.pem"), other).expect("a file");
+    let why = refusal(secured.origin(&secured.url("localhost", "verify-full"), "other.pem").head());
+    assert!(why.contains("TLS"), "{why}");
+}
+
+#[test]
+fn server_without_tls_is_refused_where_it_is_needed() {
+    let plain = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = plain.local_addr().expect("an address");
+    let answering = thread::spawn(move || {
+        let (mut client, _) = plain.accept().expect("a client");
+        let mut request = [0; 8];
+        client.read_exact(&mut request).expect("a request for TLS");
+        client.write_all(b"N").expect("a client");
+        // Whatever else the client sends would not be private.
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).expect("the end of the connection");
+        rest
+    });
+    let url = format!("postgres://ann:hunter2@{address}/x?sslmode=require");
+    let why = refusal(open(&url, "node a").head());
+    assert!(why.contains("server does not support TLS") && !why.contains("hunter2"), "{why}");
+    assert_eq!(answering.join().expect("a server"), b"");
+}
+
+#[test]
+fn file_of_authorities_must_be_valid() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = "postgres://ann:hunter2@db.example/x".parse().expect("a URL");
+    for (name, text) in [("missing", None), ("empty", Some("")), ("other", Some("hunter2"))] {
+        let path = folder.path().join(name);
+        if let Some(text) = text {
+            fs::write(&path, text).expect("a file");
+        }
+        let why = refusal(Postgres::new(&url, Some(&path), "node a"));
+        assert!(why.contains(name) && !why.contains("hunter2"), "{why}");
+    }
+}

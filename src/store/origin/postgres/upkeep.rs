@@ -1,0 +1,64 @@
+//! What keeps the database small, and shows which nodes work.
+
+use time::OffsetDateTime;
+
+use super::super::{Fault, Node, Position};
+use super::columns::{column, number, parameter};
+use super::failure::{Failure, no_workspace};
+use super::link::{ANSWER, LONG, Link};
+use super::sql;
+
+/// Forgets what no copy needs that has one of the last `keep` commits.
+///
+/// The horizon moves first and by itself: the head is not locked while rows are deleted, and a copy before the horizon
+/// never misses the rows that it would need.
+pub(super) fn trim(link: &Link, keep: u64) -> Result<(), Fault> {
+    let question = |failure: Failure| failure.of_question();
+    let keep = parameter(keep);
+    let moved = link.ask(ANSWER, sql::ADVANCE_HORIZON, &[&keep]);
+    let horizon: i64 = column(&moved.map_err(question)?.ok_or_else(no_workspace)?, 0)?;
+    let client = link.client();
+    let begin = format!("{}; {}", sql::BEGIN, sql::WITHOUT_LIMITS);
+    let forgetting = async {
+        client.batch_execute(&begin).await?;
+        client.execute(sql::DELETE_REMOVED, &[&horizon]).await?;
+        client.execute(sql::DELETE_COMMITS, &[&horizon]).await?;
+        client.execute(sql::DELETE_NODES, &[]).await?;
+        client.batch_execute("COMMIT").await
+    };
+    link.wait(LONG, forgetting).map_err(question)
+}
+
+/// Records that the node works. Returns how many milliseconds `now` is ahead of the database's clock.
+pub(super) fn heartbeat(
+    link: &mut Link,
+    (node, release): (&str, &str),
+    position: Position,
+    now: OffsetDateTime,
+) -> Result<i64, Fault> {
+    let question = |failure: Failure| failure.of_question();
+    let statement = link.prepared(sql::HEARTBEAT).map_err(question)?;
+    let seq = parameter(position.seq);
+    let row = link
+        .wait(ANSWER, link.client().query_one(&statement, &[&node, &release, &seq]))
+        .map_err(question)?;
+    let seen: OffsetDateTime = column(&row, 0)?;
+    let ahead = (now - seen).whole_milliseconds();
+    Ok(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
+}
+
+/// Returns the nodes, ordered by name.
+pub(super) fn nodes(link: &Link) -> Result<Vec<Node>, Fault> {
+    let rows = link.wait(ANSWER, link.client().query(sql::NODES, &[]));
+    let rows = rows.map_err(|failure| failure.of_question())?;
+    rows.iter()
+        .map(|row| {
+            Ok(Node {
+                name: column(row, 0)?,
+                release: column(row, 1)?,
+                seq: number(row, 2)?,
+                seen: column(row, 3)?,
+            })
+        })
+        .collect()
+}

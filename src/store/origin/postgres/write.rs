@@ -1,0 +1,175 @@
+//! Committing.
+
+use futures_util::future::join;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row as SqlRow, Statement};
+use uuid::Uuid;
+
+use crate::store::schema::FORMAT;
+
+use super::super::{Commit, Fault, Outcome, Position, Row};
+use super::columns::{number, parameter};
+use super::failure::Failure;
+use super::link::{ANSWER, Link};
+use super::sql;
+
+/// The size of the rows up to which a commit is one statement, in bytes.
+const ONE_STATEMENT: usize = 1 << 20;
+
+/// The size of the pieces of larger commits, in bytes.
+const PIECE: usize = 4 << 20;
+
+/// Rows as parameters of a statement.
+struct Arrays<'r> {
+    tables: Vec<&'static str>,
+    keys: Vec<&'r [u8]>,
+    values: Vec<Option<&'r [u8]>>,
+}
+
+impl<'r> Arrays<'r> {
+    fn of(rows: &'r [Row]) -> Self {
+        Self {
+            tables: rows.iter().map(|row| row.table.name()).collect(),
+            keys: rows.iter().map(|row| row.key.as_slice()).collect(),
+            values: rows.iter().map(|row| row.sealed.as_deref()).collect(),
+        }
+    }
+}
+
+/// Applies `commit` in a transaction of its own.
+pub(super) fn commit(link: &mut Link, node: &str, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+    if size(commit.rows) > ONE_STATEMENT {
+        link.run(sql::BEGIN).map_err(|failure| failure.of_question())?;
+        return commit_in_transaction(link, node, commit);
+    }
+    let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
+    let sent = Sent::new(link, node, commit, commit.rows);
+    match link.wait(ANSWER, sent.run(&statement)) {
+        Ok(row) => outcome(row.as_ref(), commit.name),
+        Err(failure) => failure.of_commit(),
+    }
+}
+
+/// Applies `commit` in the transaction that the session has begun, and ends it.
+pub(super) fn commit_in_transaction(
+    link: &mut Link,
+    node: &str,
+    commit: &Commit<'_>,
+) -> Result<Outcome, Fault> {
+    let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
+    if size(commit.rows) > ONE_STATEMENT {
+        let outcome = commit_in_pieces(link, &statement, node, commit)?;
+        if outcome == Outcome::Overtaken {
+            link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
+        }
+        return Ok(outcome);
+    }
+    let sent = Sent::new(link, node, commit, commit.rows);
+    // Both statements are sent at once. If the first fails, the second rolls back.
+    let both = async {
+        let ending = link.client().batch_execute("COMMIT");
+        let (moved, ended) = join(sent.run(&statement), ending).await;
+        let moved = moved?;
+        ended?;
+        Ok(moved)
+    };
+    match link.wait(ANSWER, both) {
+        Ok(row) => outcome(row.as_ref(), commit.name),
+        Err(failure) => failure.of_commit(),
+    }
+}
+
+/// Sends a large commit in pieces. If it is overtaken, the transaction goes on.
+fn commit_in_pieces(
+    link: &mut Link,
+    statement: &Statement,
+    node: &str,
+    commit: &Commit<'_>,
+) -> Result<Outcome, Fault> {
+    let mut pieces = pieces(commit.rows);
+    let first = pieces.next().unwrap_or_default();
+    let sent = Sent::new(link, node, commit, first);
+    let moved = match link.wait(ANSWER, sent.run(statement)) {
+        Ok(row) => outcome(row.as_ref(), commit.name)?,
+        Err(failure) => return rolled_back(&failure),
+    };
+    let Outcome::Taken(position) = moved else { return Ok(moved) };
+    for piece in pieces {
+        if let Err(failure) = put(link, position.seq, piece) {
+            return rolled_back(&failure);
+        }
+    }
+    match link.run("COMMIT") {
+        Ok(()) => Ok(moved),
+        Err(failure) => failure.of_commit(),
+    }
+}
+
+/// Returns what became of a commit whose transaction failed before its end. Nothing was done, whatever the reason.
+fn rolled_back(failure: &Failure) -> Result<Outcome, Fault> {
+    match failure.of_commit() {
+        Err(Fault::Unknown(why)) => Err(Fault::Away(why)),
+        outcome => outcome,
+    }
+}
+
+/// Puts rows into the commit `seq`, whose transaction has moved the head.
+pub(super) fn put(link: &mut Link, seq: u64, rows: &[Row]) -> Result<(), Failure> {
+    let statement = link.prepared(sql::PUT_MORE)?;
+    let Arrays { tables, keys, values } = Arrays::of(rows);
+    let seq = parameter(seq);
+    let parameters: [&(dyn ToSql + Sync); 4] = [&tables, &keys, &values, &seq];
+    link.wait(ANSWER, link.client().execute(&statement, &parameters)).map(|_| ())
+}
+
+/// The parameters of [`sql::COMMIT_IF_NEXT`].
+struct Sent<'s> {
+    link: &'s Link,
+    node: &'s str,
+    arrays: Arrays<'s>,
+    from: (i64, Uuid),
+    name: Uuid,
+}
+
+impl<'s> Sent<'s> {
+    fn new(link: &'s Link, node: &'s str, commit: &Commit<'_>, rows: &'s [Row]) -> Self {
+        let from = (parameter(commit.from.seq), commit.from.name);
+        Self { link, node, arrays: Arrays::of(rows), from, name: commit.name }
+    }
+
+    async fn run(&self, statement: &Statement) -> Result<Option<SqlRow>, tokio_postgres::Error> {
+        let Arrays { tables, keys, values } = &self.arrays;
+        let format = parameter(FORMAT);
+        let parameters: [&(dyn ToSql + Sync); 8] =
+            [tables, keys, values, &self.from.0, &self.from.1, &self.name, &self.node, &format];
+        self.link.client().query_opt(statement, &parameters).await
+    }
+}
+
+fn outcome(row: Option<&SqlRow>, name: Uuid) -> Result<Outcome, Fault> {
+    match row {
+        Some(row) => Ok(Outcome::Taken(Position { seq: number(row, 0)?, name })),
+        None => Ok(Outcome::Overtaken),
+    }
+}
+
+fn size(rows: &[Row]) -> usize {
+    rows.iter().map(Row::size).sum()
+}
+
+/// Splits rows into pieces of about [`PIECE`] bytes.
+fn pieces(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let mut left = PIECE;
+        let fits = |row: &&Row| {
+            let is_first = left == PIECE;
+            left = left.saturating_sub(row.size().max(1));
+            is_first || left > 0
+        };
+        let count = rest.iter().take_while(fits).count();
+        let (piece, after) = rest.split_at_checked(count)?;
+        rest = after;
+        (!piece.is_empty()).then_some(piece)
+    })
+}

@@ -1,0 +1,160 @@
+//! The calls of the origin in memory.
+
+use time::OffsetDateTime;
+use uuid::Uuid;
+
+use super::super::{Commit, Fault, Head, Node, Origin, Outcome, Position, Row, Rows, Take, Turn};
+use super::state::State;
+use super::{Calls, Event, Ghost, Inner, Scripted};
+
+fn away() -> Fault {
+    Fault::Away("the script says so".to_owned())
+}
+
+fn lost() -> Fault {
+    Fault::Unknown("the script says so".to_owned())
+}
+
+impl Inner {
+    /// Does what a question does, with the event of this call.
+    fn ask<T>(
+        &mut self,
+        calls: Calls,
+        answer: impl FnOnce(&State) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if self.is_away {
+            return Err(away());
+        }
+        match self.begin(calls) {
+            None => answer(&self.state),
+            Some(_) => Err(away()),
+        }
+    }
+
+    /// Does what a commit does, with the event of this call.
+    fn commit(&mut self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+        if self.is_away {
+            return Err(away());
+        }
+        let Commit { from, name, rows } = *commit;
+        let event = self.begin(Calls::Writing);
+        match event {
+            Some(Event::FailBefore) => return Err(away()),
+            Some(Event::Lose) => return Err(lost()),
+            Some(Event::LandBefore(due)) => {
+                self.ghosts.push(Ghost { from, name, rows: rows.to_vec(), due });
+                return Err(lost());
+            }
+            Some(Event::FailAfter | Event::OvertakeWith(_)) | None => {}
+        }
+        let outcome = self.apply(from, name, rows).map_or(Outcome::Overtaken, Outcome::Taken);
+        if matches!(event, Some(Event::FailAfter)) { Err(lost()) } else { Ok(outcome) }
+    }
+
+    /// Applies a commit to the head.
+    fn put_all(&mut self, name: Uuid, rows: &[Row]) -> Result<Position, Fault> {
+        self.apply(self.state.position, name, rows).ok_or_else(away)
+    }
+}
+
+impl Origin for Scripted {
+    fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
+        self.inner().ask(Calls::Asking, |state| state.since(known, take))
+    }
+
+    fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+        let Some(mut inner) = self.without_turn() else { return Ok(Outcome::Overtaken) };
+        inner.commit(commit)
+    }
+
+    fn turn<'o>(
+        &'o self,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<(Position, Box<dyn Turn + 'o>), Fault> {
+        let mut inner = self.without_turn().ok_or_else(away)?;
+        let head = inner.ask(Calls::Writing, |state| state.since(known, take))?;
+        inner.has_turn = true;
+        Ok((head, Box::new(HeldTurn(self))))
+    }
+
+    fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault> {
+        self.inner().ask(Calls::Writing, |state| Ok(state.committed(name)))
+    }
+
+    fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
+        let mut inner = self.inner();
+        if inner.is_away {
+            return Err(away());
+        }
+        if inner.state.head().is_some() {
+            return Ok(None);
+        }
+        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        inner.state.workspace = inner.new_name();
+        inner.put_all(name, &rows).map(Some)
+    }
+
+    fn head(&self) -> Result<Option<Head>, Fault> {
+        let inner = self.inner();
+        if inner.is_away { Err(away()) } else { Ok(inner.state.head()) }
+    }
+
+    fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
+        let mut inner = self.without_turn().ok_or_else(away)?;
+        if inner.is_away {
+            return Err(away());
+        }
+        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        inner.state.rows.clear();
+        let position = inner.put_all(name, &rows)?;
+        inner.state.horizon = position.seq;
+        inner.past.clear();
+        let state = inner.state.clone();
+        inner.past.insert(position.seq, state);
+        Ok(position)
+    }
+
+    fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {
+        let mut inner = self.inner();
+        if inner.is_away {
+            return Err(away());
+        }
+        let node = Node {
+            name: "node".to_owned(),
+            release: env!("CARGO_PKG_VERSION").to_owned(),
+            seq: position.seq,
+            seen: now,
+        };
+        inner.state.nodes = vec![node];
+        Ok(0)
+    }
+
+    fn trim(&self, keep: u64) -> Result<(), Fault> {
+        self.inner().state.trim(keep);
+        Ok(())
+    }
+
+    fn nodes(&self) -> Result<Vec<Node>, Fault> {
+        Ok(self.inner().state.nodes.clone())
+    }
+
+    fn shown(&self) -> &'static str {
+        "a script"
+    }
+}
+
+/// A turn of the origin in memory.
+struct HeldTurn<'o>(&'o Scripted);
+
+impl Turn for HeldTurn<'_> {
+    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+        self.0.inner().commit(commit)
+    }
+}
+
+impl Drop for HeldTurn<'_> {
+    fn drop(&mut self) {
+        self.0.end_turn();
+    }
+}

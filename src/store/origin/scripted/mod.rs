@@ -1,0 +1,201 @@
+//! An origin in memory, for tests. It follows a script: at which call it fails, is overtaken, or is late.
+
+mod calls;
+mod state;
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::store::schema::Table;
+
+use super::{Position, Row};
+
+use state::State;
+
+/// How long a call waits for a turn of another node to end.
+const TURN_LIMIT: Duration = Duration::from_secs(5);
+
+/// The calls that a script counts, each group by itself. The first call of a group has the number 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(in crate::store) enum Calls {
+    /// The calls of a writer: `commit`, `turn`, the commit of a turn, and `committed`.
+    Writing,
+    /// The calls of `since`.
+    Asking,
+}
+
+/// What happens at a call.
+#[derive(Debug, Clone)]
+pub(in crate::store) enum Event {
+    /// The origin is away: the call has no effect.
+    FailBefore,
+    /// The call has its effect, but its answer is lost.
+    FailAfter,
+    /// The call has no effect, and its answer is lost. The caller cannot tell it from [`FailAfter`](Self::FailAfter).
+    Lose,
+    /// Another node commits these rows before the call.
+    OvertakeWith(Vec<Row>),
+    /// The answer is lost. If the call is a commit, it has its effect only before the call of this number in the same
+    /// group, or never if it does not fit then.
+    LandBefore(u64),
+}
+
+/// An origin in memory.
+pub(in crate::store) struct Scripted {
+    inner: Mutex<Inner>,
+    turn_ended: Condvar,
+}
+
+struct Inner {
+    state: State,
+    /// The state after each commit, by its number.
+    past: BTreeMap<u64, State>,
+    script: HashMap<(Calls, u64), Event>,
+    counts: HashMap<Calls, u64>,
+    ghosts: Vec<Ghost>,
+    is_away: bool,
+    has_turn: bool,
+    /// How many random names were drawn.
+    drawn: u64,
+}
+
+/// A commit that its caller has given up.
+struct Ghost {
+    from: Position,
+    name: uuid::Uuid,
+    rows: Vec<Row>,
+    due: u64,
+}
+
+impl fmt::Debug for Scripted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scripted")
+    }
+}
+
+impl Default for Scripted {
+    fn default() -> Self {
+        let inner = Inner {
+            state: State::default(),
+            past: BTreeMap::new(),
+            script: HashMap::new(),
+            counts: HashMap::new(),
+            ghosts: Vec::new(),
+            is_away: false,
+            has_turn: false,
+            drawn: 0,
+        };
+        Self { inner: Mutex::new(inner), turn_ended: Condvar::new() }
+    }
+}
+
+impl Scripted {
+    /// Lets this happen at the call of this number.
+    pub(in crate::store) fn at(&self, calls: Calls, number: u64, event: Event) {
+        self.inner().script.insert((calls, number), event);
+    }
+
+    /// Returns how many calls of this group were made.
+    pub(in crate::store) fn count(&self, calls: Calls) -> u64 {
+        self.inner().counts.get(&calls).copied().unwrap_or_default()
+    }
+
+    /// Lets all calls fail without effect, or lets them through again.
+    pub(in crate::store) fn set_away(&self, is_away: bool) {
+        self.inner().is_away = is_away;
+    }
+
+    /// Changes the format of the rows, as a newer release does.
+    pub(in crate::store) fn set_format(&self, format: u64) {
+        self.inner().state.format = format;
+    }
+
+    /// Commits these rows as another node does.
+    pub(in crate::store) fn commit_as_other(&self, rows: &[Row]) -> Position {
+        self.inner().commit_as_other(rows)
+    }
+
+    /// Goes back to the state after the commit of this number, as a restored backup or a failover that loses commits does.
+    pub(in crate::store) fn rewind(&self, seq: u64) {
+        let mut inner = self.inner();
+        let state = inner.past.get(&seq).cloned().expect("a state of this origin");
+        inner.past.split_off(&(seq + 1));
+        inner.state = state;
+    }
+
+    /// Returns the rows that are not removed.
+    pub(in crate::store) fn content(&self) -> BTreeMap<(Table, Vec<u8>), Vec<u8>> {
+        let inner = self.inner();
+        let rows = inner.state.rows.iter();
+        rows.filter_map(|(key, (sealed, _))| Some((key.clone(), sealed.clone()?))).collect()
+    }
+
+    /// Changes a stored value without a commit, as somebody with access to the database could. A copy that has the row does
+    /// not notice.
+    pub(in crate::store) fn damage(&self, table: Table, key: &[u8], sealed: Vec<u8>) {
+        let mut inner = self.inner();
+        let row = inner.state.rows.get_mut(&(table, key.to_owned())).expect("a row");
+        row.0 = Some(sealed);
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no other node has a turn. Returns `None` if that takes too long.
+    fn without_turn(&self) -> Option<MutexGuard<'_, Inner>> {
+        let waited =
+            self.turn_ended.wait_timeout_while(self.inner(), TURN_LIMIT, |inner| inner.has_turn);
+        let (inner, result) = waited.unwrap_or_else(PoisonError::into_inner);
+        (!result.timed_out()).then_some(inner)
+    }
+
+    fn end_turn(&self) {
+        self.inner().has_turn = false;
+        self.turn_ended.notify_all();
+    }
+}
+
+impl Inner {
+    fn new_name(&mut self) -> uuid::Uuid {
+        self.drawn += 1;
+        uuid::Uuid::from_u64_pair(u64::MAX, self.drawn)
+    }
+
+    fn commit_as_other(&mut self, rows: &[Row]) -> Position {
+        let (from, name) = (self.state.position, self.new_name());
+        self.apply(from, name, rows).expect("a commit after the last one")
+    }
+
+    /// Applies a commit if it fits. Returns the new head.
+    fn apply(&mut self, from: Position, name: uuid::Uuid, rows: &[Row]) -> Option<Position> {
+        let position = self.state.apply(from, name, rows)?;
+        self.past.insert(position.seq, self.state.clone());
+        Some(position)
+    }
+
+    /// Counts a call, and lets commits of earlier calls land that are due. Returns what happens at this call.
+    fn begin(&mut self, calls: Calls) -> Option<Event> {
+        let count = self.counts.entry(calls).or_default();
+        *count += 1;
+        let number = *count;
+        if calls == Calls::Writing {
+            let (due, later) = std::mem::take(&mut self.ghosts)
+                .into_iter()
+                .partition(|ghost: &Ghost| ghost.due <= number);
+            self.ghosts = later;
+            for ghost in due {
+                self.apply(ghost.from, ghost.name, &ghost.rows);
+            }
+        }
+        match self.script.remove(&(calls, number)) {
+            Some(Event::OvertakeWith(rows)) => {
+                self.commit_as_other(&rows);
+                None
+            }
+            event => event,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The content of the origin in memory.
+
+use std::collections::{BTreeMap, HashMap};
+
+use uuid::Uuid;
+
+use crate::store::schema::{FORMAT, Table};
+
+use super::super::{Fault, Head, Node, Position, Row, Take};
+
+/// The sealed value of a row, or `None` if it was removed, and the number of the commit that wrote it.
+pub(super) type Stored = (Option<Vec<u8>>, u64);
+
+/// What the database holds.
+#[derive(Debug, Clone)]
+pub(super) struct State {
+    /// Nil before the workspace is founded.
+    pub workspace: Uuid,
+    pub format: u64,
+    pub position: Position,
+    pub horizon: u64,
+    pub rows: BTreeMap<(Table, Vec<u8>), Stored>,
+    pub commits: HashMap<u64, Uuid>,
+    pub nodes: Vec<Node>,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            workspace: Uuid::nil(),
+            format: FORMAT,
+            position: Position::NONE,
+            horizon: 1,
+            rows: BTreeMap::new(),
+            commits: HashMap::new(),
+            nodes: Vec::new(),
+        }
+    }
+}
+
+impl State {
+    /// Applies a commit if `from` is the head and its name is new. Returns the new head.
+    pub(super) fn apply(&mut self, from: Position, name: Uuid, rows: &[Row]) -> Option<Position> {
+        if self.position != from || self.commits.values().any(|taken| *taken == name) {
+            return None;
+        }
+        let position = Position { seq: from.seq + 1, name };
+        self.position = position;
+        self.format = FORMAT;
+        self.commits.insert(position.seq, name);
+        for row in rows {
+            let place = (row.table, row.key.clone());
+            self.rows.insert(place, (row.sealed.clone(), position.seq));
+        }
+        Some(position)
+    }
+
+    pub(super) fn head(&self) -> Option<Head> {
+        let Self { workspace, format, position, horizon, .. } = *self;
+        (position != Position::NONE).then_some(Head { workspace, format, position, horizon })
+    }
+
+    pub(super) fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
+        let Some(head) = self.head() else {
+            return Err(Fault::Refused("the database holds no Steward workspace".to_owned()));
+        };
+        if head.format > FORMAT {
+            return Err(Fault::Newer { found: head.format });
+        }
+        let is_past = self.commits.get(&known.seq) == Some(&known.name)
+            && (self.horizon..=self.position.seq).contains(&known.seq);
+        if known != Position::NONE && !is_past {
+            return Err(Fault::Forked);
+        }
+        for ((table, key), (sealed, seq)) in &self.rows {
+            if *seq > known.seq && (sealed.is_some() || known != Position::NONE) {
+                take(Row { table: *table, key: key.clone(), sealed: sealed.clone() })?;
+            }
+        }
+        Ok(self.position)
+    }
+
+    /// Returns the number of the commit with this name.
+    pub(super) fn committed(&self, name: Uuid) -> Option<u64> {
+        self.commits.iter().find(|(_, taken)| **taken == name).map(|(seq, _)| *seq)
+    }
+
+    pub(super) fn trim(&mut self, keep: u64) {
+        let horizon = self.horizon.max(self.position.seq.saturating_sub(keep));
+        self.horizon = horizon;
+        self.rows.retain(|_, (sealed, seq)| sealed.is_some() || *seq > horizon);
+        self.commits.retain(|seq, _| *seq >= horizon);
+    }
+}

@@ -1,0 +1,317 @@
+//! What every origin promises. Each promise is a function, called for each origin.
+
+use std::sync::Barrier;
+use std::thread;
+
+use super::*;
+use crate::store::schema::FORMAT;
+
+macro_rules! promises {
+    ($($promise:ident,)*) => {
+        mod on_postgres {
+            $(
+                #[test]
+                #[ignore = "needs PostgreSQL"]
+                fn $promise() {
+                    super::$promise(&super::Nodes::on_postgres());
+                }
+            )*
+        }
+
+        mod on_the_origin_in_memory {
+            $(
+                #[test]
+                fn $promise() {
+                    super::$promise(&super::Nodes::scripted());
+                }
+            )*
+        }
+    };
+}
+
+promises! {
+    founded_workspace_has_the_rows_and_the_first_commit,
+    only_the_first_of_two_nodes_founds_a_workspace,
+    database_without_a_workspace_has_no_head_and_no_rows,
+    copy_gets_the_last_value_of_each_row_that_changed,
+    new_copy_gets_no_removed_rows,
+    commit_on_an_older_state_is_overtaken_and_changes_nothing,
+    commit_on_another_past_is_overtaken,
+    commit_of_a_known_name_is_overtaken,
+    commits_are_found_by_name,
+    of_two_nodes_that_commit_at_once_one_is_overtaken,
+    large_commit_is_applied_whole,
+    commit_without_rows_is_a_commit,
+    turn_shows_what_changed_and_commits,
+    commit_of_another_node_waits_for_the_turn_to_end,
+    dropped_turn_changes_nothing_and_lets_others_go_on,
+    turn_does_not_commit_on_an_older_state,
+    copy_of_another_past_is_forked,
+    copy_before_the_horizon_is_forked_and_later_ones_catch_up,
+    replaced_rows_are_all_rows_and_every_copy_is_forked,
+    failing_copy_gets_its_own_error_back,
+    heartbeat_shows_the_node,
+}
+
+fn founded_workspace_has_the_rows_and_the_first_commit(nodes: &Nodes) {
+    let position = found(&*nodes.a, &[put("a", "1"), put("b", "2")]);
+    assert_eq!(position.seq, 1);
+    let head = nodes.b.head().expect("an answer").expect("a workspace");
+    assert_eq!((head.position, head.horizon, head.format), (position, 1, FORMAT));
+    assert!(!head.workspace.is_nil());
+    assert_eq!(all(&*nodes.b), (vec![put("a", "1"), put("b", "2")], position));
+    assert_eq!(since(&*nodes.b, position).expect("an answer"), (Vec::new(), position));
+}
+
+fn only_the_first_of_two_nodes_founds_a_workspace(nodes: &Nodes) {
+    let position = found(&*nodes.a, &[put("a", "1")]);
+    let rows = &mut [put("a", "2")].into_iter().map(Ok);
+    assert_eq!(nodes.b.found(new_name(), rows).expect("an answer"), None);
+    assert_eq!(all(&*nodes.b), (vec![put("a", "1")], position));
+}
+
+fn database_without_a_workspace_has_no_head_and_no_rows(nodes: &Nodes) {
+    assert_eq!(nodes.a.head().expect("an answer"), None);
+    let refused = since(&*nodes.a, Position::NONE).expect_err("no workspace");
+    assert!(matches!(&refused, Fault::Refused(why) if why.contains("no Steward workspace")));
+}
+
+fn copy_gets_the_last_value_of_each_row_that_changed(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1"), put("c", "1")]);
+    let second = taken(&*nodes.a, first, &[put("a", "2"), removal("b")]);
+    let third = taken(&*nodes.b, second, &[put("a", "3"), put("d", "3")]);
+    assert_eq!((second.seq, third.seq), (2, 3));
+    let changed = vec![put("a", "3"), removal("b"), put("d", "3")];
+    assert_eq!(since(&*nodes.a, first).expect("an answer"), (changed, third));
+    let changed = vec![put("a", "3"), put("d", "3")];
+    assert_eq!(since(&*nodes.a, second).expect("an answer"), (changed, third));
+}
+
+fn new_copy_gets_no_removed_rows(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
+    let second = taken(&*nodes.a, first, &[removal("a"), removal("never")]);
+    assert_eq!(all(&*nodes.b), (vec![put("b", "1")], second));
+}
+
+fn commit_on_an_older_state_is_overtaken_and_changes_nothing(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let second = taken(&*nodes.a, first, &[put("a", "2")]);
+    assert_eq!(commit(&*nodes.b, first, &[put("a", "3"), put("b", "3")]), Outcome::Overtaken);
+    assert_eq!(all(&*nodes.b), (vec![put("a", "2")], second));
+}
+
+fn commit_on_another_past_is_overtaken(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    for seq in [first.seq - 1, first.seq, first.seq + 1] {
+        let other = Position { seq, name: new_name() };
+        assert_eq!(commit(&*nodes.a, other, &[put("a", "2")]), Outcome::Overtaken);
+    }
+    assert_eq!(all(&*nodes.a), (vec![put("a", "1")], first));
+}
+
+fn commit_of_a_known_name_is_overtaken(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let second = taken(&*nodes.a, first, &[put("a", "2")]);
+    let again = Commit { from: second, name: second.name, rows: &[put("a", "3")] };
+    assert_eq!(nodes.a.commit(&again).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(all(&*nodes.a), (vec![put("a", "2")], second));
+}
+
+fn commits_are_found_by_name(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[]);
+    let second = taken(&*nodes.a, first, &[put("a", "2")]);
+    let committed = |name| nodes.b.committed(name).expect("an answer");
+    assert_eq!(committed(first.name), Some(1));
+    assert_eq!(committed(second.name), Some(2));
+    assert_eq!(committed(new_name()), None);
+}
+
+/// The value of the counter in a copy of `origin`, and the position of the copy.
+fn counter(origin: &dyn Origin) -> (u64, Position) {
+    let (rows, position) = all(origin);
+    let value = rows.into_iter().find(|row| row.key == b"counter").and_then(|row| row.sealed);
+    let text = String::from_utf8(value.expect("a counter")).expect("a text");
+    (text.parse().expect("a number"), position)
+}
+
+/// Lets both nodes read the counter, and then both commit one more, for some rounds. Returns the counter and how many
+/// commits were taken. Without `checked`, a commit names the head and not the state on which it was computed.
+pub(super) fn count_at_once(nodes: &Nodes, checked: bool) -> (u64, u64) {
+    const ROUNDS: usize = 20;
+    found(&*nodes.a, &[put("counter", "0")]);
+    let (have_read, have_committed) = (Barrier::new(2), Barrier::new(2));
+    let run = |origin: &dyn Origin| {
+        let mut count = 0;
+        for _ in 0..ROUNDS {
+            let (value, read) = counter(origin);
+            have_read.wait();
+            let rows = [put("counter", &(value + 1).to_string())];
+            loop {
+                let head = || origin.head().expect("an answer").expect("a head").position;
+                let from = if checked { read } else { head() };
+                let is_taken = matches!(commit(origin, from, &rows), Outcome::Taken(_));
+                count += u64::from(is_taken);
+                if is_taken || checked {
+                    break;
+                }
+            }
+            have_committed.wait();
+        }
+        count
+    };
+    let taken = thread::scope(|scope| {
+        let nodes = [&nodes.a, &nodes.b].map(|origin| scope.spawn(|| run(&**origin)));
+        nodes.map(|node| node.join().expect("a node")).iter().sum()
+    });
+    (counter(&*nodes.a).0, taken)
+}
+
+fn of_two_nodes_that_commit_at_once_one_is_overtaken(nodes: &Nodes) {
+    assert_eq!(count_at_once(nodes, true), (20, 20));
+}
+
+/// Shows that the test above finds lost updates.
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn without_the_check_of_the_head_updates_are_lost() {
+    assert_eq!(count_at_once(&Nodes::on_postgres(), false), (20, 40));
+}
+
+fn large_commit_is_applied_whole(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let long = "x".repeat(64 << 10);
+    let mut rows: Vec<_> = (100..200).map(|number| put(&number.to_string(), &long)).collect();
+    let second = taken(&*nodes.a, first, &rows);
+    rows.push(put("a", "1"));
+    assert_eq!(all(&*nodes.b), (rows, second));
+    let many: Vec<_> = (100..200).map(|number| put(&number.to_string(), &long)).collect();
+    assert_eq!(commit(&*nodes.b, first, &many), Outcome::Overtaken);
+    let (_, held) = turn(&*nodes.b, second);
+    let last = Commit { from: second, name: new_name(), rows: &many };
+    assert!(matches!(held.commit(&last), Ok(Outcome::Taken(Position { seq: 3, .. }))));
+}
+
+fn commit_without_rows_is_a_commit(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let second = taken(&*nodes.a, first, &[]);
+    assert_eq!(since(&*nodes.b, first).expect("an answer"), (Vec::new(), second));
+}
+
+fn turn_shows_what_changed_and_commits(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
+    let second = taken(&*nodes.b, first, &[put("a", "2"), removal("b")]);
+    let mut rows = Vec::new();
+    let took = nodes.a.turn(first, &mut |row| {
+        rows.push(row);
+        Ok(())
+    });
+    let (head, held) = took.unwrap_or_else(|fault| panic!("no turn: {fault}"));
+    rows.sort_by(|a, b| a.key.cmp(&b.key));
+    assert_eq!((rows, head), (vec![put("a", "2"), removal("b")], second));
+    let commit = Commit { from: head, name: new_name(), rows: &[put("a", "3")] };
+    let third = Position { seq: 3, name: commit.name };
+    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Taken(third));
+    assert_eq!(all(&*nodes.b), (vec![put("a", "3")], third));
+}
+
+fn commit_of_another_node_waits_for_the_turn_to_end(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let (head, held) = turn(&*nodes.a, first);
+    thread::scope(|scope| {
+        let other = scope.spawn(|| commit(&*nodes.b, first, &[put("a", "b's")]));
+        let commit = Commit { from: head, name: new_name(), rows: &[put("a", "a's")] };
+        assert!(matches!(held.commit(&commit), Ok(Outcome::Taken(_))));
+        assert_eq!(other.join().expect("an outcome"), Outcome::Overtaken);
+    });
+    assert_eq!(all(&*nodes.b).0, [put("a", "a's")]);
+}
+
+fn dropped_turn_changes_nothing_and_lets_others_go_on(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    drop(turn(&*nodes.a, first));
+    let second = taken(&*nodes.b, first, &[put("a", "2")]);
+    let (head, _) = turn(&*nodes.a, first);
+    assert_eq!(head, second);
+}
+
+fn turn_does_not_commit_on_an_older_state(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let second = taken(&*nodes.b, first, &[put("a", "2")]);
+    let (_, held) = turn(&*nodes.a, first);
+    let commit = Commit { from: first, name: new_name(), rows: &[put("a", "3")] };
+    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(all(&*nodes.b), (vec![put("a", "2")], second));
+}
+
+fn is_forked(origin: &dyn Origin, known: Position) -> bool {
+    let by_since = matches!(since(origin, known), Err(Fault::Forked));
+    let by_turn = matches!(origin.turn(known, &mut |_| Ok(())), Err(Fault::Forked));
+    assert_eq!(by_since, by_turn);
+    by_since
+}
+
+fn copy_of_another_past_is_forked(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let second = taken(&*nodes.a, first, &[put("a", "2")]);
+    assert!(!is_forked(&*nodes.a, first) && !is_forked(&*nodes.a, second));
+    for seq in 0..=second.seq + 1 {
+        assert!(is_forked(&*nodes.b, Position { seq, name: new_name() }), "{seq}");
+    }
+    assert!(is_forked(&*nodes.b, Position { seq: 3, name: second.name }), "ahead");
+}
+
+fn copy_before_the_horizon_is_forked_and_later_ones_catch_up(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1"), put("c", "1")]);
+    let second = taken(&*nodes.a, first, &[removal("a")]);
+    let third = taken(&*nodes.a, second, &[removal("b")]);
+    let fourth = taken(&*nodes.a, third, &[removal("c")]);
+    nodes.b.trim(2).expect("an answer");
+    assert_eq!(nodes.b.head().expect("an answer").expect("a head").horizon, 2);
+    assert!(is_forked(&*nodes.a, first));
+    let changed = vec![removal("b"), removal("c")];
+    assert_eq!(since(&*nodes.a, second).expect("an answer"), (changed, fourth));
+    nodes.b.trim(100).expect("an answer");
+    assert!(is_forked(&*nodes.a, first), "the horizon never moves back");
+    nodes.b.trim(0).expect("an answer");
+    assert!(is_forked(&*nodes.a, third));
+    assert_eq!(since(&*nodes.a, fourth).expect("an answer"), (Vec::new(), fourth));
+    assert_eq!(nodes.a.committed(third.name).expect("an answer"), None);
+}
+
+fn replaced_rows_are_all_rows_and_every_copy_is_forked(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
+    let second = taken(&*nodes.a, first, &[removal("b")]);
+    let name = new_name();
+    let rows = &mut [put("a", "9"), put("c", "9")].into_iter().map(Ok);
+    let third = nodes.b.replace(name, rows).expect("an answer");
+    assert_eq!(third, Position { seq: 3, name });
+    assert_eq!(all(&*nodes.a), (vec![put("a", "9"), put("c", "9")], third));
+    assert!(is_forked(&*nodes.a, first) && is_forked(&*nodes.a, second));
+    assert_eq!(commit(&*nodes.a, second, &[put("a", "2")]), Outcome::Overtaken);
+    assert_eq!(taken(&*nodes.a, third, &[put("a", "10")]).seq, 4);
+}
+
+fn failing_copy_gets_its_own_error_back(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
+    let second = taken(&*nodes.a, first, &[put("a", "2"), put("b", "2")]);
+    let fail = &mut |_| Err(Error::internal("the copy is full"));
+    for known in [Position::NONE, first] {
+        let failed = nodes.b.since(known, fail).expect_err("a failure");
+        assert!(matches!(&failed, Fault::Copy(error) if error.to_string() == "the copy is full"));
+        let failed = nodes.b.turn(known, fail).map(|(head, _)| head).expect_err("a failure");
+        assert!(matches!(failed, Fault::Copy(_)));
+    }
+    assert_eq!(all(&*nodes.b), (vec![put("a", "2"), put("b", "2")], second));
+}
+
+fn heartbeat_shows_the_node(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[]);
+    assert_eq!(nodes.a.nodes().expect("an answer"), []);
+    let now = time::macros::datetime!(2020-01-01 0:00 UTC);
+    for position in [Position::NONE, first] {
+        nodes.a.heartbeat(position, now).expect("an answer");
+        let [node] = &nodes.b.nodes().expect("an answer")[..] else { panic!("not one node") };
+        assert_eq!((node.seq, &*node.release), (position.seq, env!("CARGO_PKG_VERSION")));
+        assert!(node.name.starts_with("node"), "{}", node.name);
+    }
+}

@@ -1,0 +1,99 @@
+//! What every origin promises, tested on PostgreSQL and on the origin in memory.
+
+mod contract;
+mod scripted;
+
+#[path = "../../../../tests/support/postgres.rs"]
+pub(super) mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::postgres::Postgres;
+use super::scripted::Scripted;
+use super::*;
+
+use support::Schema;
+
+/// A database that two nodes share.
+pub(super) struct Nodes {
+    pub a: Arc<dyn Origin>,
+    pub b: Arc<dyn Origin>,
+    /// Drops the tables at the end.
+    _schema: Option<Schema>,
+}
+
+impl Nodes {
+    pub(super) fn on_postgres() -> Self {
+        let schema = Schema::new();
+        let a = Arc::new(open(&schema.url(), "node a"));
+        let b = Arc::new(open(&schema.url(), "node b"));
+        Self { a, b, _schema: Some(schema) }
+    }
+
+    fn scripted() -> Self {
+        let a = Arc::new(Scripted::default());
+        Self { a: a.clone(), b: a, _schema: None }
+    }
+}
+
+/// Returns the database at `url`, for the node of this name.
+pub(super) fn open(url: &str, node: &str) -> Postgres {
+    Postgres::new(&url.parse().expect("a URL"), None, node).expect("a valid URL")
+}
+
+/// Returns a name that no other commit has.
+pub(super) fn new_name() -> Uuid {
+    static DRAWN: AtomicU64 = AtomicU64::new(1);
+    Uuid::from_u64_pair(u64::from(std::process::id()), DRAWN.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Returns a row with this value.
+pub(super) fn put(key: &str, value: &str) -> Row {
+    Row { table: Table::Users, key: key.into(), sealed: Some(value.into()) }
+}
+
+/// Returns the removal of a row.
+pub(super) fn removal(key: &str) -> Row {
+    Row { table: Table::Users, key: key.into(), sealed: None }
+}
+
+/// Founds a workspace with these rows.
+pub(super) fn found(origin: &dyn Origin, rows: &[Row]) -> Position {
+    let founded = origin.found(new_name(), &mut rows.iter().cloned().map(Ok));
+    founded.expect("an answer").expect("a new workspace")
+}
+
+/// Returns what changed after `known`, ordered by table and key, and the head.
+pub(super) fn since(origin: &dyn Origin, known: Position) -> Result<(Vec<Row>, Position), Fault> {
+    let mut rows = Vec::new();
+    let head = origin.since(known, &mut |row| {
+        rows.push(row);
+        Ok(())
+    })?;
+    rows.sort_by(|a: &Row, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
+    Ok((rows, head))
+}
+
+/// Returns all rows, and the head.
+pub(super) fn all(origin: &dyn Origin) -> (Vec<Row>, Position) {
+    since(origin, Position::NONE).expect("all rows")
+}
+
+/// Commits these rows under a new name.
+pub(super) fn commit(origin: &dyn Origin, from: Position, rows: &[Row]) -> Outcome {
+    origin.commit(&Commit { from, name: new_name(), rows }).expect("an outcome")
+}
+
+/// Commits these rows, and returns the position of the commit.
+pub(super) fn taken(origin: &dyn Origin, from: Position, rows: &[Row]) -> Position {
+    match commit(origin, from, rows) {
+        Outcome::Taken(position) => position,
+        Outcome::Overtaken => panic!("overtaken"),
+    }
+}
+
+/// Takes a turn, without looking at what changed.
+pub(super) fn turn(origin: &dyn Origin, known: Position) -> (Position, Box<dyn Turn + '_>) {
+    origin.turn(known, &mut |_| Ok(())).unwrap_or_else(|fault| panic!("no turn: {fault}"))
+}

@@ -1,0 +1,91 @@
+//! Sending a commit to the origin until it is known whether it stands.
+
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+
+use crate::error::Error;
+
+use super::engine::RETRY_AFTER;
+use super::origin::{Commit, Fault, Origin, Outcome, Position, Turn};
+
+/// The pause before the origin is asked again.
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// What became of a commit.
+pub(super) enum Sent {
+    /// It is the commit at this position.
+    Stands(Position),
+    /// Another commit came first. None of its attempts can be taken later.
+    Overtaken,
+    /// It was not taken, or it is not known whether it was.
+    Refused(Error),
+}
+
+/// Sends a commit, again if its outcome is unknown and it was not taken. Gives up after `until`.
+///
+/// All attempts have the same rows, name and predecessor, so at most one of them is taken. Once the predecessor is no longer
+/// the last commit, none of them is taken later.
+pub(super) fn send(
+    origin: &dyn Origin,
+    mut turn: Option<Box<dyn Turn + '_>>,
+    commit: &Commit<'_>,
+    until: Instant,
+) -> Sent {
+    let mut is_unsure = false;
+    loop {
+        let outcome = match turn.take() {
+            Some(turn) => turn.commit(commit),
+            None => origin.commit(commit),
+        };
+        let (fault, was_overtaken) = match outcome {
+            Ok(Outcome::Taken(position)) => return Sent::Stands(position),
+            Ok(Outcome::Overtaken) => (None, true),
+            Err(fault) => (Some(fault), false),
+        };
+        match &fault {
+            None => {}
+            Some(Fault::Unknown(cause)) => {
+                is_unsure = true;
+                tracing::warn!(%cause, "the outcome of a commit is unknown");
+            }
+            Some(Fault::Away(_)) if Instant::now() < until => {
+                std::thread::sleep(RETRY_INTERVAL);
+                if !is_unsure {
+                    continue;
+                }
+            }
+            Some(fault) => return Sent::Refused(refusal(is_unsure, fault)),
+        }
+        match committed(origin, commit.name, until) {
+            Ok(Some(seq)) if seq == commit.from.seq + 1 => {
+                return Sent::Stands(Position { seq, name: commit.name });
+            }
+            Ok(Some(_)) => return Sent::Refused(refusal(true, &Fault::Forked)),
+            Ok(None) if was_overtaken => return Sent::Overtaken,
+            Ok(None) if Instant::now() < until => {}
+            Ok(None) => return Sent::Refused(refusal(is_unsure, &"it does not answer in time")),
+            Err(fault) => return Sent::Refused(refusal(is_unsure, &fault)),
+        }
+    }
+}
+
+/// Asks whether the commit stands, until the origin answers.
+fn committed(origin: &dyn Origin, name: Uuid, until: Instant) -> Result<Option<u64>, Fault> {
+    loop {
+        match origin.committed(name) {
+            Err(Fault::Away(_) | Fault::Unknown(_)) if Instant::now() < until => {
+                std::thread::sleep(RETRY_INTERVAL);
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn refusal(is_unsure: bool, cause: &dyn std::fmt::Display) -> Error {
+    if is_unsure {
+        Error::outcome_unknown(RETRY_AFTER, cause)
+    } else {
+        Error::unavailable(RETRY_AFTER, cause)
+    }
+}

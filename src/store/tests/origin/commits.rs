@@ -1,0 +1,161 @@
+//! Batches on their way to the origin: each write is done once, whatever happens to the calls.
+
+use super::*;
+
+/// Returns what can happen to the call of this number without the batch being refused.
+fn mishaps(call: u64) -> [Event; 6] {
+    [
+        Event::FailBefore,
+        Event::FailAfter,
+        Event::LandBefore(call + 1),
+        Event::LandBefore(call + 2),
+        Event::Lose,
+        Event::OvertakeWith(Vec::new()),
+    ]
+}
+
+#[tokio::test]
+async fn every_write_is_in_the_origin_when_it_is_acknowledged() {
+    let (shared, store) = Shared::new();
+    for id in 1..=5 {
+        let before = shared.position();
+        assert_eq!(add_thing(&store).await.expect("a write"), id);
+        assert_eq!(shared.position().seq, before.seq + 1);
+    }
+    store.write(|tx| tx.remove::<Thing>(&(1, 2))).await.expect("a write");
+    store.write(|tx| tx.remove::<Line>(&(1, 3))).await.expect("a write");
+    shared.assert_same(&store).await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn write_that_changes_nothing_makes_no_commit() {
+    let (shared, store) = Shared::new();
+    let before = shared.position();
+    store.write(|_| Ok(())).await.expect("a write");
+    let refused = store.write(|tx| {
+        tx.put(&thing(1))?;
+        Err::<(), _>(Error::not_found())
+    });
+    assert_eq!(refused.await.expect_err("a refusal").status(), 404);
+    assert_eq!(shared.position(), before);
+    shared.assert_same(&store).await;
+}
+
+/// Runs five writes while `plan` decides what happens, and asserts that each is done once.
+async fn assert_done_once(what: &str, plan: impl Fn(&Shared)) {
+    let (shared, store) = Shared::new();
+    plan(&shared);
+    for id in 1..=5 {
+        assert_eq!(add_thing(&store).await.unwrap_or_else(|error| panic!("{what}: {error}")), id);
+    }
+    let snapshot = store.fresh().await.expect("a fresh state");
+    assert_eq!(snapshot.count::<Thing>(&1_u64).expect("a count"), 5, "{what}");
+    shared.assert_same(&store).await;
+    store.close().await;
+}
+
+#[tokio::test]
+async fn write_is_done_once_whatever_happens_to_any_call() {
+    for nth in 1..=6 {
+        for event in mishaps(nth) {
+            let what = format!("{event:?} at call {nth}");
+            assert_done_once(&what, |shared| shared.plan(nth, event.clone())).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn write_is_done_once_whatever_happens_to_two_calls_one_after_the_other() {
+    for first in mishaps(2).into_iter().take(5) {
+        for second in 0..6 {
+            let [at_third, at_fourth] = [3, 4].map(|call| mishaps(call)[second].clone());
+            let what = format!("{first:?}, then {at_third:?} and {at_fourth:?}");
+            assert_done_once(&what, |shared| {
+                shared.plan(2, first.clone());
+                shared.plan(3, at_third.clone());
+                shared.plan(4, at_fourth.clone());
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn batch_that_is_overtaken_again_and_again_is_done_once() {
+    for times in 1..=5 {
+        let what = format!("overtaken {times} times");
+        assert_done_once(&what, |shared| {
+            // Each attempt commits and asks whether it stands; then the turn takes one more call.
+            (0..times).for_each(|time| shared.plan(1 + 3 * time, Event::OvertakeWith(Vec::new())));
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
+    let (shared, store) = Shared::new();
+    shared.plan(1, Event::OvertakeWith(Vec::new()));
+    shared.plan(3, Event::FailBefore);
+    assert_unavailable(&add_thing(&store).await);
+    assert_eq!(shared.origin.count(Calls::Writing), 3);
+    assert_eq!(add_thing(&store).await.expect("a write"), 1);
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn writes_of_one_batch_run_again_together() {
+    let (shared, store) = Shared::new();
+    let (blocker, blocking) = Blocker::hold(&store);
+    blocker.holds().await;
+    shared.plan(1, Event::OvertakeWith(Vec::new()));
+    let writes: Vec<_> = (0..20)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { add_thing(&store).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    // The blocking write runs again with the others.
+    blocker.release();
+    blocker.release();
+    blocking.await.expect("a task").expect("a write");
+    let mut ids = Vec::new();
+    for write in writes {
+        ids.push(write.await.expect("a task").expect("a write"));
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=20).collect::<Vec<_>>());
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn backup_of_a_store_whose_batches_are_overtaken_has_no_undone_change() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    let walk = store
+        .begin_sliced_walk(Table::ALL, sliced_walk::SliceLimit::default())
+        .await
+        .expect("a walk");
+    for _ in 0..3 {
+        shared.plan(1, Event::OvertakeWith(Vec::new()));
+        add_thing(&store).await.expect("a write");
+    }
+    let mut copied = BTreeMap::new();
+    let read = move || {
+        let mut take = |table: Table, key: &[u8], sealed: Option<&[u8]>| {
+            let key = (table, key.to_vec());
+            match sealed {
+                Some(sealed) => drop(copied.insert(key, sealed.to_vec())),
+                None => drop(copied.remove(&key)),
+            }
+            Ok(())
+        };
+        walk.each(Table::ALL, &mut progress::Steps::default(), &mut take).expect("all values");
+        copied
+    };
+    let mut copied = tokio::task::spawn_blocking(read).await.expect("a walk");
+    copied.retain(|(table, _), _| *table != Table::Ranks);
+    assert!(copied == shared.origin.content());
+}

@@ -1,0 +1,169 @@
+//! Copies: made, made again, refused.
+
+use super::*;
+
+fn names(shared: &Shared) -> Vec<String> {
+    let entries = std::fs::read_dir(shared.folder.path()).expect("the folder");
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn second_workspace_cannot_be_founded() {
+    let (shared, store) = Shared::new();
+    let refused = shared.found("b").expect_err("a refusal");
+    assert!(matches!(refused, OpenError::HasWorkspace(_)), "{refused}");
+    store.close().await;
+    assert!(!shared.path("b").exists());
+}
+
+#[tokio::test]
+async fn copy_is_made_from_all_rows_and_continues_from_its_position() {
+    let (shared, store) = Shared::new();
+    for _ in 0..3 {
+        add_thing(&store).await.expect("a write");
+    }
+    let other = shared.open("b").expect("a second node");
+    shared.assert_same(&other).await;
+    other.close().await;
+    add_thing(&store).await.expect("a write");
+    let other = shared.open("b").expect("the second node again");
+    assert_eq!(other.snapshot().expect("open").position, shared.position());
+    shared.assert_same(&other).await;
+}
+
+#[tokio::test]
+async fn copy_that_lost_its_last_commits_in_a_crash_catches_up() {
+    let (shared, store) = Shared::new();
+    let before = std::fs::read(shared.path("a")).expect("the bytes");
+    for _ in 0..5 {
+        add_thing(&store).await.expect("a write");
+    }
+    store.close().await;
+    std::fs::write(shared.path("a"), before).expect("written");
+    let store = shared.open("a").expect("the node again");
+    shared.assert_same(&store).await;
+    assert_eq!(add_thing(&store).await.expect("a write"), 6);
+}
+
+#[tokio::test]
+async fn damaged_copy_is_kept_under_another_name_and_made_anew() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    store.close().await;
+    let mut bytes = std::fs::read(shared.path("a")).expect("the bytes");
+    let end = bytes.len() / 2;
+    bytes.truncate(end);
+    std::fs::write(shared.path("a"), &bytes).expect("written");
+    let store = shared.open("a").expect("the node again");
+    shared.assert_same(&store).await;
+    assert_eq!(std::fs::read(shared.path("a.damaged")).expect("the damaged copy"), bytes);
+}
+
+#[tokio::test]
+async fn copy_of_another_past_is_made_anew() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    let before = shared.position().seq;
+    add_thing(&store).await.expect("a write that a failover loses");
+    store.close().await;
+    shared.origin.rewind(before);
+    let store = shared.open("a").expect("the node again");
+    shared.assert_same(&store).await;
+    assert!(names(&shared).contains(&"a.forked".to_owned()));
+    assert_eq!(add_thing(&store).await.expect("a write"), 2);
+}
+
+#[tokio::test]
+async fn failover_that_loses_commits_is_noticed_by_an_open_copy() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    let before = shared.position().seq;
+    add_thing(&store).await.expect("a write that a failover loses");
+    shared.origin.rewind(before);
+    let other = shared.open("b").expect("a second node");
+    assert_eq!(add_thing(&other).await.expect("a write"), 2);
+    until(|| store.snapshot().is_ok_and(|now| now.position == shared.position())).await;
+    shared.assert_same(&store).await;
+    assert_eq!(add_thing(&store).await.expect("a write"), 3);
+}
+
+#[tokio::test]
+async fn copy_behind_the_horizon_is_made_anew() {
+    let (shared, store) = Shared::new();
+    store.close().await;
+    let other = shared.open("b").expect("a second node");
+    add_thing(&other).await.expect("a write");
+    shared.origin.trim(0).expect("trimmed");
+    let store = shared.open("a").expect("the first node again");
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn data_file_is_never_taken_for_a_copy_nor_a_copy_for_a_data_file() {
+    let (shared, store) = Shared::new();
+    store.close().await;
+    let refused = Store::open(&shared.path("a"), NO_CACHE).err().expect("a refusal");
+    assert!(matches!(refused, OpenError::IsCopy(_)), "{refused}");
+    let scratch = Scratch::closed().await;
+    let bytes = scratch.bytes();
+    std::fs::write(shared.path("b"), &bytes).expect("written");
+    let refused = shared.open("b").err().expect("a refusal");
+    assert!(matches!(refused, OpenError::NotACopy(_)), "{refused}");
+    assert!(std::fs::read(shared.path("b")).expect("the file") == bytes);
+    std::fs::write(shared.path("c"), "a text").expect("written");
+    let refused = shared.open("c").err().expect("a refusal");
+    assert!(matches!(refused, OpenError::Foreign(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn newer_format_of_the_origin_is_refused_at_the_start() {
+    let (shared, store) = Shared::new();
+    store.close().await;
+    shared.origin.set_format(schema::FORMAT + 1);
+    let refused = shared.open("a").err().expect("a refusal");
+    assert!(matches!(refused, OpenError::Database { .. }), "{refused}");
+    assert!(refused.to_string().contains("newer release"), "{refused}");
+}
+
+#[tokio::test]
+async fn copy_opens_while_the_origin_is_away_but_shows_nothing() {
+    let (shared, store) = Shared::new();
+    store.close().await;
+    shared.origin.set_away(true);
+    assert!(matches!(shared.open("b").err(), Some(OpenError::Unreachable { .. })));
+    let store = shared.open("a").expect("the node");
+    assert_unavailable(&store.fresh().await.map(drop));
+    shared.origin.set_away(false);
+    until(|| store.ready()).await;
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn empty_database_beside_a_copy_is_refused() {
+    let (shared, store) = Shared::new();
+    store.close().await;
+    let emptied = Shared { folder: shared.folder, origin: Arc::new(Scripted::default()) };
+    let refused = emptied.open("a").err().expect("a refusal");
+    assert!(refused.to_string().contains("is a copy of one"), "{refused}");
+    let refused = emptied.open("b").err().expect("a refusal");
+    assert!(matches!(refused, OpenError::NoWorkspace(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn compacted_copy_keeps_its_position() {
+    let (shared, store) = Shared::new();
+    for _ in 0..10 {
+        add_thing(&store).await.expect("a write");
+    }
+    store.compact(checks(), &Progress::silent()).await.expect("compacted");
+    add_thing(&store).await.expect("a write");
+    shared.assert_same(&store).await;
+    store.close().await;
+    let store = shared.open("a").expect("the node again");
+    assert!(!names(&shared).iter().any(|name| name.contains("forked")));
+    shared.assert_same(&store).await;
+}

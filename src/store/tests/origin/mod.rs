@@ -1,0 +1,106 @@
+//! Tests of stores with an origin: a database in memory that fails where a test wants it to.
+
+mod commits;
+mod copies;
+mod nodes;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::super::copy::CopySource;
+use super::super::file_system::{FsHandle, OsFileSystem};
+use super::super::origin::scripted::{Calls, Event, Scripted};
+use super::super::origin::{Origin, Position};
+use super::super::shared_database::{found, open_copy};
+use super::*;
+
+/// A database, and a folder for the copies of its nodes.
+struct Shared {
+    folder: TempDir,
+    origin: Arc<Scripted>,
+}
+
+impl Shared {
+    /// Founds a workspace with owners 0 to 2. Its first node has the copy `a`.
+    fn new() -> (Self, Store) {
+        let shared = Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            origin: Arc::new(Scripted::default()),
+        };
+        shared.found("a").expect("a workspace");
+        let store = shared.open("a").expect("a node");
+        (shared, store)
+    }
+
+    fn found(&self, name: &str) -> Result<(), OpenError> {
+        let fs = FsHandle::new(OsFileSystem::shared());
+        let mut rng = Seed::generate().rng();
+        found(&fs, &self.path(name), NO_CACHE, &*self.origin, &mut rng, |tx, _| {
+            (0..3).try_for_each(|id| tx.put(&Owner { id }))?;
+            Ok(())
+        })
+    }
+
+    fn open(&self, name: &str) -> Result<Store, OpenError> {
+        let lists = checks().ranked().collect();
+        let source = CopySource { origin: self.origin.clone(), lists };
+        let fs = FsHandle::new(OsFileSystem::shared());
+        Store::start_copy(open_copy(fs, &self.path(name), NO_CACHE, source)?)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Lets `event` happen at the `nth` call of a writer from now on; 1 is the next.
+    fn plan(&self, nth: u64, event: Event) {
+        self.origin.at(Calls::Writing, self.origin.count(Calls::Writing) + nth, event);
+    }
+
+    /// Returns the last commit of the origin.
+    fn position(&self) -> Position {
+        self.origin.head().expect("an answer").expect("a workspace").position
+    }
+
+    /// Asserts that the copy of `store` has what the origin has, and that both are sound.
+    async fn assert_same(&self, store: &Store) {
+        let snapshot = store.fresh().await.expect("a fresh state");
+        let mut copied = BTreeMap::new();
+        for table in Table::ALL.iter().filter(|table| **table != Table::Ranks) {
+            let mut note = |key: &[u8], sealed: &[u8]| {
+                copied.insert((*table, key.to_vec()), sealed.to_vec());
+                Ok(())
+            };
+            snapshot.each_sealed(*table, &mut note).expect("a sound table");
+        }
+        assert_eq!(snapshot.position, self.position());
+        let stored = self.origin.content();
+        for (key, sealed) in &stored {
+            assert_eq!(copied.get(key), Some(sealed), "{key:?}");
+        }
+        assert_eq!(copied.len(), stored.len());
+        assert_clean(&check(store).await);
+    }
+}
+
+/// Puts the thing whose id is the next number, so that a rule that is done twice leaves two things. Returns its id.
+async fn add_thing(store: &Store) -> Result<u64> {
+    store
+        .write(|tx| {
+            let id = tx.next_number(Table::Projects)?;
+            tx.put(&thing(id))?;
+            tx.put(&Line { place: (1, id), rank: format!("rank {id}") })?;
+            Ok(id)
+        })
+        .await
+}
+
+/// Waits until `what` holds.
+async fn until(what: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(20), async {
+        while !what() {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    });
+    waited.await.expect("the condition in time");
+}

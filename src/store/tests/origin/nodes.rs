@@ -1,0 +1,141 @@
+//! Several nodes of one origin.
+
+use super::super::super::origin::Row;
+use super::*;
+
+#[tokio::test]
+async fn acknowledged_write_shows_in_the_next_read_on_every_node() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    for id in 1..=10 {
+        let (writer, reader) = if id % 2 == 0 { (&store, &other) } else { (&other, &store) };
+        assert_eq!(add_thing(writer).await.expect("a write"), id);
+        let fresh = reader.fresh().await.expect("a fresh state");
+        assert_eq!(fresh.get::<Thing>(&(1, id)).expect("a read"), thing(id));
+    }
+    shared.assert_same(&store).await;
+    shared.assert_same(&other).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_of_three_nodes_at_once_are_each_done_once() {
+    let (shared, store) = Shared::new();
+    let nodes = [store, shared.open("b").expect("a node"), shared.open("c").expect("a node")];
+    let mut writers = Vec::new();
+    for writer in 0..12 {
+        let node = nodes[writer % nodes.len()].clone();
+        writers.push(tokio::spawn(async move {
+            let mut ids = Vec::new();
+            for _ in 0..10 {
+                ids.push(add_thing(&node).await.expect("a write"));
+            }
+            ids
+        }));
+    }
+    let mut ids = Vec::new();
+    for writer in writers {
+        ids.extend(writer.await.expect("a task"));
+    }
+    ids.sort_unstable();
+    assert_eq!(ids, (1..=120).collect::<Vec<_>>());
+    for node in &nodes {
+        shared.assert_same(node).await;
+    }
+}
+
+#[tokio::test]
+async fn access_version_changes_with_the_rows_of_another_node() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let before = other.fresh().await.expect("a fresh state").access_version();
+    store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
+    let after = other.fresh().await.expect("a fresh state").access_version();
+    assert_ne!(before, after);
+}
+
+#[tokio::test]
+async fn write_reads_what_another_node_wrote_and_not_what_it_knew() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    // Both nodes read the number, so that both keep it for later writes.
+    for _ in 0..2 {
+        add_thing(&store).await.expect("a write");
+        add_thing(&other).await.expect("a write");
+    }
+    store.write(|tx| tx.put(&Thing { note: "new".to_owned(), ..thing(1) })).await.expect("a write");
+    other.refresh().await.expect("a fresh state");
+    let note = other.write(|tx| Ok(tx.get::<Thing>(&(1, 1))?.note)).await.expect("a read");
+    assert_eq!(note, "new");
+}
+
+#[tokio::test]
+async fn new_secret_reaches_another_node_before_a_state_with_it() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let (tell, told) = mpsc::channel();
+    let watched = other.clone();
+    other.on_new_secret(move |secret| {
+        let shown = watched.signing_secret()?;
+        let _ = tell.send((shown.parts().1.copied(), secret.parts().1.copied()));
+        Ok(())
+    });
+    let renew = Seed::generate();
+    store.write(move |tx| tx.renew_secret(&mut renew.rng()).map(drop)).await.expect("a write");
+    other.refresh().await.expect("a fresh state");
+    let (shown, given) = told.try_recv().expect("the listener was called");
+    assert_eq!(shown, None);
+    assert_eq!(given, store.signing_secret().expect("a secret").parts().1.copied());
+    assert!(given.is_some());
+}
+
+#[tokio::test]
+async fn damaged_row_of_the_origin_is_named_and_not_taken() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    let key = (1_u64, 1_u64).encoded();
+    let row = Row { table: Table::Projects, key, sealed: Some(vec![7; 40]) };
+    shared.origin.commit_as_other(&[row]);
+    let refused = store.fresh().await.err().expect("a refusal");
+    assert_eq!(refused.status(), 500);
+    let shown = store.snapshot().expect("open");
+    assert_eq!(shown.get::<Thing>(&(1, 1)).expect("a read"), thing(1));
+    let cause = format!("{refused:?} {refused}");
+    assert!(cause.contains("projects/1") && cause.contains("checksum"), "{cause}");
+}
+
+#[tokio::test]
+async fn reads_and_writes_fail_while_the_origin_is_away_and_then_go_on() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    shared.origin.set_away(true);
+    assert_unavailable(&store.fresh().await.map(drop));
+    until(|| !store.ready()).await;
+    let begun = std::time::Instant::now();
+    assert_unavailable(&store.fresh().await.map(drop));
+    assert_unavailable(&add_thing(&store).await);
+    assert!(begun.elapsed() < Duration::from_secs(1), "known to be away");
+    shared.origin.set_away(false);
+    until(|| store.ready()).await;
+    assert_eq!(add_thing(&store).await.expect("a write"), 2);
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn scrub_beside_commits_of_another_node_finds_no_problem() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    for _ in 0..20 {
+        add_thing(&other).await.expect("a write");
+    }
+    store.refresh().await.expect("a fresh state");
+    let pace = ScrubPace { slice: Duration::ZERO, pause: Duration::from_micros(200) };
+    let scrubbed = {
+        let store = store.clone();
+        tokio::spawn(async move { store.scrub(checks(), pace).await })
+    };
+    while !scrubbed.is_finished() {
+        add_thing(&other).await.expect("a write");
+        store.refresh().await.expect("a fresh state");
+    }
+    assert_clean(&scrubbed.await.expect("a task").expect("a scrub"));
+}

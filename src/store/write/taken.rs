@@ -1,0 +1,75 @@
+//! Rows of the origin that a copy takes.
+
+use crate::error::Result;
+
+use super::super::engine::storage_error;
+use super::super::origin::Row;
+use super::super::ranks::RankedList;
+use super::super::schema::Table;
+use super::super::sealed::unseal;
+use super::WriteTx;
+use super::batch::MAX_PENDING;
+
+impl WriteTx<'_> {
+    /// Opens every table, and creates those that do not exist.
+    pub(in crate::store) fn open_tables(&mut self) -> Result<()> {
+        Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))
+    }
+
+    /// Stores a row of the origin as it is. `lists` are the lists with ranks. Call [`end_taking`](Self::end_taking) after the
+    /// last row.
+    ///
+    /// # Errors
+    /// 500 when the value is damaged. The message names the table and the key.
+    pub(in crate::store) fn take_row(
+        &mut self,
+        row: Row,
+        lists: &[&'static RankedList],
+    ) -> Result<()> {
+        let Row { table, key, sealed } = row;
+        if let Some(sealed) = &sealed {
+            unseal(table, &key, sealed)?;
+        }
+        if table.decides_access() {
+            self.access_version = None;
+        }
+        if table.is_packed() {
+            return self.take_block(table, &key, sealed.as_deref());
+        }
+        self.pending.set(table, &key, sealed);
+        if self.pending.bytes() > MAX_PENDING {
+            self.end_taking(lists)?;
+        }
+        Ok(())
+    }
+
+    /// Stores a block of a packed table. The changes of a batch are entries of blocks, so a block cannot wait among them.
+    fn take_block(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) -> Result<()> {
+        let opened = self.table_mut(table)?;
+        let before = match sealed {
+            Some(sealed) => opened.insert(key, sealed),
+            None => opened.remove(key),
+        };
+        let was = before.map_err(storage_error)?.is_some();
+        self.noted.note_value(table, key, was, sealed);
+        Ok(())
+    }
+
+    /// Applies the taken rows, and updates the ranks of `lists`.
+    pub(in crate::store) fn end_taking(&mut self, lists: &[&'static RankedList]) -> Result<()> {
+        for list in lists {
+            self.rank_changes.watch(list);
+        }
+        self.apply()
+    }
+
+    /// Begins to collect the rows that change from now on for the origin. No changes of the batch may be pending.
+    pub(in crate::store) fn begin_journal(&mut self) {
+        self.noted.begin_journal();
+    }
+
+    /// The memory that the changes take which are not applied to redb yet, about, in bytes.
+    pub(in crate::store) const fn pending_bytes(&self) -> usize {
+        self.pending.bytes()
+    }
+}

@@ -1,0 +1,66 @@
+//! The copy of an origin: its position, when it is synced, and the signing secret in it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use redb::{Database, WriteTransaction};
+
+use crate::error::Result;
+
+use super::super::engine::{begin, begin_unsynced, storage_error};
+use super::super::origin::Position;
+use super::super::secrets::stored_secret;
+use super::{OriginWriter, Writer};
+
+/// How long commits of the copy may stay off the disk.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+
+impl Writer {
+    /// Gives the signing secret of the last commit to the listener, before the state with it is shown.
+    pub(super) fn pass_secret_on(&self, database: &Database) -> Result<()> {
+        let Some(listener) = self.shared.secret_listener.get() else { return Ok(()) };
+        listener(&stored_secret(&super::snapshot(database, &self.sender)?)?)
+    }
+
+    /// Begins a transaction of the copy. Returns whether its commit is durable: one in a while is, because a crash costs only
+    /// what the origin has.
+    pub(super) fn begin_copy(&self, database: &Database) -> Result<(WriteTransaction, bool)> {
+        let is_due = |origin: &OriginWriter| origin.synced_at.elapsed() >= SYNC_INTERVAL;
+        if self.origin.as_ref().is_none_or(is_due) {
+            return Ok((begin(database)?, true));
+        }
+        Ok((begin_unsynced(database)?, false))
+    }
+
+    pub(super) fn note_synced(&mut self, is_synced: bool) {
+        if let Some(origin) = &mut self.origin {
+            origin.state.is_unsynced.store(!is_synced, Ordering::Release);
+            if is_synced {
+                origin.synced_at = Instant::now();
+            }
+        }
+    }
+
+    /// Makes all commits of a copy durable. A data file has no others.
+    pub(super) fn sync_copy(&mut self, database: &Database) -> Result<()> {
+        let is_unsynced = |origin: &OriginWriter| origin.state.is_unsynced.load(Ordering::Acquire);
+        if self.origin.as_ref().is_some_and(is_unsynced) {
+            begin(database)?.commit().map_err(storage_error)?;
+            self.note_synced(true);
+        }
+        Ok(())
+    }
+
+    /// Returns the last commit of the origin that the copy holds.
+    pub(super) fn position(&self) -> Position {
+        self.origin.as_ref().map_or(Position::NONE, |origin| origin.position)
+    }
+
+    /// Continues with a copy that was opened again.
+    pub(super) fn start_at(&mut self, position: Position) {
+        if let Some(origin) = &mut self.origin {
+            origin.position = position;
+        }
+        self.note_synced(true);
+    }
+}

@@ -1,0 +1,359 @@
+//! Batches of a store with an origin: the origin takes a batch before the copy commits it.
+//!
+//! A batch runs on the copy, uncommitted. Then its changed rows go to the origin, in a commit that names the commit on which
+//! the batch was computed. If another node was first, the batch runs again on what that node left. All attempts of a batch
+//! have one name, so that an attempt whose outcome is unknown is found later, and no write is done twice.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use redb::{Database, WriteTransaction};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+
+use super::super::change_feed::NotedChanges;
+use super::super::copy::CopySource;
+use super::super::copy_position::put_position;
+use super::super::engine::{RETRY_AFTER, storage_error};
+use super::super::journal::Journal;
+use super::super::metrics::Commit as BatchCommit;
+use super::super::origin::{Commit, Fault, Position, Row, Turn};
+use super::super::origin_commit::{Sent, send};
+use super::super::origin_state::{OriginState, away};
+use super::super::queued::QueuedWrite;
+use super::super::schema::{RENEWED_KEY, SECRET_KEY, Table};
+use super::super::task::{NewRows, NextWrite};
+use super::super::value_log::{self, ValueLog};
+use super::super::write::{FinishedBatch, WriteTx};
+use super::Writer;
+
+/// How long a batch tries to get an answer of the origin.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many batches begin with a turn after one was overtaken.
+const WARY_BATCHES: u32 = 16;
+/// The size of changes after which a batch ends, in bytes: 1 MiB.
+pub(super) const BATCH_BYTES: usize = 1024 * 1024;
+
+/// What the writer knows of its origin.
+pub(in crate::store) struct OriginWriter {
+    pub(in crate::store) source: Arc<CopySource>,
+    pub(in crate::store) state: Arc<OriginState>,
+    /// The last commit that the copy holds.
+    pub(in crate::store) position: Position,
+    /// How many batches still begin with a turn.
+    wary: u32,
+    pub(super) synced_at: Instant,
+    /// Writes that the origin has in a commit of this number, but the copy has not.
+    pub(super) unanswered: Option<(u64, Vec<Box<dyn QueuedWrite>>)>,
+}
+
+impl OriginWriter {
+    pub(in crate::store) fn new(
+        source: Arc<CopySource>,
+        state: Arc<OriginState>,
+        position: Position,
+    ) -> Self {
+        Self { source, state, position, wary: 0, synced_at: Instant::now(), unanswered: None }
+    }
+}
+
+/// How an attempt to commit a batch ended, if the copy did not fail.
+enum Attempt {
+    /// The writes are done.
+    Done,
+    /// Another node was first.
+    Overtaken,
+    /// The writes are not done, or it is not known whether they are.
+    Refused(Error),
+}
+
+/// The state on which a batch begins.
+struct Beginning<'o> {
+    /// The last commit before the batch.
+    from: Position,
+    turn: Option<Box<dyn Turn + 'o>>,
+    /// Whether the transaction of the batch took rows of other nodes.
+    took: bool,
+    /// Whether these change the signing secret.
+    took_secret: bool,
+}
+
+/// What a commit of the copy publishes.
+struct Standing<'b> {
+    position: Position,
+    finished: FinishedBatch,
+    logs: &'b [Arc<ValueLog>],
+    writes: usize,
+    took: bool,
+    has_secret: bool,
+}
+
+impl Writer {
+    /// Runs a batch, and commits it to the origin and then to the copy. Returns the error of the batch, if the origin refused
+    /// it.
+    ///
+    /// # Errors
+    /// When the copy failed.
+    pub(super) fn transact_with_origin(
+        &mut self,
+        database: &Database,
+        source: &CopySource,
+        first: NextWrite,
+        ran: &mut Vec<Box<dyn QueuedWrite>>,
+    ) -> Result<Option<Error>> {
+        let (name, until) = (random_name(), Instant::now() + COMMIT_TIMEOUT);
+        let mut first = Some(first);
+        loop {
+            let refused = match self.attempt(database, (source, name, until), &mut first, ran)? {
+                Attempt::Done => return Ok(None),
+                Attempt::Overtaken => {
+                    self.set_wary(WARY_BATCHES);
+                    if Instant::now() < until {
+                        continue;
+                    }
+                    Error::unavailable(RETRY_AFTER, "other nodes were first again and again")
+                }
+                Attempt::Refused(error) => error,
+            };
+            ran.extend(first.map(|first| first.write));
+            return Ok(Some(refused));
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        database: &Database,
+        (source, name, until): (&CopySource, Uuid, Instant),
+        first: &mut Option<NextWrite>,
+        ran: &mut Vec<Box<dyn QueuedWrite>>,
+    ) -> Result<Attempt> {
+        if self.origin.as_ref().is_some_and(|origin| origin.state.is_away()) {
+            return Ok(Attempt::Refused(away()));
+        }
+        let (transaction, is_synced) = self.begin_copy(database)?;
+        let logs = self.shared.value_logs.active();
+        let mut tx = self.begin_batch(&transaction, &logs);
+        let beginning = match self.take_turn(&mut tx, source) {
+            Ok(beginning) => beginning,
+            Err(fault) => {
+                value_log::undo(&logs);
+                return refuse(fault);
+            }
+        };
+        let Beginning { from, turn, took, took_secret } = beginning;
+        tx.begin_journal();
+        let changed = match first.take() {
+            Some(first) => self.run_batch(&mut tx, first, ran)?,
+            None => run_again(&mut tx, ran)?,
+        };
+        if !changed && !took {
+            drop(turn);
+            self.hot = tx.into_hot();
+            transaction.abort().map_err(storage_error)?;
+            return Ok(Attempt::Done);
+        }
+        let mut finished = tx.finish()?;
+        let rows = finished.journal.take().map(Journal::into_rows).unwrap_or_default();
+        let position = if rows.is_empty() {
+            drop(turn);
+            from
+        } else {
+            match send(&*source.origin, turn, &Commit { from, name, rows: &rows }, until) {
+                Sent::Stands(position) => position,
+                Sent::Overtaken => {
+                    transaction.abort().map_err(storage_error)?;
+                    value_log::undo(&logs);
+                    return Ok(Attempt::Overtaken);
+                }
+                Sent::Refused(error) => {
+                    transaction.abort().map_err(storage_error)?;
+                    value_log::undo(&logs);
+                    return Ok(Attempt::Refused(error));
+                }
+            }
+        };
+        let has_secret = took_secret || rows.iter().any(|row| is_secret(row.table, &row.key));
+        let writes = ran.len();
+        let standing = Standing { position, finished, logs: &logs, writes, took, has_secret };
+        if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
+            // The origin has the batch: it is answered when the copy has caught up.
+            let writes = std::mem::take(ran);
+            if let Some(origin) = &mut self.origin {
+                origin.unanswered = Some((position.seq, writes));
+            }
+            return Err(cause);
+        }
+        Ok(Attempt::Done)
+    }
+
+    /// Takes the turn if another node was first lately, and the rows that it left.
+    fn take_turn<'o>(
+        &mut self,
+        tx: &mut WriteTx<'_>,
+        source: &'o CopySource,
+    ) -> Result<Beginning<'o>, Fault> {
+        let known = self.position();
+        let wary = self.origin.as_ref().map_or(0, |origin| origin.wary);
+        if wary == 0 {
+            return Ok(Beginning { from: known, turn: None, took: false, took_secret: false });
+        }
+        self.set_wary(wary - 1);
+        let mut took_secret = false;
+        let (from, turn) = source.origin.turn(known, &mut |row| {
+            took_secret |= is_secret(row.table, &row.key);
+            tx.take_row(row, &source.lists)
+        })?;
+        tx.end_taking(&source.lists)?;
+        Ok(Beginning { from, turn: Some(turn), took: from != known, took_secret })
+    }
+
+    /// Takes rows of the origin into the copy, up to its head.
+    ///
+    /// # Errors
+    /// When the copy failed, or must be made anew.
+    pub(super) fn take_rows(&mut self, database: &Database, new: NewRows) -> Result<()> {
+        let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) else {
+            return Ok(());
+        };
+        let NewRows { known, head, rows, reply } = new;
+        let from = self.position();
+        if head.is_some_and(|head| head == from || head.seq < from.seq) {
+            let _ = reply.send(Ok(()));
+            return Ok(());
+        }
+        let (transaction, is_synced) = self.begin_copy(database)?;
+        let logs = self.shared.value_logs.active();
+        let mut tx = self.begin_batch(&transaction, &logs);
+        let mut has_secret = false;
+        let mut take = |row: Row| {
+            has_secret |= is_secret(row.table, &row.key);
+            tx.take_row(row, &source.lists)
+        };
+        let taken = match (head, rows) {
+            (Some(head), Some(rows)) if known == from => {
+                rows.into_iter().try_for_each(&mut take).map(|()| head).map_err(Fault::Copy)
+            }
+            _ => source.origin.since(from, &mut take),
+        };
+        let taken = taken.and_then(|head| Ok(tx.end_taking(&source.lists).map(|()| head)?));
+        let position = match taken {
+            Ok(position) => position,
+            Err(fault) => {
+                drop(tx);
+                transaction.abort().map_err(storage_error)?;
+                value_log::undo(&logs);
+                if let Attempt::Refused(error) = refuse(fault)? {
+                    let _ = reply.send(Err(error));
+                }
+                return Ok(());
+            }
+        };
+        let finished = tx.finish()?;
+        let standing =
+            Standing { position, finished, logs: &logs, writes: 0, took: true, has_secret };
+        self.stand(database, (transaction, is_synced), standing)?;
+        let _ = reply.send(Ok(()));
+        Ok(())
+    }
+
+    /// Commits to the copy what the origin has, and shows it.
+    fn stand(
+        &mut self,
+        database: &Database,
+        (transaction, is_synced): (WriteTransaction, bool),
+        standing: Standing<'_>,
+    ) -> Result<()> {
+        let Standing { position, finished, logs, writes, took, has_secret } = standing;
+        let begun = Instant::now();
+        put_position(&transaction, position)?;
+        transaction.commit().map_err(storage_error)?;
+        if let Some(origin) = &mut self.origin {
+            origin.position = position;
+        }
+        self.note_synced(is_synced);
+        if finished.has_access_changes {
+            self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        }
+        if has_secret {
+            self.pass_secret_on(database)?;
+        }
+        if took {
+            self.shared.changes.lose_changes();
+        }
+        self.shared.changes.publish(finished.changes, || self.publish(database))?;
+        self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
+        value_log::commit(logs);
+        self.hot = finished.hot;
+        if finished.are_ranks_due {
+            self.shared.ranks_due.notify_one();
+        }
+        Ok(())
+    }
+
+    fn begin_batch<'t>(
+        &mut self,
+        transaction: &'t WriteTransaction,
+        logs: &[Arc<ValueLog>],
+    ) -> WriteTx<'t> {
+        let mut tx = WriteTx::with(transaction, std::mem::take(&mut self.hot));
+        tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), logs));
+        tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
+        tx
+    }
+
+    fn set_wary(&mut self, batches: u32) {
+        if let Some(origin) = &mut self.origin {
+            origin.wary = batches;
+        }
+    }
+
+    /// Answers the writes of the last batch that the origin had and the copy could not commit, now that it is open again.
+    pub(super) fn answer_unanswered(&mut self) {
+        let unanswered = self.origin.as_mut().and_then(|origin| origin.unanswered.take());
+        let Some((seq, writes)) = unanswered else { return };
+        let caught_up = self.shared.snapshot.load_full();
+        let answer = caught_up.filter(|state| state.position.seq >= seq).ok_or_else(|| {
+            Error::unavailable(RETRY_AFTER, "the change was made, but the copy could not show it")
+        });
+        for write in writes {
+            write.answer(answer.clone());
+        }
+    }
+}
+
+/// Ends an attempt that the origin did not let begin.
+fn refuse(fault: Fault) -> Result<Attempt> {
+    match fault {
+        // The copy failed, or belongs to another past: it is opened again.
+        Fault::Copy(error) if error.status() == 503 => Err(error),
+        Fault::Forked => Err(Error::unavailable(RETRY_AFTER, Fault::Forked)),
+        Fault::Copy(error) => Ok(Attempt::Refused(error)),
+        fault => Ok(Attempt::Refused(Error::unavailable(RETRY_AFTER, fault))),
+    }
+}
+
+/// Runs the writes of a batch again. Leaves out those whose callers no longer wait. Returns whether they changed anything.
+fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<bool> {
+    let mut changed = false;
+    for write in ran.iter_mut().filter(|write| !write.is_abandoned()) {
+        tx.begin(usize::MAX);
+        if write.run(tx) && !tx.is_discarded() {
+            changed |= tx.changes_file();
+            tx.savepoint()?;
+        } else {
+            tx.rollback();
+        }
+    }
+    Ok(changed)
+}
+
+fn is_secret(table: Table, key: &[u8]) -> bool {
+    table == Table::Meta && (key == SECRET_KEY || key == RENEWED_KEY)
+}
+
+/// Returns a random name for a commit.
+pub(in crate::store) fn random_name() -> Uuid {
+    uuid::Builder::from_random_bytes(rand::random()).into_uuid()
+}
