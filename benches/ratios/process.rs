@@ -135,10 +135,12 @@ pub struct Memory {
     pub now: u64,
     /// The peak since [`forget_peak`] or since the start, in bytes.
     pub peak: u64,
+    /// The part of `now` without files, such as the executable, in bytes.
+    pub anonymous: u64,
 }
 
 impl Memory {
-    /// Reads `VmRSS` and `VmHWM`.
+    /// Reads `VmRSS`, `VmHWM` and `RssAnon`.
     pub fn of(pid: u32) -> Result<Self> {
         let status = read(&format!("/proc/{pid}/status"))?;
         let field = |name: &str| {
@@ -146,7 +148,7 @@ impl Memory {
             let kib = line.trim().trim_end_matches("kB").trim().parse::<u64>();
             kib.map(|kib| kib * 1024).context(format!("{name} of process {pid}"))
         };
-        Ok(Self { now: field("VmRSS:")?, peak: field("VmHWM:")? })
+        Ok(Self { now: field("VmRSS:")?, peak: field("VmHWM:")?, anonymous: field("RssAnon:")? })
     }
 }
 

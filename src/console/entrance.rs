@@ -1,8 +1,6 @@
 //! The way of a request without a session: to the sign-in page and back.
 
 use askama::Template;
-use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
 use crate::error::{Error, Result};
@@ -12,19 +10,11 @@ use super::failure::on_page;
 use super::layout::{card, refreshed_card};
 use super::next::Next;
 use super::origin::is_opened_by_another_site;
+use super::redirection::see_other;
 use super::visit::Visit;
 
 /// The path of the sign-in page.
 pub(super) const SIGN_IN: &str = "/console/sign_in/";
-
-/// Returns a redirection to another page.
-///
-/// # Errors
-/// 500 if `location` is not a valid header.
-pub(super) fn see_other(location: &str) -> Result<Response> {
-    let location = HeaderValue::try_from(location).map_err(Error::internal)?;
-    Ok((StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response())
-}
 
 /// How a request without a session continues.
 pub(super) struct Entrance {

@@ -10,15 +10,24 @@ use crate::error::Error;
 
 use super::assets::icon;
 use super::layout::card;
+use super::redirection::see_other;
 
 /// A failed request to a page.
 pub(super) struct Failure {
     error: Error,
     /// Whether the request has changed something before it failed.
     has_changed: bool,
+    /// The page to show instead.
+    instead: Option<String>,
 }
 
 impl Failure {
+    /// Says that a list has no such page. `last` is the URL of its last page, if that is another one.
+    pub(super) fn beyond_the_end(last: Option<String>) -> Self {
+        let error = Error::not_found_as("The list has no such page.");
+        Self { error, has_changed: false, instead: last }
+    }
+
     pub(super) fn status(&self) -> u16 {
         self.error.status()
     }
@@ -35,7 +44,7 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self { error, has_changed: false }
+        Self { error, has_changed: false, instead: None }
     }
 }
 
@@ -64,7 +73,11 @@ fn title(status: u16) -> &'static str {
 
 impl IntoResponse for Failure {
     fn into_response(self) -> Response {
-        let Self { error, has_changed } = self;
+        let Self { error, has_changed, instead } = self;
+        // What a form has changed is said on the page of the failure, not on another one.
+        if let Some(instead) = instead.filter(|_| !has_changed) {
+            return see_other(&instead).unwrap_or_else(IntoResponse::into_response);
+        }
         let page = FailurePage {
             title: if has_changed { "Saved, but not shown" } else { title(error.status()) },
             has_changed,

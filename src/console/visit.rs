@@ -19,6 +19,7 @@ use crate::state::App;
 use super::api::{Api, ApiRouter, Recorder};
 use super::cookie::ConsoleCookie;
 use super::origin;
+use super::query::Query;
 
 /// The field of the buttons that show something instead of sending the request of their form.
 pub(super) const SHOW: &str = "_show";
@@ -94,6 +95,12 @@ impl Visit {
     /// Returns the path and the query.
     pub(super) fn path_and_query(&self) -> &str {
         self.head.uri.path_and_query().map_or("/", |both| both.as_str())
+    }
+
+    /// Returns the URL of the same page with another value of a parameter of the query, or without it.
+    pub(super) fn url_with(&self, parameter: &str, value: &str) -> String {
+        let pairs = self.query.pairs().filter(|(name, _)| *name != parameter);
+        Query::of(pairs).and([(parameter, value)]).url(self.head.uri.path())
     }
 
     /// Returns a parameter of the path, percent-decoded.

@@ -53,6 +53,11 @@ impl QueryParams {
         let found = self.0.iter().rev().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
+
+    /// Returns all parameters with their values.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
 }
 
 impl FromRequestParts<App> for QueryParams {

@@ -101,22 +101,18 @@ fn idle(settings: &Settings, mut site: Site) -> Result<[ReportLine; 2]> {
     for _ in 0..settings.rounds.min(3) {
         site = site.restarted(settings)?;
         std::thread::sleep(pause);
-        let before = site.memory()?.now;
+        let before = site.memory()?;
         site.first_answer()?;
         std::thread::sleep(pause);
-        rounds.push((megabytes(before), megabytes(site.memory()?.now)));
+        rounds.push([before, site.memory()?]);
     }
     let rows = grouped(site.count as f64);
-    let line = |when: &str, value: f64| {
-        ReportLine::new(
-            16,
-            format!("RSS idle {when} the first key, {rows} rows"),
-            value,
-            Unit::Megabytes,
-        )
+    let line = |when: &str, at: usize| {
+        let what = format!("RSS idle {when} the first key, {rows} rows");
+        let anonymous = middle(&rounds, |round| megabytes(round[at].anonymous));
+        let value = middle(&rounds, |round| megabytes(round[at].now));
+        ReportLine::new(16, what, value, Unit::Megabytes)
+            .figures(format!("{anonymous:.1} MB without the executable"))
     };
-    Ok([
-        line("before", middle(&rounds, |(before, _)| *before)).at_most(12.0, 20.0),
-        line("after", middle(&rounds, |(_, after)| *after)).at_most(35.0, 50.0),
-    ])
+    Ok([line("before", 0).at_most(12.0, 20.0), line("after", 1).at_most(35.0, 50.0)])
 }

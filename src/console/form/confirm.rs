@@ -66,7 +66,7 @@ impl Confirm {
                 self.state.error = Some("This is not the name.".to_owned());
             } else {
                 match self.send(request).await {
-                    Ok(()) => return Ok(crate::console::entrance::see_other(done)?),
+                    Ok(()) => return Ok(crate::console::redirection::see_other(done)?),
                     Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
                     Err(error) => {
                         status = StatusCode::from_u16(error.status()).unwrap_or(status);

@@ -5,7 +5,6 @@ mod command;
 mod frame;
 mod navigation;
 mod notice;
-mod paging;
 mod tenant;
 
 use askama::Template;
@@ -22,7 +21,6 @@ pub(super) use command::{Command, quote};
 pub(super) use frame::{Frame, Undo};
 pub(super) use navigation::Section;
 pub(super) use notice::with_notice;
-pub(super) use paging::Paging;
 pub(super) use tenant::In;
 
 #[derive(Template)]

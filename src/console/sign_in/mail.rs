@@ -8,10 +8,10 @@ use axum::http::{Method, StatusCode};
 use axum::response::IntoResponse;
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::failure::on_page;
 use crate::console::layout::card;
 use crate::console::next::Next;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::Visit;
 use crate::error::{Error, Result};

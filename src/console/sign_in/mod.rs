@@ -12,9 +12,10 @@ use crate::error::Result;
 use crate::resources::sessions::SessionText;
 
 use super::assets::icon;
-use super::entrance::{Entrance, SIGN_IN, see_other};
+use super::entrance::{Entrance, SIGN_IN};
 use super::layout::card;
 use super::next::Next;
+use super::redirection::see_other;
 use super::registry::{PageResult, Pages};
 use super::visit::Visit;
 

@@ -55,6 +55,21 @@ async fn selected_dashboards_are_changed_one_by_one() {
 }
 
 #[tokio::test]
+async fn deletion_of_the_last_page_of_the_list_leads_to_the_page_before() {
+    let workspace = Workspace::new().await;
+    boards(&workspace, &["n"; 51]).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let sent = [("action", "delete"), ("id", "51")];
+    let deleted = owner.post(&format!("{LIST}?search=n&offset=50"), &sent).await;
+    assert_eq!(deleted.location(), format!("{LIST}?search=n&offset=50&done=deleted&undo=51"));
+    let beyond = owner.get(deleted.location()).await;
+    assert_eq!(beyond.location(), format!("{LIST}?search=n&done=deleted&undo=51"));
+    let page = owner.get(beyond.location()).await;
+    assert!(page.html.contains("<span>1 to 50 of 50</span>"), "{}", page.html);
+    assert!(page.html.contains("name=\"id\" value=\"51\""), "it can be restored: {}", page.html);
+}
+
+#[tokio::test]
 async fn refused_changes_are_named_with_the_reason() {
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Member).await;

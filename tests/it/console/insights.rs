@@ -73,7 +73,8 @@ async fn insights_are_found_by_every_filter() {
     assert!(page.html.contains("<span>1 to 50 of 54</span>"), "{}", page.html);
     let next = format!("rel=\"next\" href=\"{LIST}?order=name&#38;offset=50\"");
     assert!(page.html.contains(&next), "{}", page.html);
-    owner.get(&format!("{LIST}?offset=100")).await.assert_shows(404, "Not found");
+    let beyond = owner.get(&format!("{LIST}?offset=100")).await;
+    assert_eq!(beyond.location(), format!("{LIST}?offset=50"));
 }
 
 #[tokio::test]

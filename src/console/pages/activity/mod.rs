@@ -24,9 +24,10 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Paging};
+use crate::console::layout::{self, Command};
 use crate::console::list::List;
 use crate::console::pages::people::People;
+use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -94,7 +95,7 @@ async fn list(request: SignedIn) -> PageResult {
     };
     let base = log.page();
     let url = |offset| filters.to_query(offset).url(&base);
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let oldest = url(found.count.saturating_sub(1) / PAGE_SIZE * PAGE_SIZE);
     let frame = log.frame(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;

@@ -3,10 +3,10 @@
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Confirm, ConfirmState, ONCE};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome, once_key};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -12,11 +12,12 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
@@ -95,7 +96,7 @@ async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> Page
     let found: List<Export> = request.api.get(&path).await?;
     let base = base(project);
     let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::BatchExports, In::Project(project)).await?;
     let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
     let create = Operation::new("projects_batch_exports_create", [project]);

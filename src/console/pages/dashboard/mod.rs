@@ -18,11 +18,11 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, Undo};
 use crate::console::levels;
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_dashboards;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

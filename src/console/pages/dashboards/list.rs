@@ -4,7 +4,7 @@ use askama::Template;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::levels::is_restricted;
 use crate::console::list::List;
 use crate::console::operation::Operation;
@@ -15,6 +15,7 @@ use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::people::People;
 use crate::console::pages::{dashboard_name, day, project_id};
+use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
@@ -126,7 +127,7 @@ pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResu
     let found: List<Dashboard> = request.api.get(&path).await?;
     let base = super::base(&project);
     let url = |offset| filters.to_query(offset).url(&base);
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
     let frame = frame.titled("Dashboards").with_undo(undo::of_query(request, &base));
     let frame = frame.with_refusal(feedback.refusal);

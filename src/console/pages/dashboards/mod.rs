@@ -10,9 +10,10 @@ mod undo;
 
 use axum::http::Method;
 
-use crate::console::entrance::see_other;
-use crate::console::layout::{Paging, with_notice};
+use crate::console::layout::with_notice;
 use crate::console::pages::bulk::BulkFeedback;
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 

@@ -4,10 +4,10 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Confirm, ConfirmState, ONCE};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -5,11 +5,12 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -95,7 +96,7 @@ async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> Pag
     let found: List<Domain> = request.api.get(&path).await?;
     let base = base(organization);
     let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Domains, In::Organization(organization)).await?;
     let status = form.as_ref().map_or(axum::http::StatusCode::OK, Form::status);
     let command = Command::get(&request.visit, &path);

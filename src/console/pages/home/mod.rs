@@ -7,9 +7,9 @@ use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
 
-use crate::console::entrance::see_other;
 use crate::console::layout::{self, Frame, In, Section};
 use crate::console::list::List;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -4,13 +4,13 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_insights;
 use crate::console::pages::dashboard::{Rights, dashboard_choices};
 use crate::console::pages::project_id;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -15,8 +15,9 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, Undo};
+use crate::console::layout::{self, Command, Frame, In, Section, Undo};
 use crate::console::list::List;
+use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -110,7 +111,7 @@ async fn list(request: SignedIn) -> PageResult {
     let page = ListPage {
         people: People::load(&request.api, frame.organization()).await?,
         may_create: may_create_insights(&request, &project).await?,
-        paging: Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?,
+        paging: Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?,
         command: Command::get(&request.visit, &path),
         insights: found.results,
         base,

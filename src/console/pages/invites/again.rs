@@ -2,10 +2,10 @@
 
 use axum::http::Method;
 
-use crate::console::entrance::see_other;
 use crate::console::form::ONCE;
 use crate::console::layout::with_notice;
 use crate::console::operation::Write;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

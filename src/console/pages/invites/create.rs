@@ -4,11 +4,11 @@ use axum::http::Method;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::with_notice;
 use crate::console::levels::LEVELS;
 use crate::console::operation::{Operation, Write};
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

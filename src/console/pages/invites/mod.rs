@@ -12,9 +12,10 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, once_key};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -79,7 +80,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let found: List<Invite> = request.api.get(&path).await?;
     let base = base(&organization);
     let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let projects = projects(request, &organization).await?;
     let levels = create::levels(request, &organization).await?;
     let names: HashMap<_, _> =

@@ -4,8 +4,9 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -59,7 +60,7 @@ async fn list(request: SignedIn) -> PageResult {
         key,
     });
     let rows: Vec<_> = rows.collect();
-    let paging = Paging::new(offset, rows.len(), count, PAGE_SIZE as u64, |offset| {
+    let paging = Paging::new(&request.visit, rows.len(), count, PAGE_SIZE as u64, |offset| {
         format!("{LIST}?offset={offset}")
     })?;
     let create = Operation::new("personal_api_keys_create", []);

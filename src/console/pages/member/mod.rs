@@ -9,10 +9,10 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::list::List;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -2,11 +2,11 @@
 
 use serde::Deserialize;
 
-use crate::console::layout::Paging;
+use crate::console::failure::Failure;
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
 use crate::console::visit::SignedIn;
-use crate::error::Result;
 
 /// The number of projects on a page.
 const PAGE_SIZE: u64 = 50;
@@ -46,12 +46,12 @@ pub(super) struct Projects {
 /// Loads the projects, if the session may read access rules.
 ///
 /// # Errors
-/// The errors of the API, except refusals; 404 if there is no such part of the list.
+/// Those of [`Paging::new`] and of the API, except refusals.
 pub(super) async fn load(
     request: &SignedIn,
     organization: &str,
     user: &str,
-) -> Result<Option<Projects>> {
+) -> Result<Option<Projects>, Failure> {
     let offset = Paging::offset(&request.visit);
     let path = format!(
         "/api/organizations/{organization}/members/{user}/projects/?limit={PAGE_SIZE}&offset={offset}"
@@ -67,6 +67,6 @@ pub(super) async fn load(
         }
         None => false,
     };
-    let paging = Paging::new(offset, results.len(), count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, results.len(), count, PAGE_SIZE, url)?;
     Ok(Some(Projects { list: results, paging, may_read_rules }))
 }

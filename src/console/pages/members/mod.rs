@@ -8,11 +8,12 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
+use crate::console::paging::Paging;
 use crate::console::query::Query;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
@@ -76,7 +77,7 @@ async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
     let path = query.at(offset).url(&format!("/api/organizations/{organization}/members/"));
     let found: List<Member> = request.api.get(&path).await?;
     let url = |offset| url(&request.visit, &organization, offset);
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let base = format!("/console/organizations/{organization}/members/");
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;

@@ -8,11 +8,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -7,9 +7,10 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::words;
@@ -104,7 +105,13 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
         rules: RuleTable::new(rules, &subjects, &request.visit, of_rules, action)?,
         may_change: project.is_some(),
         project,
-        paging: Paging::new(offset, matrix.rows.len(), matrix.count, matrix::PAGE_SIZE, url)?,
+        paging: Paging::new(
+            &request.visit,
+            matrix.rows.len(),
+            matrix.count,
+            matrix::PAGE_SIZE,
+            url,
+        )?,
         matrix,
         may_change_kinds: kind.is_some(),
         kind,

@@ -7,9 +7,10 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -51,9 +52,10 @@ async fn list(request: SignedIn) -> PageResult {
         format!("/api/organizations/{organization}/projects/?limit={PAGE_SIZE}&offset={offset}");
     let found: List<Project> = request.api.get(&path).await?;
     let base = format!("/console/organizations/{organization}/projects/");
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, |offset| {
-        format!("{base}?offset={offset}")
-    })?;
+    let paging =
+        Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, |offset| {
+            format!("{base}?offset={offset}")
+        })?;
     let create = Operation::new("organizations_projects_create", [&organization]);
     let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
     let frame = frame.titled("Projects");

@@ -8,12 +8,13 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::paging::Paging;
 use crate::console::person::User;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -114,7 +115,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let path = format!("{path}role_memberships/?limit={PAGE_SIZE}&offset={offset}");
     let members: List<RoleMember> = request.api.get(&path).await?;
     let url = |offset| format!("{}?offset={offset}", address.page());
-    let paging = Paging::new(offset, members.results.len(), members.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, members.results.len(), members.count, PAGE_SIZE, url)?;
     let name_form = match feedback.name {
         Some(form) => Some(form),
         None if !request.api.may(&address.rename()).await? => None,

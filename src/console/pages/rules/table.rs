@@ -2,9 +2,9 @@
 
 use askama::Template;
 
-use crate::console::layout::Paging;
+use crate::console::failure::Failure;
+use crate::console::paging::Paging;
 use crate::console::visit::Visit;
-use crate::error::Result;
 
 use super::{Rule, Subjects};
 
@@ -35,16 +35,16 @@ impl RuleTable {
     /// Shows the page of the rules that the query names. `url` returns the URL of a page with this parameter of the query.
     ///
     /// # Errors
-    /// 404 if the page is beyond the end.
+    /// Those of [`Paging::of_all`].
     pub(in crate::console::pages) fn new(
         rules: &[Rule],
         subjects: &Subjects,
         visit: &Visit,
         url: impl Fn(&'static str, u64) -> String,
         action: Option<String>,
-    ) -> Result<Self> {
-        let offset = Paging::offset_named(visit, OFFSET);
-        let (shown, paging) = Paging::of_all(rules, offset, PAGE_SIZE, |at| url(OFFSET, at))?;
+    ) -> Result<Self, Failure> {
+        let url = |at| url(OFFSET, at);
+        let (shown, paging) = Paging::of_all(rules, visit, OFFSET, PAGE_SIZE, url)?;
         let rows = shown.iter().map(|rule| RuleRow {
             name: subjects.name(rule),
             level: rule.access_level.clone(),

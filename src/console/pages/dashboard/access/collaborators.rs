@@ -3,11 +3,12 @@
 use askama::Template;
 use serde::Deserialize;
 
+use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form};
-use crate::console::layout::Paging;
 use crate::console::list::List;
 use crate::console::pages::dashboard::address::Address;
 use crate::console::pages::member_search::{MAX_FOUND, MemberSearch};
+use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::query::Query;
 use crate::console::visit::SignedIn;
@@ -49,21 +50,20 @@ impl Collaborators {
     /// Loads the page that the query names, as far as the session may see it. `sent` is a form that has to be corrected.
     ///
     /// # Errors
-    /// 404 if the page is beyond the end; the errors of the API, except refusals.
+    /// Those of [`Paging::of_all`] and of the API, except refusals.
     pub(super) async fn load(
         request: &SignedIn,
         address: &Address,
         filters: &Filters,
         may_change: bool,
         sent: Option<Form>,
-    ) -> Result<Self> {
+    ) -> Result<Self, Failure> {
         let all: Option<Vec<Collaborator>> =
             request.api.get_if_allowed(&address.api("collaborators/")).await?;
         let all = all.unwrap_or_default();
         let page = address.page("access/");
         let url = |at| format!("{}#restricted", filters.beside(OFFSET, at).url(&page));
-        let offset = Paging::offset_named(&request.visit, OFFSET);
-        let (listed, paging) = Paging::of_all(&all, offset, PAGE_SIZE, url)?;
+        let (listed, paging) = Paging::of_all(&all, &request.visit, OFFSET, PAGE_SIZE, url)?;
         let search = MemberSearch::of(&request.visit, SEARCH, &page, "restricted");
         let mut found = Self {
             address: address.clone(),

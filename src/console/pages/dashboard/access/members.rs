@@ -2,8 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::console::layout::Paging;
+use crate::console::failure::Failure;
 use crate::console::list::List;
+use crate::console::paging::Paging;
 use crate::console::person::User;
 use crate::console::query::Query;
 use crate::console::visit::{SignedIn, Visit};
@@ -108,14 +109,17 @@ impl MemberAccess {
 }
 
 /// Loads the members on a page. `page` is the path of the page, and `api` that of the list in the API.
+///
+/// # Errors
+/// Those of [`Paging::new`] and of the API.
 pub(in crate::console::pages) async fn load(
     request: &SignedIn,
     [page, api]: [&str; 2],
     filters: &Filters,
-) -> Result<(Vec<MemberAccess>, Paging)> {
+) -> Result<(Vec<MemberAccess>, Paging), Failure> {
     let found: List<MemberAccess> = request.api.get(&path(api, filters)).await?;
     let url = |offset| Query::of(filters.fields()).at(offset).url(page);
-    let paging = Paging::new(filters.offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     Ok((found.results, paging))
 }
 

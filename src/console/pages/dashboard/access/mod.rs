@@ -9,11 +9,12 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::pages::name_or;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects, with_subjects};
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::api::Versioned;
+use crate::console::failure::Failure;
 use crate::console::form::Form;
 use crate::console::levels;
 use crate::console::pages::dashboard::Rights;
@@ -94,7 +95,7 @@ impl Restriction {
         filters: &Filters,
         found: Option<(Dashboard, Versioned)>,
         feedback: &mut Feedback,
-    ) -> Result<Self> {
+    ) -> Result<Self, Failure> {
         let Some((dashboard, version)) = found else {
             return Ok(Self { is_restricted: false, form: None, collaborators: None });
         };

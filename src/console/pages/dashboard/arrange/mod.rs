@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::VERSION;
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Write;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

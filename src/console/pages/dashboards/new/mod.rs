@@ -8,11 +8,11 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::project_id;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 

@@ -4,15 +4,16 @@ use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
 
-use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::{dashboard_name, day, excerpt, project_id};
+use crate::console::paging::Paging;
 use crate::console::person::Person;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -88,7 +89,7 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let found: List<Dashboard> = request.api.get(&path).await?;
     let base = super::base(&project);
     let url = |offset| format!("{base}trash/?offset={offset}");
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
     let frame = frame.titled("Trash").with_refusal(feedback.refusal);
     let name = |id: &str| {

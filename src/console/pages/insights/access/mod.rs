@@ -6,15 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::assets::icon;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::access::forms::for_member;
 use crate::console::pages::dashboard::access::members::{self, Filters, MemberAccess};
 use crate::console::pages::insight_name;
 use crate::console::pages::rules::{
     RULE_FORM, RuleTable, Rules, Subjects, removed_rule, with_subjects,
 };
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -5,15 +5,16 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::entrance::see_other;
-use crate::console::layout::{self, Command, Frame, In, Paging, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::{day, excerpt, insight_name, project_id};
+use crate::console::paging::Paging;
 use crate::console::person::Person;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -112,7 +113,7 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let base = super::base(&project);
     let url = |offset| format!("{base}trash/?offset={offset}");
     let page_size = MAX_OBJECTS as u64;
-    let paging = Paging::new(offset, found.results.len(), found.count, page_size, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, page_size, url)?;
     let frame = Frame::load(request, Section::Insights, In::Project(&project)).await?;
     let frame = frame.titled("Trash").with_refusal(feedback.refusal);
     let name = |id: &str| {

@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::api::Versioned;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::address::{Address, number};
 use crate::console::pages::dashboard::rights::refusal;
 use crate::console::pages::dashboard::tile::COLORS;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

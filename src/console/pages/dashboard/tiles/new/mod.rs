@@ -5,12 +5,12 @@ use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::console::api::Versioned;
-use crate::console::entrance::see_other;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::address::Address;
 use crate::console::pages::dashboard::rights::version_and_refusal;
 use crate::console::pages::dashboard::tile::COLORS;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;

@@ -3,8 +3,9 @@
 use askama::Template;
 use axum::http::Method;
 
-use crate::console::layout::{self, Command, Frame, In, Paging, Section};
+use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::list::List;
+use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -41,7 +42,7 @@ async fn page(request: SignedIn) -> PageResult {
     );
     let found: List<DeletedTile> = request.api.get(&path).await?;
     let url = |offset| address.page(&format!("tiles/trash/?offset={offset}"));
-    let paging = Paging::new(offset, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
     let page = TrashPage {
         may_write: may_write(&request, &address.project).await?,
