@@ -53,6 +53,7 @@ mod idempotency;
 mod ids;
 mod input;
 mod json;
+mod leases;
 mod low_priority;
 mod mail;
 mod memory_budget;

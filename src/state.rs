@@ -1,5 +1,6 @@
 //! The state that handlers share. Nothing is global to the process: two [`App`]s in one process share nothing.
 
+mod background;
 pub(crate) mod backups;
 mod changes;
 mod compaction;
@@ -21,7 +22,6 @@ use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use tokio::sync::Notify;
-use tokio::time::timeout;
 
 use crate::auth::Credential;
 use crate::auth::authorization::AuthorizationCache;
@@ -32,7 +32,7 @@ use crate::dns::Resolver;
 use crate::error::Result;
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 use crate::ids::ApiKeyId;
-use crate::mail::outbox;
+use crate::leases::{Duty, LeaseRenewal};
 use crate::mail::smtp::Mailer;
 use crate::mail::worker::{CurrentAttempt, MailWorker};
 use crate::memory_budget::MemoryBudget;
@@ -58,8 +58,6 @@ pub use public_pages::{PageKey, PublicPages};
 pub use rendering::{CreatedObject, LargeResponse};
 pub use scrubber::ScrubResult;
 
-/// How long [`App::close`] waits for a mail that is being sent.
-const MAIL_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 /// The delay before the use of a key or session is recorded, so that the record does not compete with the request itself.
 const RECORD_USE_DELAY: Duration = Duration::from_millis(100);
 /// The maximum number of waiting long reads of one tenant.
@@ -89,6 +87,7 @@ struct Inner {
     public_pages: PublicPages,
     renderings: FairQueue,
     mailer: Option<Mailer>,
+    leases: LeaseRenewal,
     mail_worker: Option<MailWorker>,
     /// `None` if no mail signs users in.
     mail_sign_in: Option<MailSignIn>,
@@ -113,13 +112,13 @@ impl App {
         config.require_complete()?;
         let mailer = Mailer::new(&config.mail)?;
         if mailer.is_none() {
-            warn_about_queued_mail(&store)?;
+            background::warn_about_queued_mail(&store)?;
         }
         Self::build(store, config, mailer, true)
     }
 
     /// Does what [`new`](Self::new) does, but sends no mail from the outbox: that is the server's task, and a command
-    /// may have another mail configuration.
+    /// may have another mail configuration. With a shared database, the command is no node and takes no lease.
     ///
     /// # Errors
     /// Fails if the file's signing secret cannot be read, or if the mail configuration is invalid.
@@ -133,18 +132,22 @@ impl App {
         store: Store,
         config: Config,
         mailer: Option<Mailer>,
-        serves_outbox: bool,
+        is_server: bool,
     ) -> Result<Self, OpenError> {
         store.require_known_layouts(&record_registry())?;
         let secret = store.signing_secret()?;
         let signing = SigningKeys::new(config.link_base(), &secret)?;
         signing.follow(&store);
-        let mail_worker = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
+        let served_mailer = mailer.clone().filter(|_| is_server);
+        let leases =
+            background::begin_as_node(&store, &config, is_server, served_mailer.is_some())?;
+        let mail_worker = served_mailer.clone().map(|mailer| {
             let mails = Arc::new(InviteMails { links: signing.links.clone() });
-            let (store, clock) = (store.clone(), config.clock.clone());
-            MailWorker::start(store, clock, mailer, mails, &config.metrics)
+            let (store, clock, lease) =
+                (store.clone(), config.clock.clone(), leases.watch(Duty::Mail));
+            MailWorker::start(store, clock, mailer, mails, lease, &config.metrics)
         });
-        let sign_in_mailer = mailer.clone().filter(|_| serves_outbox && config.console_mail_login);
+        let sign_in_mailer = served_mailer.filter(|_| config.console_mail_login);
         let (mail_sign_in, requests) = MailSignIn::of(sign_in_mailer, &config).unzip();
         let tag_key = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -183,6 +186,7 @@ impl App {
             config,
             tag_key,
             mailer,
+            leases,
             mail_worker,
             mail_sign_in,
             readiness: Readiness::default(),
@@ -341,39 +345,6 @@ impl App {
     pub fn drain(&self) {
         self.0.readiness.drain();
     }
-
-    /// Wakes the background maintenance after a change that it must complete.
-    #[doc(hidden)]
-    pub fn wake_maintenance(&self) {
-        self.0.maintenance.notify_one();
-    }
-
-    /// Restarts background deletion and mail after the data file was replaced.
-    pub(crate) fn resume_after_restore(&self) {
-        self.wake_maintenance();
-        if let Some(worker) = &self.0.mail_worker {
-            worker.wake();
-        }
-    }
-
-    /// Waits for a mail that is being sent and for queued writes, then closes the data file.
-    pub async fn close(&self) {
-        if let Some(worker) = &self.0.mail_worker
-            && timeout(MAIL_SHUTDOWN_TIMEOUT, worker.stop()).await.is_err()
-        {
-            tracing::warn!(
-                "the mail server does not answer; the mail that is being sent may arrive twice"
-            );
-        }
-        self.0.store.close().await;
-    }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.maintenance.notify_one();
-        self.store.ranks_due().notify_one();
-    }
 }
 
 /// Shares slots between tenants. There are at least two slots, so that one tenant never uses all of them. A request
@@ -387,15 +358,4 @@ fn fair_limits(slots: usize, time_limit: Duration) -> FairQueueLimits {
         waiting: MAX_WAITING_READS,
         max_wait: Some(time_limit / 2),
     }
-}
-
-fn warn_about_queued_mail(store: &Store) -> Result<()> {
-    let waiting = outbox::queued_count(&*store.snapshot()?)?;
-    if waiting > 0 {
-        tracing::warn!(
-            waiting,
-            "the outbox has mails, but no mail server is configured (--smtp-url)"
-        );
-    }
-    Ok(())
 }

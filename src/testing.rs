@@ -49,6 +49,9 @@ pub mod ids {
 pub mod input {
     pub use crate::input::{Input, JsonObject, Parsed, require_object};
 }
+pub mod leases {
+    pub use crate::leases::LeaseWatch;
+}
 pub mod mail {
     pub mod compose {
         pub use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent};

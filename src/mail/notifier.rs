@@ -17,6 +17,8 @@ use super::schedule::Schedule;
 pub(super) struct NewMessages {
     /// Whether any organization may have new mails.
     is_unknown: bool,
+    /// Whether another node changed the outbox.
+    is_of_other_node: bool,
     /// The earliest time at which a new mail of each organization is due.
     organizations: HashMap<OrganizationId, Timestamp>,
 }
@@ -25,6 +27,11 @@ impl NewMessages {
     /// Reports that any organization may have new mails.
     pub(super) fn unknown() -> Self {
         Self { is_unknown: true, ..Self::default() }
+    }
+
+    /// Reports that another node changed the outbox.
+    pub(super) fn of_other_node() -> Self {
+        Self { is_of_other_node: true, ..Self::default() }
     }
 
     /// Returns what the write added to the outbox, or `None` if it added nothing.
@@ -60,6 +67,7 @@ impl Notifier {
     pub(super) fn add(&self, new: NewMessages) {
         let mut posted = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         posted.is_unknown |= new.is_unknown;
+        posted.is_of_other_node |= new.is_of_other_node;
         for (organization, due_at) in new.organizations {
             posted.add(organization, due_at);
         }
@@ -78,6 +86,9 @@ impl Notifier {
             std::mem::take(&mut *self.pending.lock().unwrap_or_else(PoisonError::into_inner));
         if posted.is_unknown {
             *schedule = Schedule::default();
+        }
+        if posted.is_of_other_node {
+            schedule.search_again();
         }
         for (organization, due_at) in posted.organizations {
             schedule.add(organization, due_at);

@@ -90,6 +90,14 @@ impl Schedule {
         self.schedule_at(organization, due_at);
     }
 
+    /// Searches the whole index again, because the outbox changed in an unknown way. The pauses stay.
+    pub(super) fn search_again(&mut self) {
+        self.search_from = Self::default().search_from;
+        for queue in self.queues.values_mut() {
+            (queue.last_seen, queue.free_at) = (None, None);
+        }
+    }
+
     /// Records that a mail of `organization` that was read may be sent at `free_at`.
     pub(super) fn wait(&mut self, organization: OrganizationId, free_at: Timestamp) {
         let queue = self.queues.entry(organization).or_default();

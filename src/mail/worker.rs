@@ -2,7 +2,7 @@
 //!
 //! Each batch reads the mails that the schedule allows, sends them, and sleeps until the next mail is due or a new
 //! one arrives. The outcome of a mail is on disk before the next mail is sent. So limits and retries survive a
-//! restart.
+//! restart. Of the nodes of a shared database, the one with the lease sends the mails of all.
 
 use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,9 +12,10 @@ use tokio::task::JoinHandle;
 
 use crate::error::{Error, Result};
 use crate::ids::OutboxMessageId;
+use crate::leases::LeaseWatch;
 use crate::metrics::{Counter, Metrics, Series};
 use crate::secret::Seed;
-use crate::store::{Snapshot, Store, WriteTx};
+use crate::store::{Snapshot, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::attempt::{NextAction, Outcome};
@@ -27,6 +28,8 @@ use super::smtp::Mailer;
 
 /// The time after which a batch starts no further attempt, so that new mails get their turn.
 const MAX_BATCH_TIME: Duration = Duration::from_secs(5);
+/// For how long the lease must last when an attempt begins. An attempt is mostly shorter, and the lease is renewed meanwhile.
+const MIN_LEASE: Duration = Duration::from_secs(30);
 /// The wait after an error of the data file.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
@@ -83,16 +86,20 @@ pub struct MailWorker {
 }
 
 impl MailWorker {
-    /// Starts sending the mails in the outbox of `store`. Must be called within a tokio runtime.
+    /// Starts sending the mails in the outbox of `store` while this process has the lease. Must be called within a tokio
+    /// runtime.
     pub fn start(
         store: Store,
         clock: Clock,
         mailer: Mailer,
         composer: Arc<dyn ComposeMail>,
+        lease: LeaseWatch,
         metrics: &Metrics,
     ) -> Self {
         let metrics = MailMetrics::of(metrics);
         let notices = Arc::new(Notifier::default());
+        let listener = Arc::clone(&notices);
+        store.on_taken(&[Table::Outbox], move || listener.add(NewMessages::of_other_node()));
         let current = Arc::new(CurrentMail::default());
         let (stop, stopped) = watch::channel(());
         let rounds = WorkerTask {
@@ -100,6 +107,7 @@ impl MailWorker {
             clock,
             mailer,
             composer,
+            lease,
             metrics,
             schedule: Schedule::default(),
             notices: Arc::clone(&notices),
@@ -167,6 +175,7 @@ struct WorkerTask {
     clock: Clock,
     mailer: Mailer,
     composer: Arc<dyn ComposeMail>,
+    lease: LeaseWatch,
     metrics: MailMetrics,
     schedule: Schedule,
     notices: Arc<Notifier>,
@@ -177,6 +186,12 @@ struct WorkerTask {
 impl WorkerTask {
     async fn run(mut self) {
         while !self.is_stopped() {
+            if !self.has_lease() {
+                // Another node sends mails meanwhile: the next batch searches the whole outbox.
+                self.schedule = Schedule::default();
+                self.wait_for_lease().await;
+                continue;
+            }
             match self.run_batch().await {
                 Ok(next) => {
                     let (clock, notices) = (self.clock.clone(), Arc::clone(&self.notices));
@@ -201,6 +216,22 @@ impl WorkerTask {
         self.stopped.has_changed().is_err()
     }
 
+    /// Whether an attempt may begin now.
+    fn has_lease(&self) -> bool {
+        self.lease.is_held_for(MIN_LEASE, self.clock.now())
+    }
+
+    /// Waits until this process has the lease, or the worker is stopped.
+    async fn wait_for_lease(&mut self) {
+        let has_lease = tokio::select! {
+            _ = self.stopped.changed() => true,
+            has_lease = self.lease.wait_until_held_for(MIN_LEASE, &self.clock) => has_lease,
+        };
+        if !has_lease {
+            let _ = self.stopped.changed().await;
+        }
+    }
+
     async fn pause(&mut self) {
         // Stopping the worker ends the wait early.
         let _ = tokio::time::timeout(RETRY_DELAY, self.stopped.changed()).await;
@@ -221,6 +252,10 @@ impl WorkerTask {
         for message in batch.messages {
             if self.is_stopped() {
                 break;
+            }
+            if !self.has_lease() {
+                // The empty schedule stays.
+                return Ok(Some(now));
             }
             let (organization, begun) = (message.organization, self.clock.now());
             let held = if begun >= now.plus(MAX_BATCH_TIME) {

@@ -34,7 +34,7 @@ use crate::error::Result;
 use crate::store::{
     Record, RecordRegistry, RecordType, RecordTypeOf, Redaction, Reference, Snapshot, Table, Tx,
 };
-use crate::{idempotency, mail};
+use crate::{idempotency, leases, mail};
 use logged_records::logged_records;
 use pending_deletion::PendingDeletion;
 use registration::RegisteredRecord;
@@ -43,6 +43,7 @@ use registration::RegisteredRecord;
 const OTHER_RECORD_TYPES: &[&[&dyn RecordType]] = &[
     mail::RECORD_TYPES,
     idempotency::RECORD_TYPES,
+    leases::RECORD_TYPES,
     &[&RecordTypeOf::<PendingDeletion>(Redaction::Open)],
 ];
 

@@ -1,6 +1,8 @@
 //! Background maintenance: deletes the data of removed organizations and projects, completes the listing of enabled and
 //! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, builds the
 //! ranks of large lists, creates backups, and compacts the data file.
+//!
+//! Of the nodes of a shared database, the one with the lease deletes and completes. The rest concerns the copy of each node.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -8,8 +10,9 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::idempotency;
+use crate::leases::{Duty, LeaseWatch};
 use crate::resources::{activity, cascade_delete, record_registry, roles, sessions};
-use crate::store::{OpenError, RankBuilder, Store, WriteTx};
+use crate::store::{OpenError, RankBuilder, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -36,22 +39,34 @@ impl App {
         self.start_backups()?;
         self.start_ranking();
         self.start_compaction();
+        let taken = Arc::clone(&due);
+        store.on_taken(&[Table::Sweeps, Table::PendingListings], move || taken.notify_one());
+        let clock = self.0.clock.clone();
+        let mut lease = self.0.leases.watch(Duty::Maintenance);
         due.notify_one();
         tokio::spawn(async move {
             loop {
+                if !has_lease(&lease, &clock) {
+                    if !lease.wait_until_held_for(Duration::ZERO, &clock).await {
+                        return;
+                    }
+                    // The node that had the lease may have left something.
+                    due.notify_one();
+                }
                 tokio::select! {
                     () = due.notified() => {}
                     () = expiring.is_due() => {}
                 }
+                let may_go_on = || inner.strong_count() > 0 && has_lease(&lease, &clock);
                 let mut more = true;
-                while more && inner.strong_count() > 0 {
+                while more && may_go_on() {
                     more = match store.write(complete_changes).await {
                         Ok(more) => more,
                         Err(error) => warn_and_wait(&error).await,
                     };
                 }
                 more = true;
-                while more && inner.strong_count() > 0 {
+                while more && may_go_on() {
                     more = match expiring.delete_some(&store).await {
                         Ok(more) => more,
                         Err(error) => warn_and_wait(&error).await,
@@ -101,6 +116,11 @@ impl App {
         });
         Ok(())
     }
+}
+
+/// Whether this process may do the work of the node with the lease.
+fn has_lease(lease: &LeaseWatch, clock: &Clock) -> bool {
+    lease.is_held_for(Duration::ZERO, clock.now())
 }
 
 /// Completes some of what requests and commands began. Returns whether there may be more.

@@ -1,4 +1,4 @@
-//! The threads that ask the origin: what is new, for reads, and whether it takes a heartbeat.
+//! The thread that asks the origin what is new, for reads.
 //!
 //! All readers that wait are answered by one question that began after they came. So a read sees every commit that was
 //! acknowledged before it, on whichever node.
@@ -6,11 +6,9 @@
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
 
-use time::OffsetDateTime;
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
-use crate::time::Clock;
 
 use super::Store;
 use super::engine::RETRY_AFTER;
@@ -27,14 +25,6 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The time without an answer after which reads and writes fail at once.
 const AWAY_AFTER: Duration = Duration::from_secs(2);
-/// The time between two heartbeats.
-const BEAT_INTERVAL: Duration = Duration::from_secs(2);
-/// The number of heartbeats between two trims: about an hour.
-const BEATS_PER_TRIM: u64 = 1800;
-/// How many commits the origin remembers. A copy that is further behind is made anew.
-const KEPT_COMMITS: u64 = 100_000;
-/// The difference of the clocks that is reported, in milliseconds.
-const CLOCK_TOLERANCE: u64 = 1000;
 /// The size of new rows that are kept in memory: 32 MiB. If there are more, the writer asks again and takes each as it comes.
 const MAX_ROWS: usize = 32 * 1024 * 1024;
 
@@ -71,8 +61,7 @@ impl Store {
     }
 }
 
-/// What the threads need.
-#[derive(Clone)]
+/// What the thread needs.
 pub(super) struct Asker {
     pub(super) origin: Arc<dyn Origin>,
     pub(super) state: Arc<OriginState>,
@@ -83,10 +72,8 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    /// Starts both threads. They end when the store is closed.
+    /// Starts the thread. It ends when the store is closed.
     pub(super) fn start(self) -> std::io::Result<()> {
-        let beating = self.clone();
-        std::thread::Builder::new().name("heartbeat".to_owned()).spawn(move || beating.beat())?;
         std::thread::Builder::new().name("asker".to_owned()).spawn(move || self.run())?;
         Ok(())
     }
@@ -180,54 +167,11 @@ impl Asker {
             _ => send(),
         }
     }
-
-    fn beat(self) {
-        let mut beats = 0_u64;
-        let mut is_apart = false;
-        loop {
-            match self.origin.heartbeat(self.position(), now()) {
-                Ok(ahead) => {
-                    self.state.note_beat();
-                    let was_apart =
-                        std::mem::replace(&mut is_apart, ahead.unsigned_abs() > CLOCK_TOLERANCE);
-                    if is_apart && !was_apart {
-                        tracing::warn!(
-                            ahead_ms = ahead,
-                            "the clock of this node differs from that of the database"
-                        );
-                    }
-                    beats += 1;
-                    if beats.is_multiple_of(BEATS_PER_TRIM) {
-                        self.trim();
-                    }
-                }
-                Err(cause) => tracing::debug!(%cause, "the database did not take a heartbeat"),
-            }
-            if !self.state.pause(BEAT_INTERVAL) {
-                return;
-            }
-        }
-    }
-
-    fn trim(&self) {
-        if let Err(cause) = self.origin.trim(KEPT_COMMITS) {
-            tracing::warn!(%cause, "the database could not forget old commits");
-        }
-    }
-
-    fn position(&self) -> Position {
-        self.shared.snapshot.load_full().map_or(Position::NONE, |state| state.position)
-    }
 }
 
 /// Whether `state` has the commit at `head`.
 fn is_as_new(state: &Snapshot, head: Position) -> bool {
     state.position == head || state.position.seq > head.seq
-}
-
-fn now() -> OffsetDateTime {
-    let micros = i128::from(Clock::System.now().micros());
-    OffsetDateTime::from_unix_timestamp_nanos(micros * 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }
 
 /// New rows, unless they are too many.

@@ -31,6 +31,7 @@ mod export_lines;
 mod file;
 pub mod file_system;
 mod fill;
+mod heartbeat;
 mod hot_values;
 mod import;
 mod import_writer;
@@ -38,6 +39,7 @@ mod journal;
 pub mod key;
 mod metrics;
 mod migrate;
+mod nodes;
 mod open_error;
 mod opened_file;
 mod origin;
@@ -71,6 +73,7 @@ mod sliced_walk;
 mod snapshot;
 mod space;
 mod stored_rows;
+mod taken_tables;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -133,6 +136,7 @@ use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
 use hot_values::HotValues;
 use migrate::open_database;
+use origin::Origin;
 use origin_state::away;
 use queue::{QueueError, Sender};
 use queued::{PendingWrite, flatten_reply};
@@ -154,6 +158,8 @@ pub struct Store {
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
     fs: FsHandle,
+    /// The shared database whose copy the file is; `None` for a data file.
+    origin: Option<Arc<dyn Origin>>,
     /// Shared by readers of the whole file; held exclusively by a compaction.
     walk_lock: Arc<RwLock<()>>,
 }
@@ -204,6 +210,7 @@ impl Store {
             writer::snapshot(&database, &Arc::downgrade(&queue))?.of_file(Arc::clone(&file));
         let first = origin.iter().fold(first, |first, origin| first.at(origin.position));
         let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
+        let shared_database = origin.as_ref().map(|origin| Arc::clone(&origin.source.origin));
         let shared = Arc::new(Shared::new(first, state));
         let runtime = Handle::try_current().ok();
         if let Some(OriginWriter { source, state, .. }) = &origin {
@@ -214,7 +221,7 @@ impl Store {
                 queue: Arc::downgrade(&queue),
                 runtime: runtime.clone(),
             };
-            asker.start().map_err(OpenError::io("start the threads of", path))?;
+            asker.start().map_err(OpenError::io("start a thread of", path))?;
         }
         let writer = Writer {
             fs: fs.clone(),
@@ -240,6 +247,7 @@ impl Store {
             thread: Arc::new(Mutex::new(Some(thread))),
             path: path.into(),
             fs,
+            origin: shared_database,
             walk_lock: Arc::default(),
         })
     }

@@ -281,6 +281,9 @@ tables! {
     /// then a role, or null and 0, the project, or the user with the highest bit set.
     Sweeps = "sweeps/2",
 
+    /// Which node of a shared database does the work that only one node may do. Empty in a data file. Key: the duty.
+    Leases = "leases/1",
+
     /// Where the row at a position of a long list is ([`ranks`](super::ranks)). Derived from the lists. Key: the name of
     /// the list's table, the height, then the tenant or the first key of a bucket or a group.
     Ranks = "ranks/1",
@@ -296,6 +299,7 @@ impl Table {
         Self::SignInLinksByUser,
         Self::SignInRequests,
         Self::SignInRequestsByUser,
+        Self::Leases,
     ];
 
     /// The tables whose values are blocks of several entries ([`packed`](super::packed)).

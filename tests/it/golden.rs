@@ -39,10 +39,15 @@ use crate::support::{OWNER, TestClient, Workspace};
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
 /// The note about the keys in each file of responses.
 const NOTE: &str = "Fixtures: these keys open nothing but the data file beside this one.";
-/// Tables that are almost always empty: what a request leaves to the background is done at once, and requests for a mail to
-/// sign in live for minutes.
-const EMPTY: [&str; 4] =
-    ["pending_listings/1", "sign_in_requests/1", "sign_in_requests_by_user/1", "sweeps/2"];
+/// Tables that are almost always empty: what a request leaves to the background is done at once, requests for a mail to
+/// sign in live for minutes, and only a shared database has leases.
+const EMPTY: [&str; 5] = [
+    "leases/1",
+    "pending_listings/1",
+    "sign_in_requests/1",
+    "sign_in_requests_by_user/1",
+    "sweeps/2",
+];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")

@@ -11,6 +11,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use steward::testing::error::{Error, Result};
 use steward::testing::http::logging::{self, LogFormat};
 use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
+use steward::testing::leases::LeaseWatch;
 use steward::testing::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
 use steward::testing::mail::outbox::{self, Notification, OutboxMessage};
 use steward::testing::mail::sent_log::SentMail;
@@ -249,6 +250,7 @@ fn postman(app: &App, clock: &ManualClock, server: &MailServer, timeout: Duratio
         clock,
         mailer(&server.url(), timeout),
         Arc::new(Scribe),
+        LeaseWatch::unneeded(),
         &Metrics::default(),
     )
 }
@@ -391,8 +393,8 @@ async fn message_is_retried_if_the_mail_server_is_unreachable() {
     let nowhere = mailer(&format!("smtp://{address}"), office.timeout);
     office.postman.stop().await;
     let (store, clock) = (office.app.store().clone(), Clock::Manual(office.clock.clone()));
-    office.postman =
-        MailWorker::start(store, clock, nowhere, Arc::new(Scribe), &Metrics::default());
+    let (composer, lease) = (Arc::new(Scribe), LeaseWatch::unneeded());
+    office.postman = MailWorker::start(store, clock, nowhere, composer, lease, &Metrics::default());
     let id = office.post("ann@corp.example").await;
     office.tried(id, 1).await;
     assert!(log::lines_about(id)[0]["error"].as_str().unwrap().contains("refused"));
@@ -706,6 +708,7 @@ fn mail_worker_child_process() {
             Clock::System,
             mailer,
             Arc::new(Scribe),
+            LeaseWatch::unneeded(),
             &Metrics::default(),
         );
         let end = || std::io::stdin().read_line(&mut String::new());

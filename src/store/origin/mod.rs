@@ -189,8 +189,10 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Forgets removed rows and commits before the last `keep` commits.
     fn trim(&self, keep: u64) -> Result<(), Fault>;
 
+    /// Returns the name of this node.
+    fn node(&self) -> &str;
+
     /// Returns the nodes that sent heartbeats, ordered by name.
-    #[allow(dead_code, reason = "no command shows the nodes yet")]
     fn nodes(&self) -> Result<Vec<Node>, Fault>;
 
     /// Returns a text that names the database to an operator. It has no password.

@@ -149,6 +149,7 @@ impl Writer {
         self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         self.pass_secret_on(&database)?;
         self.publish(&database)?;
+        self.shared.taken.call_all();
         Ok(database)
     }
 

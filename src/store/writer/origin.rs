@@ -4,6 +4,7 @@
 //! the batch was computed. If another node was first, the batch runs again on what that node left. All attempts of a batch
 //! have one name, so that an attempt whose outcome is unknown is found later, and no write is done twice.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -74,10 +75,22 @@ struct Beginning<'o> {
     /// The last commit before the batch.
     from: Position,
     turn: Option<Box<dyn Turn + 'o>>,
-    /// Whether the transaction of the batch took rows of other nodes.
-    took: bool,
-    /// Whether these change the signing secret.
-    took_secret: bool,
+    /// The commits of other nodes that the transaction of the batch took, if there were any.
+    taken: Option<Taken>,
+}
+
+/// What commits of other nodes changed.
+#[derive(Default)]
+struct Taken {
+    has_secret: bool,
+    tables: BTreeSet<Table>,
+}
+
+impl Taken {
+    fn note(&mut self, row: &Row) {
+        self.has_secret |= is_secret(row.table, &row.key);
+        self.tables.insert(row.table);
+    }
 }
 
 /// What a commit of the copy publishes.
@@ -86,7 +99,7 @@ struct Standing<'b> {
     finished: FinishedBatch,
     logs: &'b [Arc<ValueLog>],
     writes: usize,
-    took: bool,
+    taken: Option<Taken>,
     has_secret: bool,
 }
 
@@ -142,13 +155,13 @@ impl Writer {
                 return refuse(fault);
             }
         };
-        let Beginning { from, turn, took, took_secret } = beginning;
+        let Beginning { from, turn, taken } = beginning;
         tx.begin_journal();
         let changed = match first.take() {
             Some(first) => self.run_batch(&mut tx, first, ran)?,
             None => run_again(&mut tx, ran)?,
         };
-        if !changed && !took {
+        if !changed && taken.is_none() {
             drop(turn);
             self.hot = tx.into_hot();
             transaction.abort().map_err(storage_error)?;
@@ -174,9 +187,9 @@ impl Writer {
                 }
             }
         };
-        let has_secret = took_secret || rows.iter().any(|row| is_secret(row.table, &row.key));
+        let has_secret = rows.iter().any(|row| is_secret(row.table, &row.key));
         let writes = ran.len();
-        let standing = Standing { position, finished, logs: &logs, writes, took, has_secret };
+        let standing = Standing { position, finished, logs: &logs, writes, taken, has_secret };
         if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
@@ -197,16 +210,16 @@ impl Writer {
         let known = self.position();
         let wary = self.origin.as_ref().map_or(0, |origin| origin.wary);
         if wary == 0 {
-            return Ok(Beginning { from: known, turn: None, took: false, took_secret: false });
+            return Ok(Beginning { from: known, turn: None, taken: None });
         }
         self.set_wary(wary - 1);
-        let mut took_secret = false;
+        let mut taken = Taken::default();
         let (from, turn) = source.origin.turn(known, &mut |row| {
-            took_secret |= is_secret(row.table, &row.key);
+            taken.note(&row);
             tx.take_row(row, &source.lists)
         })?;
         tx.end_taking(&source.lists)?;
-        Ok(Beginning { from, turn: Some(turn), took: from != known, took_secret })
+        Ok(Beginning { from, turn: Some(turn), taken: (from != known).then_some(taken) })
     }
 
     /// Takes rows of the origin into the copy, up to its head.
@@ -226,19 +239,20 @@ impl Writer {
         let (transaction, is_synced) = self.begin_copy(database)?;
         let logs = self.shared.value_logs.active();
         let mut tx = self.begin_batch(&transaction, &logs);
-        let mut has_secret = false;
+        let mut taken = Taken::default();
         let mut take = |row: Row| {
-            has_secret |= is_secret(row.table, &row.key);
+            taken.note(&row);
             tx.take_row(row, &source.lists)
         };
-        let taken = match (head, rows) {
+        let caught_up = match (head, rows) {
             (Some(head), Some(rows)) if known == from => {
                 rows.into_iter().try_for_each(&mut take).map(|()| head).map_err(Fault::Copy)
             }
             _ => source.origin.since(from, &mut take),
         };
-        let taken = taken.and_then(|head| Ok(tx.end_taking(&source.lists).map(|()| head)?));
-        let position = match taken {
+        let caught_up =
+            caught_up.and_then(|head| Ok(tx.end_taking(&source.lists).map(|()| head)?));
+        let position = match caught_up {
             Ok(position) => position,
             Err(fault) => {
                 drop(tx);
@@ -251,8 +265,8 @@ impl Writer {
             }
         };
         let finished = tx.finish()?;
-        let standing =
-            Standing { position, finished, logs: &logs, writes: 0, took: true, has_secret };
+        let (taken, has_secret) = (Some(taken), false);
+        let standing = Standing { position, finished, logs: &logs, writes: 0, taken, has_secret };
         self.stand(database, (transaction, is_synced), standing)?;
         let _ = reply.send(Ok(()));
         Ok(())
@@ -265,7 +279,7 @@ impl Writer {
         (transaction, is_synced): (WriteTransaction, bool),
         standing: Standing<'_>,
     ) -> Result<()> {
-        let Standing { position, finished, logs, writes, took, has_secret } = standing;
+        let Standing { position, finished, logs, writes, taken, has_secret } = standing;
         let begun = Instant::now();
         put_position(&transaction, position)?;
         transaction.commit().map_err(storage_error)?;
@@ -276,10 +290,10 @@ impl Writer {
         if finished.has_access_changes {
             self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         }
-        if has_secret {
+        if has_secret || taken.as_ref().is_some_and(|taken| taken.has_secret) {
             self.pass_secret_on(database)?;
         }
-        if took {
+        if taken.is_some() {
             self.shared.changes.lose_changes();
         }
         self.shared.changes.publish(finished.changes, || self.publish(database))?;
@@ -288,6 +302,9 @@ impl Writer {
         self.hot = finished.hot;
         if finished.are_ranks_due {
             self.shared.ranks_due.notify_one();
+        }
+        if let Some(taken) = taken {
+            self.shared.taken.call(&taken.tables);
         }
         Ok(())
     }

@@ -128,6 +128,10 @@ impl Origin for Postgres {
         self.with_link(|link| upkeep::trim(link, keep))
     }
 
+    fn node(&self) -> &str {
+        &self.node
+    }
+
     fn nodes(&self) -> Result<Vec<Node>, Fault> {
         self.with_link(|link| upkeep::nodes(link))
     }

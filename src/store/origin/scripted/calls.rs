@@ -121,7 +121,7 @@ impl Origin for Scripted {
             return Err(away());
         }
         let node = Node {
-            name: "node".to_owned(),
+            name: self.node().to_owned(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             seq: position.seq,
             seen: now,
@@ -133,6 +133,10 @@ impl Origin for Scripted {
     fn trim(&self, keep: u64) -> Result<(), Fault> {
         self.inner().state.trim(keep);
         Ok(())
+    }
+
+    fn node(&self) -> &'static str {
+        "node"
     }
 
     fn nodes(&self) -> Result<Vec<Node>, Fault> {
