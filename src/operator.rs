@@ -3,6 +3,7 @@
 
 mod accounts;
 mod console;
+mod nodes;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -105,6 +106,8 @@ pub enum Operation {
         /// The recipient's address.
         to: String,
     },
+    /// Lists the nodes of a shared database.
+    NodeList,
     /// Checks the data file for damage.
     Check,
     /// Returns the unused space of the data file to the file system.
@@ -168,6 +171,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             console::create_link(app, email.as_deref(), is_operator, existing).await
         }
         Operation::MailTest { to } => test_mail(app, &to).await,
+        Operation::NodeList => nodes::list_nodes(app).await,
         Operation::Check => {
             let findings = app.store().check(record_registry(), progress).await?;
             serde_json::to_value(findings).map_err(Error::internal)

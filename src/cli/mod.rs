@@ -132,6 +132,9 @@ enum Command {
     /// Test the mail configuration.
     #[command(subcommand)]
     Mail(MailCommand),
+    /// List the nodes of a shared database: the release of each, how many commits its copy was behind at its last heartbeat,
+    /// and its leases. A lease lets one node do what only one may do: send mail, or complete deletions.
+    Nodes,
     /// Print the configuration of serve with these flags, environment variables and file, and the source of each
     /// setting. The output is a configuration file; secrets are masked.
     #[command(
@@ -300,6 +303,7 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
             config.mail = mail;
             Operation::MailTest { to }
         }
+        Command::Nodes => Operation::NodeList,
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
         Command::Healthcheck => {
