@@ -50,7 +50,7 @@ pub mod input {
     pub use crate::input::{Input, JsonObject, Parsed, require_object};
 }
 pub mod leases {
-    pub use crate::leases::LeaseWatch;
+    pub use crate::leases::{LeaseWatch, list};
 }
 pub mod mail {
     pub mod compose {

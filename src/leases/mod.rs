@@ -47,6 +47,10 @@ impl Duty {
             Self::Maintenance => "maintenance",
         }
     }
+
+    fn named(name: &str) -> Option<Self> {
+        [Self::Mail, Self::Maintenance].into_iter().find(|duty| duty.name() == name)
+    }
 }
 
 /// The process that has a lease.

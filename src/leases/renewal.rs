@@ -1,5 +1,6 @@
 //! The task that takes and renews the leases of a node.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::store::{Store, Table};
 use crate::time::{Clock, Timestamp};
 
 use super::watch::{HeldLeases, LeaseWatch};
-use super::{Duty, Holder, Lease, claim, release};
+use super::{Duty, Holder, Lease, claim, list, release};
 
 /// The wait after an error of the database.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -31,21 +32,18 @@ impl LeaseRenewal {
         let Some(node) = store.node() else {
             return Self { held: None, task: Mutex::new(None) };
         };
-        let (held, shown) = watch::channel(HeldLeases::new());
+        let (held, shown) = watch::channel(HeldLeases::default());
         let (stop, stopped) = watch::channel(());
-        let changed = Arc::new(Notify::new());
-        let wake = Arc::clone(&changed);
-        store.on_taken(&[Table::Leases], move || wake.notify_one());
-        let process = Uuid::from_bytes(rand::random());
         let claims = Claims {
             store: store.clone(),
             clock: clock.clone(),
             duties,
-            holder: Holder { node: node.to_owned(), process },
-            held,
-            changed,
+            holder: Holder { node: node.to_owned(), process: Uuid::from_bytes(rand::random()) },
+            held: Arc::new(held),
+            changed: Arc::default(),
             stopped,
         };
+        claims.listen();
         let task = (!duties.is_empty()).then(|| (stop, tokio::spawn(claims.run())));
         Self { held: Some(shown), task: Mutex::new(task) }
     }
@@ -74,23 +72,42 @@ struct Claims {
     clock: Clock,
     duties: &'static [Duty],
     holder: Holder,
-    held: watch::Sender<HeldLeases>,
+    held: Arc<watch::Sender<HeldLeases>>,
     /// Woken when another node changed a lease.
     changed: Arc<Notify>,
     stopped: watch::Receiver<()>,
 }
 
 impl Claims {
+    /// Takes its duty from a worker before the worker reads a state in which another node has the lease.
+    fn listen(&self) {
+        // Workers of a process that has dropped its leases wait for the end of the channel.
+        let (held, changed) = (Arc::downgrade(&self.held), Arc::clone(&self.changed));
+        let holder = self.holder.clone();
+        self.store.on_taken(&[Table::Leases], move |tx| {
+            if let Some(held) = held.upgrade() {
+                let own = own_leases(&list(tx).unwrap_or_default(), &holder);
+                held.send_modify(|held| {
+                    held.ends.retain(|duty, _| own.contains_key(duty));
+                    held.foreign_changes += 1;
+                });
+            }
+            changed.notify_one();
+        });
+    }
+
     async fn run(mut self) {
+        let mut shown = BTreeMap::new();
         loop {
             let claimed = self.claim().await;
+            shown = log_changes(&shown, &self.held.borrow().ends);
             tokio::select! {
                 _ = self.stopped.changed() => break,
                 () = self.changed.notified() => {}
                 () = wait(&self.clock, claimed) => {}
             }
         }
-        self.held.send_replace(HeldLeases::new());
+        self.held.send_replace(HeldLeases::default());
         let holder = self.holder.clone();
         if let Err(error) = self.store.write(move |tx| release(tx, &holder)).await {
             tracing::warn!(%error, "could not release the leases of this node; they expire within a minute");
@@ -99,27 +116,40 @@ impl Claims {
 
     /// Takes and renews what it can. Returns when to try again.
     async fn claim(&self) -> Result<Timestamp> {
+        let foreign_changes = self.held.borrow().foreign_changes;
         let (duties, holder, now) = (self.duties, self.holder.clone(), self.clock.now());
         let leases = self.store.write(move |tx| claim(tx, duties, &holder, now)).await?;
-        let is_own = |lease: &Lease| lease.holder == self.holder;
-        let own = duties.iter().zip(&leases).filter(|(_, lease)| is_own(lease));
-        self.show(own.map(|(duty, lease)| (*duty, lease.expires_at)).collect());
+        self.held.send_modify(|held| {
+            // Otherwise another node may have taken a lease since, and the listener has woken this task.
+            if held.foreign_changes == foreign_changes {
+                held.ends = own_leases(&leases, &self.holder);
+            }
+        });
         let next = |lease: &Lease| {
-            if is_own(lease) { lease.renewal_at() } else { lease.expires_at }
+            if lease.holder == self.holder { lease.renewal_at() } else { lease.expires_at }
         };
         Ok(leases.iter().map(next).min().unwrap_or(Timestamp::MAX))
     }
+}
 
-    fn show(&self, held: HeldLeases) {
-        let before = self.held.send_replace(held.clone());
-        for duty in self.duties {
-            match (before.contains_key(duty), held.contains_key(duty)) {
-                (false, true) => tracing::info!(duty = duty.name(), "this node took the lease"),
-                (true, false) => tracing::warn!(duty = duty.name(), "this node lost the lease"),
-                _ => {}
-            }
-        }
+/// Returns the duties whose leases `holder` has, and when these end.
+fn own_leases(leases: &[Lease], holder: &Holder) -> BTreeMap<Duty, Timestamp> {
+    let own = leases.iter().filter(|lease| lease.holder == *holder);
+    own.filter_map(|lease| Some((Duty::named(&lease.duty)?, lease.expires_at))).collect()
+}
+
+/// Logs which leases this node took or lost since `before`. Returns `now`.
+fn log_changes(
+    before: &BTreeMap<Duty, Timestamp>,
+    now: &BTreeMap<Duty, Timestamp>,
+) -> BTreeMap<Duty, Timestamp> {
+    for duty in now.keys().filter(|duty| !before.contains_key(*duty)) {
+        tracing::info!(duty = duty.name(), "this node took the lease");
     }
+    for duty in before.keys().filter(|duty| !now.contains_key(*duty)) {
+        tracing::warn!(duty = duty.name(), "this node lost the lease");
+    }
+    now.clone()
 }
 
 /// Waits until the leases are to be claimed again.

@@ -1,5 +1,7 @@
 //! Tests of who gets a lease.
 
+use std::collections::BTreeMap;
+
 use tempfile::TempDir;
 use tokio::sync::watch as channel;
 
@@ -85,10 +87,12 @@ async fn lease_of_a_clock_that_was_years_ahead_does_not_count() {
 
 #[tokio::test]
 async fn worker_with_a_lease_that_ends_soon_waits_for_its_renewal() {
-    let (show, shown) = channel::channel(HeldLeases::new());
+    let (show, shown) = channel::channel(HeldLeases::default());
     let mut lease = LeaseWatch::of(Duty::Mail, shown);
     assert!(!lease.is_held_for(Duration::ZERO, START));
-    let shows = |end: Timestamp| show.send_replace(HeldLeases::from([(Duty::Mail, end)]));
+    let shows = |end: Timestamp| {
+        show.send_modify(|held| held.ends = BTreeMap::from([(Duty::Mail, end)]));
+    };
     shows(START.plus(SECOND * 30));
     assert!(lease.is_held_for(SECOND * 29, START) && !lease.is_held_for(SECOND * 30, START));
     let clock = Clock::Manual(ManualClock::at(START));

@@ -9,8 +9,21 @@ use crate::time::{Clock, Timestamp};
 
 use super::Duty;
 
-/// The duties whose leases this process has, and when these end.
-pub(super) type HeldLeases = BTreeMap<Duty, Timestamp>;
+/// The leases that this process has.
+#[derive(Debug, Default)]
+pub(super) struct HeldLeases {
+    /// When the lease of each duty ends.
+    pub(super) ends: BTreeMap<Duty, Timestamp>,
+    /// How often other nodes changed leases.
+    pub(super) foreign_changes: u64,
+}
+
+impl HeldLeases {
+    /// Whether the lease of `duty` lasts for this time from `now` on.
+    fn lasts_for(&self, duty: Duty, time: Duration, now: Timestamp) -> bool {
+        self.ends.get(&duty).is_some_and(|end| now.plus(time) < *end)
+    }
+}
 
 /// Tells a worker whether this process has the lease of its duty.
 #[derive(Debug, Clone)]
@@ -31,15 +44,16 @@ impl LeaseWatch {
 
     /// Whether this process may work at `now`, and for this time afterwards.
     pub fn is_held_for(&self, time: Duration, now: Timestamp) -> bool {
-        let lasts = |end: &Timestamp| now.plus(time) < *end;
-        self.held.as_ref().is_none_or(|(duty, held)| held.borrow().get(duty).is_some_and(lasts))
+        let lasts = |(duty, held): &(Duty, watch::Receiver<HeldLeases>)| {
+            held.borrow().lasts_for(*duty, time, now)
+        };
+        self.held.as_ref().is_none_or(lasts)
     }
 
     /// Waits until this process may work for this time. Returns false if it never will, because it stops or leaves the work
     /// to others.
     pub async fn wait_until_held_for(&mut self, time: Duration, clock: &Clock) -> bool {
         let Some((duty, held)) = &mut self.held else { return true };
-        let lasts = |end: &Timestamp| clock.now().plus(time) < *end;
-        held.wait_for(|held| held.get(duty).is_some_and(lasts)).await.is_ok()
+        held.wait_for(|held| held.lasts_for(*duty, time, clock.now())).await.is_ok()
     }
 }

@@ -99,7 +99,7 @@ impl MailWorker {
         let metrics = MailMetrics::of(metrics);
         let notices = Arc::new(Notifier::default());
         let listener = Arc::clone(&notices);
-        store.on_taken(&[Table::Outbox], move || listener.add(NewMessages::of_other_node()));
+        store.on_taken(&[Table::Outbox], move |_| listener.add(NewMessages::of_other_node()));
         let current = Arc::new(CurrentMail::default());
         let (stop, stopped) = watch::channel(());
         let rounds = WorkerTask {
@@ -294,6 +294,10 @@ impl WorkerTask {
         let (composer, now) = (Arc::clone(&self.composer), self.clock.now());
         let message = outbox_message.clone();
         let step = self.read(move |tx| NextAction::of(tx, &message, &*composer, now)).await;
+        if !self.has_lease() {
+            // In the state that was read, another node has it.
+            return Ok(Some(now));
+        }
         let outcome = match step {
             Ok(NextAction::Skip) => return Ok(None),
             Ok(NextAction::Wait(moment)) => return Ok(Some(moment)),

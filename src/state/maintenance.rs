@@ -40,7 +40,7 @@ impl App {
         self.start_ranking();
         self.start_compaction();
         let taken = Arc::clone(&due);
-        store.on_taken(&[Table::Sweeps, Table::PendingListings], move || taken.notify_one());
+        store.on_taken(&[Table::Sweeps, Table::PendingListings], move |_| taken.notify_one());
         let clock = self.0.clock.clone();
         let mut lease = self.0.leases.watch(Duty::Maintenance);
         due.notify_one();

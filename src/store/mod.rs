@@ -73,7 +73,7 @@ mod sliced_walk;
 mod snapshot;
 mod space;
 mod stored_rows;
-mod taken_tables;
+mod taken_listeners;
 mod task;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use super::change_feed::ChangeFeed;
 use super::metrics::WriterStats;
 use super::origin_state::OriginState;
 use super::snapshot::Snapshot;
-use super::taken_tables::TakenListeners;
+use super::taken_listeners::TakenListeners;
 use super::value_log::ValueLogs;
 
 /// Takes the signing secret that another node or a write stored.
@@ -39,7 +39,7 @@ pub(super) struct Shared {
     pub(super) value_logs: ValueLogs,
     /// What the threads of a store with an origin share; `None` for a data file.
     pub(super) origin: Option<Arc<OriginState>>,
-    /// Called after rows of other nodes show. Only a store with an origin calls them.
+    /// Called before a state with new rows of other nodes is shown. Only a store with an origin calls them.
     pub(super) taken: TakenListeners,
     /// Called before a state with another signing secret is shown. Only a store with an origin calls it.
     pub(super) secret_listener: OnceLock<SecretListener>,

@@ -34,6 +34,7 @@ mod insights;
 mod invites;
 mod members;
 mod metrics;
+mod nodes;
 mod openapi;
 mod organizations;
 mod outbox;

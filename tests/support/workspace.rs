@@ -69,20 +69,29 @@ fn patient(mut config: Config) -> Config {
 struct Home {
     place: Place,
     folder: TempDir,
-    _schema: Option<Schema>,
+    schema: Option<Arc<Schema>>,
 }
 
 impl Home {
     fn new() -> Self {
+        let engine = std::env::var("STEWARD_TEST_ENGINE").unwrap_or_default();
+        Self::of((engine == "postgres").then(Schema::new).map(Arc::new), "test")
+    }
+
+    /// Returns a home in this database, for the node of this name, or in a file.
+    fn of(schema: Option<Arc<Schema>>, node: &str) -> Self {
         let folder = TempDir::new().expect("a temporary folder");
         let path = folder.path().join("steward.redb");
-        let engine = std::env::var("STEWARD_TEST_ENGINE").unwrap_or_default();
-        let schema = (engine == "postgres").then(Schema::new);
         let data =
             schema.as_ref().map_or_else(|| path.clone().into(), |schema| schema.url().into());
         let data: std::ffi::OsString = data;
-        let place = Place::new(&data, &path, None, Some("test")).expect("a place");
-        Self { place, folder, _schema: schema }
+        let place = Place::new(&data, &path, None, Some(node)).expect("a place");
+        Self { place, folder, schema }
+    }
+
+    fn open_store(&self) -> Store {
+        let Config { file_system, page_cache, .. } = Config::default();
+        Store::open_at(file_system, &self.place, page_cache, &record_registry()).expect("the data")
     }
 }
 
@@ -105,8 +114,16 @@ impl Workspace {
     /// Does what [`new`](Self::new) does, with this configuration. The default time limits of a request and of the mail
     /// server become long ones, because a busy machine may exceed them.
     pub async fn with(config: Config) -> Self {
+        Self::create(Home::new(), config)
+    }
+
+    /// Does what [`with`](Self::with) does in a shared database of its own, which the node of this name serves.
+    pub async fn on_node(node: &str, config: Config) -> Self {
+        Self::create(Home::of(Some(Arc::new(Schema::new())), node), config)
+    }
+
+    fn create(home: Home, config: Config) -> Self {
         let config = patient(config);
-        let home = Home::new();
         let first = InitialRecords {
             email: OWNER.to_owned(),
             first_name: "Olga".to_owned(),
@@ -120,11 +137,18 @@ impl Workspace {
         Self { app, made, owner, router, home: Arc::new(home) }
     }
 
+    /// Serves the workspace of a shared database by another node, which has a copy of its own.
+    pub async fn join(&self, node: &str, config: Config) -> Self {
+        let home = Arc::new(Home::of(self.home.schema.clone(), node));
+        let app = App::new(home.open_store(), patient(config)).expect("it serves");
+        let router = router(app.clone());
+        let owner = TestClient::of(router.clone(), &self.made.api_key);
+        Self { app, made: self.made.clone(), owner, router, home }
+    }
+
     /// Opens the data again, after the service was closed.
     pub fn open_store(&self) -> Store {
-        let Config { file_system, page_cache, .. } = Config::default();
-        Store::open_at(file_system, &self.home.place, page_cache, &record_registry())
-            .expect("the data")
+        self.home.open_store()
     }
 
     /// Closes the file, and serves it again with this configuration.

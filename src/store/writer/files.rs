@@ -148,8 +148,8 @@ impl Writer {
         self.start_at(position);
         self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         self.pass_secret_on(&database)?;
+        self.shared.taken.call(None, || super::snapshot(&database, &self.sender))?;
         self.publish(&database)?;
-        self.shared.taken.call_all();
         Ok(database)
     }
 

@@ -293,7 +293,9 @@ impl Writer {
         if has_secret || taken.as_ref().is_some_and(|taken| taken.has_secret) {
             self.pass_secret_on(database)?;
         }
-        if taken.is_some() {
+        if let Some(taken) = &taken {
+            let state = || super::snapshot(database, &self.sender);
+            self.shared.taken.call(Some(&taken.tables), state)?;
             self.shared.changes.lose_changes();
         }
         self.shared.changes.publish(finished.changes, || self.publish(database))?;
@@ -302,9 +304,6 @@ impl Writer {
         self.hot = finished.hot;
         if finished.are_ranks_due {
             self.shared.ranks_due.notify_one();
-        }
-        if let Some(taken) = taken {
-            self.shared.taken.call(&taken.tables);
         }
         Ok(())
     }

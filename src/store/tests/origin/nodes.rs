@@ -89,6 +89,44 @@ async fn new_secret_reaches_another_node_before_a_state_with_it() {
 }
 
 #[tokio::test]
+async fn listener_is_called_with_the_state_of_another_node_before_a_read_returns_it() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let (tell, called) = mpsc::channel();
+    let note = move |tx: &Snapshot| {
+        let _ = tell.send(tx.count::<Thing>(&1_u64).expect("a count"));
+    };
+    other.on_taken(&[Table::Domains, Table::Projects], note.clone());
+    other.on_taken(&[Table::Domains], note);
+    other.refresh().await.expect("a fresh state");
+    for count in 1..=3 {
+        add_thing(&store).await.expect("a write");
+        other.refresh().await.expect("a fresh state");
+        assert_eq!(called.try_recv(), Ok(count));
+    }
+    // Neither this node's own writes nor other tables concern the listener.
+    add_thing(&other).await.expect("a write");
+    store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
+    other.refresh().await.expect("a fresh state");
+    assert!(called.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn listener_is_called_when_a_batch_takes_rows_or_the_copy_is_opened_again() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let (tell, called) = mpsc::channel();
+    other.on_taken(&[Table::Projects], move |_| {
+        let _ = tell.send(());
+    });
+    add_thing(&store).await.expect("a write");
+    assert_eq!(add_thing(&other).await.expect("a write"), 2);
+    assert!(called.try_recv().is_ok(), "the batch was overtaken and took the rows");
+    other.closed_while(|| ()).await.expect("opened again");
+    assert!(called.try_recv().is_ok(), "what changed meanwhile is not known");
+}
+
+#[tokio::test]
 async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     let (shared, store) = Shared::new();
     add_thing(&store).await.expect("a write");

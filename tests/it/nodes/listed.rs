@@ -1,0 +1,85 @@
+//! `steward nodes`.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use steward::testing::operator::{Operation, perform};
+use steward::testing::store::Progress;
+use steward::{App, Config, InitialRecords, Store, create};
+use tempfile::TempDir;
+
+use super::{end, is_held_by};
+use crate::support::Workspace;
+use crate::support::wait::TEST_TIMEOUT;
+
+/// Asks this node for the list until it is as `is_expected` says.
+async fn listed(node: &Workspace, is_expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
+    let begun = Instant::now();
+    loop {
+        let listed = node.run_operation(Operation::NodeList).await;
+        let nodes = listed["results"].as_array().expect("a list");
+        if is_expected(nodes) {
+            return nodes.clone();
+        }
+        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {listed}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+fn names(nodes: &[Value]) -> Vec<&str> {
+    nodes.iter().map(|node| node["name"].as_str().expect("a name")).collect()
+}
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL"]
+async fn nodes_are_listed_with_their_positions_and_leases() {
+    let a = Workspace::on_node("a", Config::default()).await;
+    is_held_by(&a, "maintenance", "a").await;
+    let b = a.join("b", Config::default()).await;
+    let are_current = |nodes: &[Value]| {
+        names(nodes) == ["a", "b"] && nodes.iter().all(|node| node["behind"] == 0)
+    };
+    for node in [&a, &b] {
+        let nodes = listed(node, are_current).await;
+        for node in &nodes {
+            assert_eq!(node["release"], env!("CARGO_PKG_VERSION"));
+            assert!(node["seen_at"].is_string());
+            assert_eq!(node.as_object().expect("an object").len(), 6);
+        }
+        assert_eq!(nodes[0]["position"], nodes[1]["position"]);
+        assert_eq!(
+            (&nodes[0]["leases"], &nodes[1]["leases"]),
+            (&json!(["maintenance"]), &json!([]))
+        );
+    }
+    a.app.close().await;
+    let has_lease = |nodes: &[Value]| nodes[1]["leases"] == json!(["maintenance"]);
+    let nodes = listed(&b, has_lease).await;
+    assert_eq!(nodes[0]["leases"], json!([]));
+    end([b]).await;
+}
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL"]
+async fn command_that_opens_a_copy_is_no_node_and_takes_no_lease() {
+    let a = Workspace::on_node("a", Config::default()).await;
+    listed(&a, |nodes| names(nodes) == ["a"]).await;
+    a.app.close().await;
+    let command = App::new_for_command(a.open_store(), Config::default()).expect("it opens");
+    let listed = perform(&command, Operation::NodeList, Progress::silent()).await.expect("a list");
+    let nodes = listed["results"].as_array().expect("a list");
+    assert_eq!((names(nodes), &nodes[0]["leases"]), (vec!["a"], &json!([])));
+    command.close().await;
+}
+
+#[tokio::test]
+async fn data_file_has_no_nodes() {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("steward.redb");
+    let (app, _) = create(&path, Config::default(), &InitialRecords::default()).expect("a file");
+    let refused =
+        perform(&app, Operation::NodeList, Progress::silent()).await.expect_err("no list");
+    assert_eq!((refused.status(), refused.code()), (400, "no_nodes"));
+    app.close().await;
+    assert!(Store::open(&path, 0).is_ok());
+}
