@@ -19,6 +19,7 @@ mod check;
 mod check_report;
 mod compact;
 mod compact_copy;
+mod compare;
 mod consumer_times;
 mod cooldowns;
 mod copy;
@@ -67,6 +68,7 @@ mod sealed;
 mod secrets;
 mod shared;
 mod shared_database;
+mod shared_restore;
 mod sliced_walk;
 mod snapshot;
 mod space;
@@ -106,7 +108,7 @@ pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 #[allow(unused_imports, reason = "the configuration has no shared databases yet")]
-pub use place::{DatabaseUrl, Place};
+pub use place::{DatabaseUrl, Destination, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;
 pub use ranks::RankedList;
@@ -118,6 +120,7 @@ pub use record_registry::{RecordRegistry, RecordType, RecordTypeOf};
 pub use restore::PreparedRestore;
 pub use schema::Table;
 pub use scrub::ScrubPace;
+pub use shared_restore::{found_from, require_no_workspace};
 pub use snapshot::Snapshot;
 pub use space::{FreeSpace, SpaceUsage};
 pub use undo_log::Change;
@@ -128,6 +131,7 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 
 use asker::Asker;
+use copy::CopySource;
 use engine::RETRY_AFTER;
 use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
@@ -154,6 +158,8 @@ pub struct Store {
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     path: Arc<Path>,
     fs: FsHandle,
+    /// The shared database whose copy the file is; `None` for a data file.
+    source: Option<Arc<CopySource>>,
     /// Shared by readers of the whole file; held exclusively by a compaction.
     walk_lock: Arc<RwLock<()>>,
 }
@@ -206,6 +212,7 @@ impl Store {
         let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
         let shared = Arc::new(Shared::new(first, state));
         let runtime = Handle::try_current().ok();
+        let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
         if let Some(OriginWriter { source, state, .. }) = &origin {
             let asker = Asker {
                 origin: Arc::clone(&source.origin),
@@ -240,6 +247,7 @@ impl Store {
             thread: Arc::new(Mutex::new(Some(thread))),
             path: path.into(),
             fs,
+            source,
             walk_lock: Arc::default(),
         })
     }

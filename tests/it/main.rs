@@ -34,6 +34,7 @@ mod insights;
 mod invites;
 mod members;
 mod metrics;
+mod moving;
 mod openapi;
 mod organizations;
 mod outbox;
