@@ -137,8 +137,7 @@ impl App {
     ) -> Result<Self, OpenError> {
         store.require_known_layouts(&record_registry())?;
         let secret = store.signing_secret()?;
-        let signing = SigningKeys::new(config.link_base(), &secret)?;
-        signing.follow(&store);
+        let signing = SigningKeys::of(&store, config.link_base(), &secret)?;
         let mail_worker = mailer.clone().filter(|_| serves_outbox).map(|mailer| {
             let mails = Arc::new(InviteMails { links: signing.links.clone() });
             let (store, clock) = (store.clone(), config.clock.clone());

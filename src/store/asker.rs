@@ -31,7 +31,7 @@ const AWAY_AFTER: Duration = Duration::from_secs(2);
 const BEAT_INTERVAL: Duration = Duration::from_secs(2);
 /// The number of heartbeats between two trims: about an hour.
 const BEATS_PER_TRIM: u64 = 1800;
-/// How many commits the origin remembers. A copy that is further behind is made anew.
+/// How many commits the origin remembers. A copy that is further behind is made again.
 const KEPT_COMMITS: u64 = 100_000;
 /// The difference of the clocks that is reported, in milliseconds.
 const CLOCK_TOLERANCE: u64 = 1000;
@@ -157,7 +157,7 @@ impl Asker {
         let shown = current()?;
         match head {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
-            _ => Err(Fault::Away("the copy was made anew".to_owned())),
+            _ => Err(Fault::Away("the copy was made again".to_owned())),
         }
     }
 

@@ -27,7 +27,7 @@ pub(super) struct CopySource {
     pub(super) lists: Vec<&'static RankedList>,
 }
 
-/// Opens the copy at `path`, and takes what changed since. Makes the copy anew if it is missing, damaged, or not of this
+/// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub(super) fn open(
             Err(Fault::Forked) => {
                 tracing::error!(
                     seq = position.seq,
-                    "the copy has commits that the database does not have, or is too old; making it anew"
+                    "the copy has commits that the database does not have, or is too old; making it again"
                 );
                 close(database)?;
                 set_aside(fs, path, "forked")?;
@@ -58,7 +58,7 @@ pub(super) fn open(
         },
         Err(OpenError::Missing(_)) => None,
         Err(error @ OpenError::Damaged { .. }) => {
-            tracing::error!(%error, "the copy is damaged; making it anew");
+            tracing::error!(%error, "the copy is damaged; making it again");
             set_aside(fs, path, "damaged")?;
             None
         }
