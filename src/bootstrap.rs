@@ -1,4 +1,4 @@
-//! Creates a new data file, either with a first organization, project, owner and API key, or from an export.
+//! Creates a new data file or the workspace of a shared database, either with a first organization, project, owner and API key, or from an export.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::config::Config;
 use crate::error::Result;
@@ -21,7 +22,9 @@ use crate::resources::record_registry;
 use crate::resources::users::{self, NewUser};
 use crate::secret::{Purpose, Seed, SeededRng, SigningSecret};
 use crate::state::{App, backups};
-use crate::store::{self, Imported, OpenError, Place, Progress, Store, WriteTx};
+use crate::store::{
+    self, Destination, Imported, OpenError, Place, Progress, Store, WriteTx, folder_of,
+};
 use crate::time::Timestamp;
 
 /// The first records of a new data file.
@@ -106,12 +109,34 @@ pub fn create_at(
     Ok((App::new(store, config)?, created))
 }
 
-/// Creates a data file at `path` from the lines of an export.
+/// Creates a data file, or the workspace of a shared database, from the lines of an export.
 ///
 /// # Errors
-/// Fails as [`store::import`] does.
-pub fn import(path: &Path, from: impl BufRead, progress: &Progress) -> Result<Imported, OpenError> {
-    store::import(path, from, &record_registry(), Seed::generate().rng(), progress)
+/// Those of [`store::import`] and of [`store::found_from`].
+pub fn import(
+    place: &Place,
+    from: impl BufRead,
+    progress: &Progress,
+) -> Result<Imported, OpenError> {
+    let import = |path: &Path| {
+        store::import(path, from, &record_registry(), Seed::generate().rng(), progress)
+    };
+    match place {
+        Place::File(path) => import(path),
+        Place::Shared { copy, .. } => {
+            store::require_no_workspace(place)?;
+            let made = TempDir::new_in(folder_of(copy));
+            let folder = made.map_err(|cause| OpenError::Io {
+                doing: "create a folder beside",
+                path: copy.clone(),
+                cause,
+            })?;
+            let file = folder.path().join("imported.redb");
+            let imported = import(&file)?;
+            store::found_from(place, &file, progress)?;
+            Ok(Imported { to: Destination::Database(place.to_string()), ..imported })
+        }
+    }
 }
 
 fn write_initial_records(

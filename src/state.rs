@@ -136,8 +136,7 @@ impl App {
     ) -> Result<Self, OpenError> {
         store.require_known_layouts(&record_registry())?;
         let secret = store.signing_secret()?;
-        let signing = SigningKeys::new(config.link_base(), &secret)?;
-        signing.follow(&store);
+        let signing = SigningKeys::of(&store, config.link_base(), &secret)?;
         let served_mailer = mailer.clone().filter(|_| is_server);
         let leases =
             background::begin_as_node(&store, &config, is_server, served_mailer.is_some())?;

@@ -66,7 +66,7 @@ impl fmt::Display for Machine {
 
 /// Returns the type of the file system that holds `folder`: the longest matching mount path, the last one if
 /// several are equal.
-fn filesystem(folder: &Path) -> Result<String> {
+pub fn filesystem(folder: &Path) -> Result<String> {
     let folder = folder.canonicalize().context("the data folder")?;
     let mounts = read("/proc/self/mounts")?;
     let mount = mounts.lines().filter_map(|line| {

@@ -24,12 +24,16 @@ mod browser;
 mod ceiling;
 #[path = "../../tests/support/chromedriver.rs"]
 mod chromedriver;
+mod database;
 mod http;
 mod load;
 mod machine;
 #[cfg(feature = "sqlite-peer")]
 mod peer;
 mod plan;
+#[expect(clippy::expect_used, clippy::panic, dead_code, reason = "a helper of the tests")]
+#[path = "../../tests/support/postgres.rs"]
+mod postgres;
 mod process;
 mod report;
 #[path = "../shared/result.rs"]
@@ -37,6 +41,7 @@ mod result;
 mod rows;
 mod service;
 mod site;
+mod straight;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -63,7 +68,7 @@ cargo bench -- [OPTIONS]
   --reseed         recreate the large data file
   --before BINARY  an older build, to compare with in rows 31-35
   --data-dir DIR   folder of the data files (default: target/bench-data)
-The service is the binary that cargo built, or STEWARD_BIN.";
+The service is the binary that cargo built, or STEWARD_BIN. Rows 36-42 start PostgreSQL, if it is installed.";
 
 /// The parsed command line.
 #[derive(Debug)]
@@ -158,6 +163,7 @@ fn bench(settings: &Settings) -> Result<()> {
     lines.extend(rows::writes(settings)?);
     lines.extend(rows::peers(settings)?);
     lines.extend(rows::builds(settings)?);
+    lines.extend(rows::shared(settings)?);
     lines.extend(rows::keys(settings)?);
     lines.extend(rows::life(settings)?);
     lines.extend(rows::backups(settings)?);

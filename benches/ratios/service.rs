@@ -2,6 +2,7 @@
 //!
 //! - `steward serve --data FILE --listen 127.0.0.1:0 --page-cache 64MiB` creates FILE if it is missing. It prints a
 //!   line with `http://127.0.0.1:PORT` to stdout once it listens, and exits cleanly on SIGTERM.
+//! - `--data URL --copy FILE` in place of `--data FILE` serves a shared database with a copy in FILE.
 //! - If stdout is not a terminal, the first run writes the first key to `FILE.first-key`.
 //! - While the server runs, `steward user list --data FILE --json` prints `{"results": [{"email": ...}]}`, and
 //!   `steward key create --data FILE --email E --label L --scope '*' --json` prints an object with `value`.
@@ -9,6 +10,7 @@
 //! - `GET /api/projects/` lists a project. Its dashboards are under `/api/projects/ID/dashboards/`.
 
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -38,20 +40,48 @@ pub fn binary() -> PathBuf {
         .map_or_else(|| env!("CARGO_BIN_EXE_steward").into(), PathBuf::from)
 }
 
+/// Where the data of a service lies.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In a file.
+    File(PathBuf),
+    /// In a shared database. This node keeps a copy of it.
+    Shared { url: String, copy: PathBuf },
+}
+
+impl Place {
+    /// Returns the data file or the copy. The first key lies beside it.
+    pub fn file(&self) -> &Path {
+        match self {
+            Self::File(path) | Self::Shared { copy: path, .. } => path,
+        }
+    }
+
+    /// Returns the flags that name this place.
+    fn flags(&self) -> Vec<OsString> {
+        match self {
+            Self::File(path) => vec!["--data".into(), path.into()],
+            Self::Shared { url, copy } => {
+                vec!["--data".into(), url.into(), "--copy".into(), copy.into()]
+            }
+        }
+    }
+}
+
 /// A running service.
 pub struct Service {
     binary: PathBuf,
     guard: Guard,
-    data: PathBuf,
+    place: Place,
     started: Instant,
     pub address: SocketAddr,
 }
 
 impl Service {
-    /// Starts `binary` on `data` and waits until it listens.
-    pub fn start(binary: &Path, data: &Path, cores: Cores) -> Result<Self> {
+    /// Starts `binary` on the data at `place` and waits until it listens.
+    pub fn start(binary: &Path, place: &Place, cores: Cores) -> Result<Self> {
         let mut command = Command::new(binary);
-        command.arg("serve").arg("--data").arg(data);
+        command.arg("serve").args(place.flags());
         command
             .args(["--listen", "127.0.0.1:0", "--page-cache", PAGE_CACHE_FLAG])
             // The large file has more dashboards than a project may have by default.
@@ -64,8 +94,8 @@ impl Service {
         let errors = keep_tail(&mut guard);
         match address_on(&mut guard, LISTENING_WITHIN) {
             Ok(address) => {
-                let (binary, data) = (binary.to_owned(), data.to_owned());
-                Ok(Self { binary, guard, data, started, address })
+                let (binary, place) = (binary.to_owned(), place.clone());
+                Ok(Self { binary, guard, place, started, address })
             }
             Err(error) => {
                 // stderr has the reason and may arrive later than the end of stdout.
@@ -76,7 +106,7 @@ impl Service {
                     .unwrap_or_default();
                 fail(format!(
                     "steward on {}: {error}\n{}",
-                    data.display(),
+                    place.file().display(),
                     String::from_utf8_lossy(&tail)
                 ))
             }
@@ -106,7 +136,7 @@ impl Service {
 
     /// Returns the key of the first run, or a new key if its file is missing.
     pub fn first_key(&self) -> Result<String> {
-        let mut path = self.data.clone().into_os_string();
+        let mut path = self.place.file().to_owned().into_os_string();
         path.push(".first-key");
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let key = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
@@ -128,7 +158,7 @@ impl Service {
     /// Runs an operator command against the running server and returns its JSON output.
     fn command(&self, words: &[&str]) -> Result<Value> {
         let mut command = Command::new(&self.binary);
-        let output = command.args(words).arg("--data").arg(&self.data).arg("--json").output();
+        let output = command.args(words).args(self.place.flags()).arg("--json").output();
         let output = output.context(format!("steward {words:?}"))?;
         if !output.status.success() {
             return fail(format!("steward {words:?}: {}", String::from_utf8_lossy(&output.stderr)));
@@ -138,9 +168,9 @@ impl Service {
 
     /// Creates a backup through the running server, and deletes it.
     pub fn back_up(&self, cores: Cores) -> Result<()> {
-        let file = self.data.with_extension("backup");
+        let file = self.place.file().with_extension("backup");
         let mut command = Command::new(&self.binary);
-        command.arg("backup").arg(&file).arg("--data").arg(&self.data);
+        command.arg("backup").arg(&file).args(self.place.flags());
         let output = cores.on_server(|| command.output())?.context("steward backup")?;
         if !output.status.success() {
             return fail(format!("steward backup: {}", String::from_utf8_lossy(&output.stderr)));

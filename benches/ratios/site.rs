@@ -10,7 +10,7 @@ use crate::http::render;
 use crate::load::run;
 use crate::plan::{Group, Run, Span};
 use crate::process::Memory;
-use crate::service::{Service, binary};
+use crate::service::{Place, Service, binary};
 use crate::{Context, Result, Settings, fail, progress};
 
 /// The default number of connections.
@@ -73,7 +73,7 @@ pub struct Site {
     pub count: u64,
     pub resource: Resource,
     binary: PathBuf,
-    data: PathBuf,
+    place: Place,
     project: u64,
     ids: Vec<u64>,
 }
@@ -88,20 +88,35 @@ impl Site {
     pub fn few_of(settings: &Settings, name: &str, binary: &Path) -> Result<Self> {
         let folder = settings.folder.join(name);
         remove(&folder)?;
-        Self::open(settings, &folder, (Resource::Dashboards, FEW), binary)
+        Self::open(settings, file_in(&folder), (Resource::Dashboards, FEW), binary)
+    }
+
+    /// Creates a workspace with [`FEW`] dashboards in the shared database at `url`, in which there is none.
+    pub fn shared(settings: &Settings, name: &str, url: &str) -> Result<Self> {
+        let place = new_copy(settings, name, url)?;
+        Self::open(settings, place, (Resource::Dashboards, FEW), &binary())
+    }
+
+    /// Starts another node on the shared database at `url`, and waits until it answers.
+    pub fn another_node(&self, settings: &Settings, name: &str, url: &str) -> Result<Service> {
+        let place = new_copy(settings, name, url)?;
+        let node = Service::start(&self.binary, &place, settings.cores)?;
+        node.first_answer(&self.one_path(self.ids[0]), &self.key)?;
+        Ok(node)
     }
 
     /// Creates a new file with `rows` objects.
     pub fn new(settings: &Settings, name: &str, resource: Resource, rows: u64) -> Result<Self> {
         let folder = settings.folder.join(name);
         remove(&folder)?;
-        Self::open(settings, &folder, (resource, rows), &binary())
+        Self::open(settings, file_in(&folder), (resource, rows), &binary())
     }
 
     /// Opens the large file, which is kept between runs because filling it takes minutes.
     pub fn many(settings: &Settings, resource: Resource) -> Result<Self> {
         let folder = settings.large_file(resource);
-        Self::open(settings, &folder, (resource, settings.many), &binary()).map_err(|error| {
+        let place = file_in(&folder);
+        Self::open(settings, place, (resource, settings.many), &binary()).map_err(|error| {
             format!("{error}\n(if the file is from an older build, recreate it with `--reseed`)")
                 .into()
         })
@@ -109,19 +124,20 @@ impl Site {
 
     fn open(
         settings: &Settings,
-        folder: &Path,
+        place: Place,
         (resource, rows): (Resource, u64),
         binary: &Path,
     ) -> Result<Self> {
-        fs::create_dir_all(folder).context("the data folder")?;
-        let data = folder.join("steward.redb");
-        let service = Service::start(binary, &data, settings.cores)?;
+        if let Some(folder) = place.file().parent() {
+            fs::create_dir_all(folder).context("the data folder")?;
+        }
+        let service = Service::start(binary, &place, settings.cores)?;
         let key = service.first_key()?;
         let projects = service.client()?.get_json("/api/projects/", &key)?;
         let project =
             projects["results"][0]["id"].as_u64().ok_or("no project in /api/projects/")?;
         let (binary, ids) = (binary.to_owned(), Vec::new());
-        let mut site = Self { service, key, count: 0, resource, binary, data, project, ids };
+        let mut site = Self { service, key, count: 0, resource, binary, place, project, ids };
         site.seed(rows)?;
         site.ids = site.pick_ids()?;
         Ok(site)
@@ -197,14 +213,14 @@ impl Site {
     /// Stops the service cleanly and starts it again on the same file.
     pub fn restarted(self, settings: &Settings) -> Result<Self> {
         self.service.stop()?;
-        let service = Service::start(&self.binary, &self.data, settings.cores)?;
+        let service = Service::start(&self.binary, &self.place, settings.cores)?;
         Ok(Self { service, ..self })
     }
 
     /// Kills the service and starts it again on the same file.
     pub fn crashed(self, settings: &Settings) -> Result<Self> {
         self.service.kill()?;
-        let service = Service::start(&self.binary, &self.data, settings.cores)?;
+        let service = Service::start(&self.binary, &self.place, settings.cores)?;
         Ok(Self { service, ..self })
     }
 
@@ -277,6 +293,19 @@ impl Site {
         };
         turn("Edited on Monday").chain(turn("Edited again on Friday")).collect()
     }
+}
+
+/// Returns the place of the data file in `folder`.
+fn file_in(folder: &Path) -> Place {
+    Place::File(folder.join("steward.redb"))
+}
+
+/// Returns the place of a node without a copy. Its folder is created.
+fn new_copy(settings: &Settings, name: &str, url: &str) -> Result<Place> {
+    let folder = settings.folder.join(name);
+    remove(&folder)?;
+    fs::create_dir_all(&folder).context("the folder of the copy")?;
+    Ok(Place::Shared { url: url.to_owned(), copy: folder.join("copy.redb") })
 }
 
 /// Deletes a folder if it exists.

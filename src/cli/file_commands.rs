@@ -77,9 +77,9 @@ pub(super) async fn export(
     Ok(exported?.map(serde_json::to_value).transpose().map_err(Error::internal)?)
 }
 
-/// Creates a data file from an export.
+/// Creates a data file, or the workspace of a shared database, from an export.
 pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failure> {
-    let data = require_file(place, "this release imports only into data files")?;
+    let place = place.clone();
     let import = move || -> Result<_, Failure> {
         let from: Box<dyn BufRead> = if file == Path::new("-") {
             Box::new(io::stdin().lock())
@@ -89,7 +89,7 @@ pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failur
             })?;
             Box::new(BufReader::with_capacity(READ_BUFFER_SIZE, opened))
         };
-        Ok(bootstrap::import(&data, from, &progress_bar())?)
+        Ok(bootstrap::import(&place, from, &progress_bar())?)
     };
     let imported = tokio::task::spawn_blocking(import).await.map_err(Error::internal)??;
     let next = (!imported.secrets).then_some(
@@ -103,22 +103,15 @@ pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failur
     Ok(answer)
 }
 
-/// Returns the path of a data file, for a command that does not work on a shared database. `hint` says what to do there.
-fn require_file(place: &Place, hint: &str) -> Result<PathBuf, Failure> {
-    match place {
-        Place::File(path) => Ok(path.clone()),
-        Place::Shared { .. } => {
-            Err(Failure::Other(format!("{place} is a shared database; {hint}")))
-        }
-    }
-}
-
-/// Replaces the data file with a backup. If a server has the file open, it continues with the backup.
+/// Replaces the data file, or the content of a shared database, with a backup. Servers continue with the backup.
 pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failure> {
-    let data = &require_file(place, "this release restores only data files")?;
-    let (path, begun) = (data.clone(), Instant::now());
+    let (path, begun) = (place.file().to_owned(), Instant::now());
     let prepare = move || PreparedRestore::new(&path, &file, &record_registry(), &progress_bar());
     let prepared = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
+    let data = match place {
+        Place::File(data) => data,
+        Place::Shared { .. } => return upload(place.clone(), prepared).await,
+    };
     loop {
         let held = match prepared.swap(&Clock::System.now().to_file_stamp()) {
             Ok(restored) => return Ok(serde_json::to_value(restored).map_err(Error::internal)?),
@@ -141,4 +134,14 @@ pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failu
             Err(_) => return Err(held.into()),
         }
     }
+}
+
+/// Makes the content of a backup that of a shared database.
+async fn upload(place: Place, prepared: PreparedRestore) -> Result<Value, Failure> {
+    let upload = move || {
+        let stamp = Clock::System.now().to_file_stamp();
+        prepared.upload(&place, &record_registry(), &stamp, &progress_bar())
+    };
+    let restored = tokio::task::spawn_blocking(upload).await.map_err(Error::internal)??;
+    Ok(serde_json::to_value(restored).map_err(Error::internal)?)
 }

@@ -34,19 +34,17 @@ pub(super) struct SigningKeys {
 }
 
 impl SigningKeys {
-    pub(super) fn new(link_base: &str, secret: &SigningSecret) -> Result<Self> {
-        Ok(Self {
+    /// Derives the keys from the signing secret of a store, again whenever that gets another one from a shared database.
+    pub(super) fn of(store: &Store, link_base: &str, secret: &SigningSecret) -> Result<Self> {
+        let keys = Self {
             links: InviteLinks::new(link_base, secret)?,
             sharing: SharingTokens::new(secret)?,
             sessions: SessionKeys::new(secret)?,
             live_events: Arc::new(ArcSwap::from_pointee(live_events(secret)?)),
-        })
-    }
-
-    /// Renews the keys whenever the store gets another signing secret from a shared database.
-    pub(super) fn follow(&self, store: &Store) {
-        let keys = self.clone();
-        store.on_new_secret(move |secret| keys.renew(secret));
+        };
+        let renewed = keys.clone();
+        store.on_new_secret(move |secret| renewed.renew(secret));
+        Ok(keys)
     }
 
     fn renew(&self, secret: &SigningSecret) -> Result<()> {

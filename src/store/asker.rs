@@ -144,7 +144,7 @@ impl Asker {
         let shown = current()?;
         match head {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
-            _ => Err(Fault::Away("the copy was made anew".to_owned())),
+            _ => Err(Fault::Away("the copy was made again".to_owned())),
         }
     }
 

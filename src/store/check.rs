@@ -1,7 +1,7 @@
 //! `check`: verifies that the data file is consistent.
 //!
 //! Walks one snapshot and verifies every checksum, every index against its table, every count and every reference.
-//! Then redb checks its own structure on a temporary copy of the file.
+//! Then redb checks its own structure on a temporary copy of the file. The copy of a shared database is compared with that.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -75,7 +75,7 @@ impl Store {
     pub async fn check(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
         let walk_begun = self.begin_walk().await;
         let snapshot = self.snapshot()?;
-        let walk_progress = progress.clone();
+        let (walk_progress, to_compare) = (progress.clone(), progress.clone());
         let walk = move || {
             let _under_way = walk_begun;
             check_snapshot(&snapshot, &registry, &walk_progress)
@@ -94,7 +94,8 @@ impl Store {
             }
             report
         };
-        run_low_priority(Priority::Upkeep, walk).await
+        let report = run_low_priority(Priority::Upkeep, walk).await?;
+        self.compare(report, to_compare).await
     }
 }
 

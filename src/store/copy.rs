@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::Database;
+use redb::{Database, WriteTransaction};
 
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 use super::copy_position::{position_of, put_position};
 use super::engine::{begin, close, storage_error};
@@ -16,7 +16,7 @@ use super::file;
 use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
-use super::origin::{Fault, Origin, Position};
+use super::origin::{Fault, Origin, Position, Take};
 use super::ranks::RankedList;
 use super::write::WriteTx;
 
@@ -27,7 +27,7 @@ pub(super) struct CopySource {
     pub(super) lists: Vec<&'static RankedList>,
 }
 
-/// Opens the copy at `path`, and takes what changed since. Makes the copy anew if it is missing, damaged, or not of this
+/// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
 ///
 /// # Errors
@@ -48,7 +48,7 @@ pub(super) fn open(
             Err(Fault::Forked) => {
                 tracing::error!(
                     seq = position.seq,
-                    "the copy has commits that the database does not have, or is too old; making it anew"
+                    "the copy has commits that the database does not have, or is too old; making it again"
                 );
                 close(database)?;
                 set_aside(fs, path, "forked")?;
@@ -58,7 +58,7 @@ pub(super) fn open(
         },
         Err(OpenError::Missing(_)) => None,
         Err(error @ OpenError::Damaged { .. }) => {
-            tracing::error!(%error, "the copy is damaged; making it anew");
+            tracing::error!(%error, "the copy is damaged; making it again");
             set_aside(fs, path, "damaged")?;
             None
         }
@@ -85,16 +85,26 @@ fn open_existing(
 
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
+    let ask = |take: &mut Take<'_>| source.origin.since(known, take);
+    take_rows(database, &source.lists, ask, |copy, head| put_position(copy, *head))
+}
+
+/// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
+pub(super) fn take_rows<T>(
+    database: &Database,
+    lists: &[&'static RankedList],
+    ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
+    end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
+) -> Result<T, Fault> {
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.open_tables()?;
-    let lists = source.lists.as_slice();
-    let head = source.origin.since(known, &mut |row| tx.take_row(row, lists))?;
+    let answer = ask(&mut |row| tx.take_row(row, lists))?;
     tx.end_taking(lists)?;
     tx.finish()?;
-    put_position(&transaction, head)?;
+    end(&transaction, &answer)?;
     transaction.commit().map_err(storage_error)?;
-    Ok(head)
+    Ok(answer)
 }
 
 /// Makes the copy from all rows of the origin, and opens it. It appears complete or not at all.

@@ -30,11 +30,11 @@ impl Store {
     /// # Errors
     /// When the thread cannot be started.
     pub(crate) fn start_heartbeat(&self) -> Result<(), OpenError> {
-        let (Some(origin), Some(state)) = (&self.origin, &self.shared.origin) else {
+        let (Some(source), Some(state)) = (&self.source, &self.shared.origin) else {
             return Ok(());
         };
         let heartbeat = Heartbeat {
-            origin: Arc::clone(origin),
+            origin: Arc::clone(&source.origin),
             state: Arc::clone(state),
             shared: Arc::clone(&self.shared),
         };

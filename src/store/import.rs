@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use redb::Database;
 use serde::Serialize;
@@ -20,6 +20,7 @@ use super::file_system::FsHandle;
 use super::import_writer::ImportWriter;
 use super::key::Key;
 use super::open_error::OpenError;
+use super::place::Destination;
 use super::progress::Progress;
 use super::record::missing;
 use super::record_registry::{RecordRegistry, RecordType, RecordTypes};
@@ -34,8 +35,9 @@ const NO_RECORDS: &str = "names a table that exports do not contain";
 /// A completed import.
 #[derive(Debug, Clone, Serialize)]
 pub struct Imported {
-    /// The data file.
-    pub file: PathBuf,
+    /// Where the data is.
+    #[serde(flatten)]
+    pub to: Destination,
     /// How many lines were imported, not counting the first.
     pub lines: u64,
     /// Whether the export contained secrets. If not, the file has new secrets and no API keys.
@@ -66,7 +68,8 @@ pub fn import(
         known.map_err(|error| reader.with_line_number(error))?;
         let lines = fill(database, &mut reader, &header, registry, rng, progress)?;
         require_valid(data, database, registry, progress)?;
-        imported = Some(Imported { file: data.to_owned(), lines, secrets: header.secrets });
+        let to = Destination::File(data.to_owned());
+        imported = Some(Imported { to, lines, secrets: header.secrets });
         Ok(())
     });
     lock.release();

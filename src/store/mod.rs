@@ -19,6 +19,7 @@ mod check;
 mod check_report;
 mod compact;
 mod compact_copy;
+mod compare;
 mod consumer_times;
 mod cooldowns;
 mod copy;
@@ -69,6 +70,7 @@ mod sealed;
 mod secrets;
 mod shared;
 mod shared_database;
+mod shared_restore;
 mod sliced_walk;
 mod snapshot;
 mod space;
@@ -109,7 +111,7 @@ pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 #[allow(unused_imports, reason = "the configuration has no shared databases yet")]
-pub use place::{DatabaseUrl, Place};
+pub use place::{DatabaseUrl, Destination, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;
 pub use ranks::RankedList;
@@ -121,6 +123,7 @@ pub use record_registry::{RecordRegistry, RecordType, RecordTypeOf};
 pub use restore::PreparedRestore;
 pub use schema::Table;
 pub use scrub::ScrubPace;
+pub use shared_restore::{found_from, require_no_workspace};
 pub use snapshot::Snapshot;
 pub use space::{FreeSpace, SpaceUsage};
 pub use undo_log::Change;
@@ -131,12 +134,12 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 
 use asker::Asker;
+use copy::CopySource;
 use engine::RETRY_AFTER;
 use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
 use hot_values::HotValues;
 use migrate::open_database;
-use origin::Origin;
 use origin_state::away;
 use queue::{QueueError, Sender};
 use queued::{PendingWrite, flatten_reply};
@@ -159,7 +162,7 @@ pub struct Store {
     path: Arc<Path>,
     fs: FsHandle,
     /// The shared database whose copy the file is; `None` for a data file.
-    origin: Option<Arc<dyn Origin>>,
+    source: Option<Arc<CopySource>>,
     /// Shared by readers of the whole file; held exclusively by a compaction.
     walk_lock: Arc<RwLock<()>>,
 }
@@ -210,9 +213,9 @@ impl Store {
             writer::snapshot(&database, &Arc::downgrade(&queue))?.of_file(Arc::clone(&file));
         let first = origin.iter().fold(first, |first, origin| first.at(origin.position));
         let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
-        let shared_database = origin.as_ref().map(|origin| Arc::clone(&origin.source.origin));
         let shared = Arc::new(Shared::new(first, state));
         let runtime = Handle::try_current().ok();
+        let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
         if let Some(OriginWriter { source, state, .. }) = &origin {
             let asker = Asker {
                 origin: Arc::clone(&source.origin),
@@ -247,7 +250,7 @@ impl Store {
             thread: Arc::new(Mutex::new(Some(thread))),
             path: path.into(),
             fs,
-            origin: shared_database,
+            source,
             walk_lock: Arc::default(),
         })
     }

@@ -29,7 +29,7 @@ pub struct NodeStatus {
 impl Store {
     /// Returns the name of this node of a shared database, or `None` for a data file.
     pub(crate) fn node(&self) -> Option<&str> {
-        self.origin.as_ref().map(|origin| origin.node())
+        self.source.as_ref().map(|source| source.origin.node())
     }
 
     /// Returns the nodes of a shared database, ordered by name, or `None` for a data file.
@@ -37,10 +37,10 @@ impl Store {
     /// # Errors
     /// 503 when the database does not answer.
     pub(crate) async fn nodes(&self) -> Result<Option<Vec<NodeStatus>>> {
-        let Some(origin) = self.origin.as_ref().map(Arc::clone) else { return Ok(None) };
+        let Some(source) = self.source.as_ref().map(Arc::clone) else { return Ok(None) };
         let (reply, answer) = oneshot::channel();
         // The methods of an origin block, and never run on a thread of an async runtime.
-        let ask = move || drop(reply.send(origin.nodes()));
+        let ask = move || drop(reply.send(source.origin.nodes()));
         let thread = std::thread::Builder::new().name("nodes".to_owned());
         thread.spawn(ask).map_err(Error::internal)?;
         let nodes = answer.await.map_err(Error::internal)?;

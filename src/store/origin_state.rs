@@ -59,6 +59,16 @@ impl OriginState {
         }
     }
 
+    /// Does what [`fresh`](Self::fresh) does, on a thread that may block.
+    ///
+    /// # Errors
+    /// 503 when the origin is away.
+    pub(super) fn wait_until_fresh(&self) -> Result<Arc<Snapshot>> {
+        let (reader, answer) = oneshot::channel();
+        self.ask(reader)?;
+        answer.blocking_recv().unwrap_or_else(|_| Err(away()))
+    }
+
     fn ask(&self, reader: Reader) -> Result<()> {
         let mut waiting = self.waiting();
         if waiting.is_closed {

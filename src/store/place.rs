@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use serde::Serialize;
+
 /// The text that replaces a password.
 const MASK: &str = "********";
 
@@ -59,6 +61,16 @@ impl Place {
             Self::File(path) | Self::Shared { copy: path, .. } => path,
         }
     }
+}
+
+/// What holds the data that a command has written.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Destination {
+    /// A data file.
+    File(PathBuf),
+    /// A shared database, as its URL with a masked password.
+    Database(String),
 }
 
 impl fmt::Display for Place {

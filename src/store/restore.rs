@@ -14,19 +14,21 @@ use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
 use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
 use super::open_error::OpenError;
+use super::place::Destination;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, Table};
-use super::secrets::stored_secret;
+use super::secrets::{SecretsOf, require_same_secret, stored_secret};
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
 
 /// A completed restore.
 #[derive(Debug, Clone, Serialize)]
 pub struct Restored {
-    /// The data file.
-    pub file: PathBuf,
-    /// The path of the file that the backup replaced, if one existed.
+    /// Where the data is.
+    #[serde(flatten)]
+    pub to: Destination,
+    /// The path of the file that the backup replaced, or of a data file with what it replaced in a database.
     pub replaced: Option<PathBuf>,
 }
 
@@ -85,6 +87,11 @@ impl PreparedRestore {
         Ok(prepared)
     }
 
+    /// Returns the path of the copy.
+    pub(super) fn path(&self) -> &Path {
+        &self.copy
+    }
+
     /// Replaces a data file that no process has open. The old file stays beside it; its name ends in
     /// `replaced` and `stamp`.
     ///
@@ -115,7 +122,7 @@ fn clear_transient(database: &Database) -> Result<()> {
 fn swap_files(fs: &FsHandle, data: &Path, stamp: &str) -> Result<Restored, OpenError> {
     file::copy_owner(data, &copy_beside(data))?;
     let replaced = file::replace(fs, data, &copy_beside(data), &format!("replaced-{stamp}"))?;
-    Ok(Restored { file: data.to_owned(), replaced })
+    Ok(Restored { to: Destination::File(data.to_owned()), replaced })
 }
 
 impl Store {
@@ -127,6 +134,10 @@ impl Store {
     /// verify the links and keys in it; 503 when the file is closed.
     #[doc(hidden)]
     pub async fn restore(&self, stamp: String, registry: RecordRegistry) -> Result<Restored> {
+        if self.is_shared() {
+            let text = "the data file is a copy of a shared database; restore the database";
+            return Err(Error::invalid("not_restored", text));
+        }
         let (fs, data) = (self.fs.clone(), self.path().to_owned());
         self.with_exclusive_file(move |database| {
             let held =
@@ -159,13 +170,5 @@ fn require_same(
         require_known_layouts(&snapshot, &copy, registry)?;
         Ok(stored_secret(&snapshot)?)
     })?;
-    if found == *secret {
-        return Ok(());
-    }
-    let text = if found.parts().0 == secret.parts().0 {
-        "the backup has different secrets than the server, because they were rotated; stop the server to restore it"
-    } else {
-        "the backup is of another workspace; stop the server to restore it"
-    };
-    Err(Error::invalid("another_workspace", text).into())
+    Ok(require_same_secret(&found, secret, SecretsOf::Server)?)
 }

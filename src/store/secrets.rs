@@ -1,6 +1,6 @@
 //! Storing and rotating the signing secret.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
 use super::Store;
@@ -18,6 +18,39 @@ pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
     };
     let first = part(SECRET_KEY)?.ok_or_else(|| damaged(Table::Meta, &"no signing secret"))?;
     Ok(SigningSecret::from_parts(first, part(RENEWED_KEY)?))
+}
+
+/// What has the secrets that a backup must have, too.
+#[derive(Clone, Copy)]
+pub(super) enum SecretsOf {
+    Server,
+    Database,
+}
+
+/// Fails unless the backup has the secrets of what it would replace: the links and keys in it could not be verified.
+///
+/// # Errors
+/// 400, with what to do.
+pub(super) fn require_same_secret(
+    backup: &SigningSecret,
+    held: &SigningSecret,
+    of: SecretsOf,
+) -> Result<()> {
+    if backup == held {
+        return Ok(());
+    }
+    let (holder, hint) = match of {
+        SecretsOf::Server => ("server", "stop the server to restore it"),
+        SecretsOf::Database => ("database", "restore it into an empty database"),
+    };
+    let text = if backup.parts().0 == held.parts().0 {
+        format!(
+            "the backup has different secrets than the {holder}, because they were rotated; {hint}"
+        )
+    } else {
+        format!("the backup is of another workspace; {hint}")
+    };
+    Err(Error::invalid("another_workspace", text))
 }
 
 impl WriteTx<'_> {

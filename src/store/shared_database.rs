@@ -99,7 +99,9 @@ pub(super) struct OpenedCopy {
 
 /// Runs `work` on a thread of its own and waits for it: the methods of an origin block, and never run on a thread of an
 /// async runtime.
-fn on_thread<T: Send>(work: impl FnOnce() -> Result<T, OpenError> + Send) -> Result<T, OpenError> {
+pub(super) fn on_thread<T: Send>(
+    work: impl FnOnce() -> Result<T, OpenError> + Send,
+) -> Result<T, OpenError> {
     let done = std::thread::scope(|scope| scope.spawn(work).join());
     done.unwrap_or_else(|_| Err(Error::internal("opening a shared database panicked").into()))
 }
@@ -130,7 +132,7 @@ pub(super) fn open_copy(
 }
 
 /// Returns the database at `place`. It is connected when it is first asked.
-fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenError> {
+pub(super) fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenError> {
     let Place::Shared { url, ca, node, .. } = place else {
         return Err(Error::internal("a data file is no shared database").into());
     };

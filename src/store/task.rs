@@ -42,7 +42,7 @@ pub(super) enum Task {
 pub(super) struct NewRows {
     /// The position of the copy.
     pub(super) known: Position,
-    /// The last commit of the origin; `None` if the copy must be made anew.
+    /// The last commit of the origin; `None` if the copy must be made again.
     pub(super) head: Option<Position>,
     /// The rows from `known` to `head`; `None` if they were too many to keep in memory.
     pub(super) rows: Option<Vec<Row>>,

@@ -34,6 +34,7 @@ mod insights;
 mod invites;
 mod members;
 mod metrics;
+mod moving;
 mod nodes;
 mod openapi;
 mod organizations;

@@ -51,8 +51,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server that does not sync its files, with these settings, such as `port = 6000`, and these first lines of
-    /// `pg_hba.conf`.
+    /// Starts a server with these settings, such as `port = 6000`, and these first lines of `pg_hba.conf`. It does not sync
+    /// its files, unless a setting is `fsync = on`.
     pub fn start(settings: &[&str], hba: &str) -> Self {
         let user = system_user();
         let folder = new_folder(user);
@@ -123,7 +123,7 @@ fn system_user() -> Option<(u32, u32)> {
 }
 
 /// Returns `PATH` with the newest server of Debian, whose commands are not in it.
-fn path_with_server() -> String {
+pub fn path_with_server() -> String {
     let mut path = std::env::var("PATH").unwrap_or_default();
     let version = |folder: &PathBuf| folder.file_name()?.to_str()?.parse::<u32>().ok();
     let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();

@@ -9,6 +9,7 @@ mod life;
 #[cfg(feature = "sqlite-peer")]
 mod peers;
 mod reads;
+mod shared;
 mod writes;
 
 pub use backups::backups;
@@ -19,6 +20,7 @@ pub use life::life;
 #[cfg(feature = "sqlite-peer")]
 pub use peers::peers;
 pub use reads::{insights, reads};
+pub use shared::shared;
 pub use writes::writes;
 
 use crate::plan::Run;
@@ -29,9 +31,9 @@ use crate::report::{grouped, middle};
 use crate::{Result, Settings, progress};
 
 /// All rows.
-pub const ALL: [u8; 35] = [
+pub const ALL: [u8; 42] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-    27, 28, 29, 30, 31, 32, 33, 34, 35,
+    27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42,
 ];
 
 /// Rows 28-30 need the feature `sqlite-peer`, which compiles `SQLite`.

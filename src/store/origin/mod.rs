@@ -178,10 +178,6 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Returns the head of the workspace, or `None` if the database holds none. Does not change the database.
     fn head(&self) -> Result<Option<Head>, Fault>;
 
-    /// Replaces all rows in one commit of this name, and moves the horizon there, so that every node copies it again.
-    #[allow(dead_code, reason = "no command replaces the workspace of a database yet")]
-    fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault>;
-
     /// Records that this node works and that its copy holds `position`. This is a durable commit of the database. Returns
     /// how many milliseconds the clock of this node, which shows `now`, is ahead of that of the database.
     fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault>;
@@ -203,4 +199,8 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
 pub(in crate::store) trait Turn {
     /// Applies `commit` if the last commit is `commit.from`, and ends the turn.
     fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault>;
+
+    /// Replaces all rows in one commit of this name, moves the horizon there, so that every node copies it again, and ends
+    /// the turn.
+    fn replace(self: Box<Self>, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault>;
 }

@@ -135,7 +135,7 @@ impl Writer {
         Ok(database)
     }
 
-    /// Opens the copy, and takes what it lacks. After a failed sync, what is on disk is uncertain, and the copy is made anew.
+    /// Opens the copy, and takes what it lacks. After a failed sync, what is on disk is uncertain, and the copy is made again.
     fn try_open_copy(&mut self, source: &CopySource) -> Result<Database> {
         if self.fs.has_failed_sync() {
             copy::set_aside(&self.fs, &self.path, "damaged").map_err(Error::internal)?;

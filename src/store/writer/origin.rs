@@ -225,7 +225,7 @@ impl Writer {
     /// Takes rows of the origin into the copy, up to its head.
     ///
     /// # Errors
-    /// When the copy failed, or must be made anew.
+    /// When the copy failed, or must be made again.
     pub(super) fn take_rows(&mut self, database: &Database, new: NewRows) -> Result<()> {
         let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) else {
             return Ok(());

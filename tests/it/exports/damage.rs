@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Read};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use steward::testing::bootstrap;
-use steward::testing::store::Progress;
+use steward::testing::store::{Place, Progress};
 
 use crate::exports::{Everything, export, import};
 use crate::support::Workspace;
@@ -216,10 +216,12 @@ fn endless_line_fails_the_import_without_using_all_memory() {
     let folder = tempfile::tempdir().expect("a folder");
     let endless = BufReader::new(io::repeat(b'x'));
     let data = folder.path().join("steward.redb");
-    let error = bootstrap::import(&data, endless, &Progress::silent()).expect_err("a refusal");
+    let error = bootstrap::import(&Place::File(data.clone()), endless, &Progress::silent())
+        .expect_err("a refusal");
     assert!(error.to_string().contains("line 1: the line is too long"), "{error}");
     let broken = BufReader::new(io::empty().chain(Failing));
-    let error = bootstrap::import(&data, broken, &Progress::silent()).expect_err("a refusal");
+    let error = bootstrap::import(&Place::File(data.clone()), broken, &Progress::silent())
+        .expect_err("a refusal");
     assert!(error.to_string().contains("line 1: the disk is gone"), "{error}");
     assert_eq!(fs::read_dir(folder.path()).expect("the folder").count(), 0);
 }

@@ -24,8 +24,8 @@ use steward::testing::resources::record_registry;
 use steward::testing::resources::roles::PendingListing;
 use steward::testing::router::{router, routes};
 use steward::testing::store::{
-    ExportOptions, Imported, OpenError, PreparedRestore, Progress, Store, Table, canonical_line,
-    receive,
+    ExportOptions, Imported, OpenError, Place, PreparedRestore, Progress, Store, Table,
+    canonical_line, receive,
 };
 use uuid::Uuid;
 
@@ -58,7 +58,7 @@ pub async fn export(store: &Store, secrets: bool) -> Vec<u8> {
 
 /// Creates a data file from an export.
 pub fn import(bytes: &[u8], to: &Path) -> Result<Imported, OpenError> {
-    bootstrap::import(to, bytes, &Progress::silent())
+    bootstrap::import(&Place::File(to.to_owned()), bytes, &Progress::silent())
 }
 
 /// Checks the file at `path` and returns its export.

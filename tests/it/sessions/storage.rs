@@ -10,7 +10,7 @@ use steward::testing::resources::cascade_delete::delete_account_data;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::SignInRequest;
-use steward::testing::store::{PreparedRestore, Progress, Store, Table, receive};
+use steward::testing::store::{Place, PreparedRestore, Progress, Store, Table, receive};
 
 use super::assert_ended;
 use crate::api_keys::{ME, at, make, standing};
@@ -108,7 +108,8 @@ async fn import_refuses_a_session_in_an_export() {
     text.push_str(&line);
     text.push('\n');
     let to = workspace.path().with_file_name("imported.redb");
-    let refused = bootstrap::import(&to, text.as_bytes(), &Progress::silent());
+    let place = Place::File(to.clone());
+    let refused = bootstrap::import(&place, text.as_bytes(), &Progress::silent());
     let refused = refused.expect_err("no import").to_string();
     assert!(refused.contains("names a table that exports do not contain"), "{refused}");
     assert!(!to.exists());

@@ -115,10 +115,6 @@ impl Origin for Postgres {
         self.with_link(read::head)
     }
 
-    fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
-        self.with_link(|link| whole::replace(link, &self.node, name, rows))
-    }
-
     fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {
         let node = (self.node.as_str(), env!("CARGO_PKG_VERSION"));
         self.with_link(|link| upkeep::heartbeat(link, node, position, now))

@@ -2,11 +2,13 @@
 
 use futures_util::future::join3;
 
-use super::super::{Commit, Fault, Outcome, Position, Take, Turn};
+use uuid::Uuid;
+
+use super::super::{Commit, Fault, Outcome, Position, Rows, Take, Turn};
 use super::columns::parameter;
 use super::failure::Failure;
 use super::link::{ANSWER, Link};
-use super::{Postgres, read, sql, write};
+use super::{Postgres, read, sql, whole, write};
 
 /// A transaction that has locked the head. Dropping it rolls the transaction back.
 pub(super) struct HeldTurn<'o> {
@@ -51,6 +53,14 @@ impl Turn for HeldTurn<'_> {
         let outcome = write::commit_in_transaction(&mut link, &self.origin.node, commit)?;
         self.origin.idle().push(link);
         Ok(outcome)
+    }
+
+    fn replace(mut self: Box<Self>, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
+        let over = || Fault::Away("the turn has ended".to_owned());
+        let mut link = self.link.take().filter(Link::is_open).ok_or_else(over)?;
+        let position = whole::replace(&mut link, &self.origin.node, name, rows)?;
+        self.origin.idle().push(link);
+        Ok(position)
     }
 }
 

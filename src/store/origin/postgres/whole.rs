@@ -46,15 +46,15 @@ pub(super) fn found(
     Ok(Some(position))
 }
 
-/// Replaces all rows, and moves the horizon to this commit.
+/// Replaces all rows in the transaction that the session has begun, moves the horizon to this commit, and commits.
 pub(super) fn replace(
     link: &mut Link,
     node: &str,
     name: Uuid,
     rows: &mut Rows<'_>,
 ) -> Result<Position, Fault> {
-    begin(link)?;
     let question = |failure: Failure| failure.of_question();
+    link.run(sql::WITHOUT_LIMITS).map_err(question)?;
     let format = parameter(FORMAT);
     let head = link
         .ask(LONG, sql::MOVE_HORIZON, &[&name, &format])

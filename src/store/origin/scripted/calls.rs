@@ -100,21 +100,6 @@ impl Origin for Scripted {
         if inner.is_away { Err(away()) } else { Ok(inner.state.head()) }
     }
 
-    fn replace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
-        let mut inner = self.without_turn().ok_or_else(away)?;
-        if inner.is_away {
-            return Err(away());
-        }
-        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
-        inner.state.rows.clear();
-        let position = inner.put_all(name, &rows)?;
-        inner.state.horizon = position.seq;
-        inner.past.clear();
-        let state = inner.state.clone();
-        inner.past.insert(position.seq, state);
-        Ok(position)
-    }
-
     fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {
         let mut inner = self.inner();
         if inner.is_away {
@@ -154,6 +139,21 @@ struct HeldTurn<'o>(&'o Scripted);
 impl Turn for HeldTurn<'_> {
     fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
         self.0.inner().commit(commit)
+    }
+
+    fn replace(self: Box<Self>, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
+        let mut inner = self.0.inner();
+        if inner.is_away {
+            return Err(away());
+        }
+        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        inner.state.rows.clear();
+        let position = inner.put_all(name, &rows)?;
+        inner.state.horizon = position.seq;
+        inner.past.clear();
+        let state = inner.state.clone();
+        inner.past.insert(position.seq, state);
+        Ok(position)
     }
 }
 

@@ -283,7 +283,8 @@ fn replaced_rows_are_all_rows_and_every_copy_is_forked(nodes: &Nodes) {
     let second = taken(&*nodes.a, first, &[removal("b")]);
     let name = new_name();
     let rows = &mut [put("a", "9"), put("c", "9")].into_iter().map(Ok);
-    let third = nodes.b.replace(name, rows).expect("an answer");
+    let (_, held) = turn(&*nodes.b, first);
+    let third = held.replace(name, rows).expect("an answer");
     assert_eq!(third, Position { seq: 3, name });
     assert_eq!(all(&*nodes.a), (vec![put("a", "9"), put("c", "9")], third));
     assert!(is_forked(&*nodes.a, first) && is_forked(&*nodes.a, second));

@@ -1,0 +1,170 @@
+//! `restore` and `import` for a shared database: the content of a data file becomes that of the database.
+
+use std::path::Path;
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::secret::SigningSecret;
+
+use super::DEFAULT_CACHE;
+use super::copy::{origin_error, take_rows};
+use super::engine::{begin_read, close};
+use super::file;
+use super::file_system::FsHandle;
+use super::open_error::OpenError;
+use super::origin::{Origin, Position, Row, Take};
+use super::place::{Destination, Place};
+use super::progress::Progress;
+use super::ranks::RankedList;
+use super::record_registry::RecordRegistry;
+use super::restore::{PreparedRestore, Restored};
+use super::secrets::{SecretsOf, require_same_secret, stored_secret};
+use super::shared_database::{connect, on_thread};
+use super::snapshot::Snapshot;
+use super::stored_rows::StoredRows;
+use super::writer::random_name;
+
+impl PreparedRestore {
+    /// Makes the content of the backup that of the shared database at `place`. Founds a workspace there, or replaces the
+    /// one that it holds; every node then copies it again. What is replaced is written to a data file beside the copy of
+    /// this node first; its name ends in `replaced` and `stamp`.
+    ///
+    /// # Errors
+    /// When the database cannot be reached or refuses this node, when it holds a workspace with other signing secrets, or
+    /// when the operating system reports an error.
+    pub fn upload(
+        &self,
+        place: &Place,
+        registry: &RecordRegistry,
+        stamp: &str,
+        progress: &Progress,
+    ) -> Result<Restored, OpenError> {
+        let lists: Vec<_> = registry.ranked().collect();
+        let upload = || {
+            let origin = connect(place)?;
+            let to = Destination::Database(origin.shown().to_owned());
+            with_file(self.path(), |backup| {
+                if found_with(&*origin, backup, progress)? {
+                    return Ok(Restored { to, replaced: None });
+                }
+                let kept = file::beside(place.file(), &format!("replaced-{stamp}"));
+                replace_with(&*origin, (backup, progress), &kept, &lists)?;
+                Ok(Restored { to, replaced: Some(kept) })
+            })
+        };
+        on_thread(upload)
+    }
+}
+
+/// Founds a workspace in the shared database at `place` with the content of the data file at `from`.
+///
+/// # Errors
+/// When the database cannot be reached, refuses this node, or already holds a workspace.
+pub fn found_from(place: &Place, from: &Path, progress: &Progress) -> Result<(), OpenError> {
+    on_thread(|| {
+        let origin = connect(place)?;
+        let is_founded = with_file(from, |database| found_with(&*origin, database, progress))?;
+        is_founded.then_some(()).ok_or_else(|| OpenError::HasWorkspace(origin.shown().to_owned()))
+    })
+}
+
+/// Fails if the shared database at `place` holds a workspace.
+///
+/// # Errors
+/// As [`found_from`].
+pub fn require_no_workspace(place: &Place) -> Result<(), OpenError> {
+    on_thread(|| {
+        let origin = connect(place)?;
+        match origin.head().map_err(|fault| origin_error(&*origin, fault))? {
+            None => Ok(()),
+            Some(_) => Err(OpenError::HasWorkspace(origin.shown().to_owned())),
+        }
+    })
+}
+
+/// Opens the data file at `path` for `work`.
+fn with_file<T>(
+    path: &Path,
+    work: impl FnOnce(&Database) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
+    let database = file::open(&FsHandle::os(), path, DEFAULT_CACHE)?;
+    let done = work(&database)?;
+    close(database)?;
+    Ok(done)
+}
+
+/// Returns the state of a file that nothing writes.
+pub(super) fn snapshot(database: &Database) -> Result<Snapshot> {
+    Ok(Snapshot::new(begin_read(database)?, Box::new(|| ())))
+}
+
+/// Returns the rows of a state, and shows how many were sent.
+fn uploaded(snapshot: &Snapshot, progress: &Progress) -> impl Iterator<Item = Result<Row>> {
+    let mut steps = progress.begin("uploading", snapshot.values().unwrap_or(0));
+    StoredRows::new(snapshot).inspect(move |_| steps.advance())
+}
+
+/// Founds a workspace with the content of a data file. Returns false if there is one already.
+fn found_with(
+    origin: &dyn Origin,
+    database: &Database,
+    progress: &Progress,
+) -> Result<bool, OpenError> {
+    let snapshot = snapshot(database)?;
+    let founded = origin.found(random_name(), &mut uploaded(&snapshot, progress));
+    Ok(founded.map_err(|fault| origin_error(origin, fault))?.is_some())
+}
+
+/// Replaces the content of the origin with that of a backup. Leaves what the origin had in a data file at `kept`, on disk
+/// before anything is replaced.
+pub(super) fn replace_with(
+    origin: &dyn Origin,
+    (backup, progress): (&Database, &Progress),
+    kept: &Path,
+    lists: &[&'static RankedList],
+) -> Result<(), OpenError> {
+    let fs = FsHandle::os();
+    let snapshot = snapshot(backup)?;
+    let secret = stored_secret(&snapshot)?;
+    let position = keep(&fs, origin, kept, lists)?;
+    let turn = with_file(kept, |database| {
+        // Other nodes may have committed meanwhile, and cannot while the turn lasts.
+        let ask = |take: &mut Take<'_>| origin.turn(position, take);
+        let taken = take_rows(database, lists, ask, |_, _| Ok(()));
+        let (_, turn) = taken.map_err(|fault| origin_error(origin, fault))?;
+        require_kept_secret(database, &secret)?;
+        Ok(turn)
+    });
+    let turn = match turn {
+        Ok(turn) => turn,
+        Err(error) => {
+            file::remove(&fs, kept)?;
+            return Err(error);
+        }
+    };
+    let replaced = turn.replace(random_name(), &mut uploaded(&snapshot, progress));
+    replaced.map(drop).map_err(|fault| origin_error(origin, fault))
+}
+
+/// Writes the content of the origin to a new data file. Returns the last commit in it.
+pub(super) fn keep(
+    fs: &FsHandle,
+    origin: &dyn Origin,
+    kept: &Path,
+    lists: &[&'static RankedList],
+) -> Result<Position, OpenError> {
+    let mut position = Position::NONE;
+    file::create(fs, kept, DEFAULT_CACHE, |database| {
+        let ask = |take: &mut Take<'_>| origin.since(Position::NONE, take);
+        let taken = take_rows(database, lists, ask, |_, _| Ok(()));
+        position = taken.map_err(|fault| origin_error(origin, fault))?;
+        Ok(())
+    })?;
+    Ok(position)
+}
+
+fn require_kept_secret(kept: &Database, secret: &SigningSecret) -> Result<(), OpenError> {
+    let held = stored_secret(&snapshot(kept)?)?;
+    require_same_secret(secret, &held, SecretsOf::Database).map_err(|error: Error| error.into())
+}
