@@ -4,6 +4,7 @@ mod config_file;
 mod console;
 mod mail;
 mod man_pages;
+mod nodes;
 mod progress_bar;
 
 use std::fs;
