@@ -42,6 +42,9 @@ use commands::{
 use init::Init;
 use man_pages::{Completions, Manual};
 
+/// The data file, unless a flag names another place.
+const DEFAULT_DATA: &str = "steward.redb";
+
 /// The admin API of an analytics workspace, served from one binary and one data file.
 ///
 /// Start with `steward serve`. It creates the data file if needed, and prints the first API key.
@@ -60,7 +63,7 @@ struct Cli {
         env = "STEWARD_DATA",
         hide_env_values = true,
         value_name = "DATA",
-        default_value = "steward.redb"
+        default_value = DEFAULT_DATA
     )]
     data: PathBuf,
 
@@ -98,9 +101,14 @@ struct Cli {
 
 impl Cli {
     /// Returns where the data lies. Follows symbolic links first: backups, locks and replacements belong beside the real file.
+    ///
+    /// Without `--data`, the copy of a node in this folder stands for its server, which knows the database.
     fn place(&self) -> Result<Place, String> {
         let (ca, node) = (self.data_ca.as_deref(), self.node.as_deref());
-        let place = Place::new(self.data.as_os_str(), &resolve_symlink(&self.copy), ca, node)
+        let copy = resolve_symlink(&self.copy);
+        let is_absent = self.data == Path::new(DEFAULT_DATA) && !self.data.exists();
+        let data = if is_absent && copy.exists() { &copy } else { &self.data };
+        let place = Place::new(data.as_os_str(), &copy, ca, node)
             .map_err(|error| format!("--data: {error}"))?;
         Ok(match place {
             Place::File(path) => Place::File(resolve_symlink(&path)),

@@ -5,3 +5,4 @@ mod compacting;
 mod durability;
 mod export_files;
 mod export_many;
+mod shared_database;

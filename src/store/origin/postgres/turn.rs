@@ -26,12 +26,14 @@ impl<'o> HeldTurn<'o> {
     ) -> Result<(Position, Self), Fault> {
         let question = |failure: Failure| failure.of_question();
         let mut link = origin.link()?;
+        // Both prepared, so that each is one message: the lock is sent before the question. The last statement sees what it finds
+        // when it begins, which is when the head is locked.
+        let lock = link.prepared(sql::LOCK_HEAD).map_err(question)?;
         let since = link.prepared(sql::SINCE).map_err(question)?;
-        // Sent at once. The last statement sees what it finds when it begins, which is when the head is locked.
         let asking = async {
             let client = link.client();
             let begin = client.batch_execute(sql::BEGIN);
-            let lock = client.query_opt(sql::LOCK_HEAD, &[]);
+            let lock = client.query_opt(&lock, &[]);
             let changes = client.query_raw(&since, [parameter(known.seq)]);
             let (begun, locked, changes) = join3(begin, lock, changes).await;
             begun?;

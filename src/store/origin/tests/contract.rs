@@ -43,6 +43,7 @@ promises! {
     large_commit_is_applied_whole,
     commit_without_rows_is_a_commit,
     turn_shows_what_changed_and_commits,
+    turn_hands_over_many_rows,
     commit_of_another_node_waits_for_the_turn_to_end,
     dropped_turn_changes_nothing_and_lets_others_go_on,
     turn_does_not_commit_on_an_older_state,
@@ -212,6 +213,22 @@ fn turn_shows_what_changed_and_commits(nodes: &Nodes) {
     let third = Position { seq: 3, name: commit.name };
     assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Taken(third));
     assert_eq!(all(&*nodes.b), (vec![put("a", "3")], third));
+}
+
+fn turn_hands_over_many_rows(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let many: Vec<_> = (1000..6000).map(|number| put(&number.to_string(), "x")).collect();
+    let second = taken(&*nodes.b, first, &many);
+    // The statements of a connection are prepared at its first turn.
+    for _ in 0..2 {
+        let mut count = 0;
+        let took = nodes.a.turn(first, &mut |_| {
+            count += 1;
+            Ok(())
+        });
+        let (head, _held) = took.unwrap_or_else(|fault| panic!("no turn: {fault}"));
+        assert_eq!((head, count), (second, many.len()));
+    }
 }
 
 fn commit_of_another_node_waits_for_the_turn_to_end(nodes: &Nodes) {
