@@ -81,7 +81,7 @@ struct Claims {
 impl Claims {
     /// Takes its duty from a worker before the worker reads a state in which another node has the lease.
     fn listen(&self) {
-        // Workers of a process that has dropped its leases wait for the end of the channel.
+        // Weak: the channel ends with the task, and workers wait for its end.
         let (held, changed) = (Arc::downgrade(&self.held), Arc::clone(&self.changed));
         let holder = self.holder.clone();
         self.store.on_taken(&[Table::Leases], move |tx| {

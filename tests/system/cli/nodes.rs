@@ -1,4 +1,4 @@
-//! `steward nodes` with servers of one shared database. This test needs PostgreSQL.
+//! `steward nodes` with servers of one shared database.
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,6 @@ fn listed(list: &Value, name: &str) -> Vec<Value> {
 }
 
 #[test]
-#[ignore = "needs PostgreSQL"]
 fn nodes_are_listed_by_a_server_and_without_one() {
     let schema = Schema::new();
     let url = schema.url();
