@@ -13,6 +13,8 @@ use evidence::{gaps, lines, quoted};
 use test_names::{is_test, means_a_test};
 
 const EVIDENCE: &str = include_str!("evidence.txt");
+/// The tests that `.ci/run` leaves out when the workspaces of the tests lie in PostgreSQL: they are about the data file itself.
+const ONLY_ON_FILES: &str = include_str!("../only_on_files.txt");
 /// Other pages that name tests.
 const PAGES: [&str; 2] =
     [include_str!("../../../SECURITY.md"), include_str!("../../../docs/clients.md")];
@@ -56,4 +58,11 @@ fn tests_named_on_other_pages_exist() {
         let missing: Vec<_> = named.iter().filter(|name| !is_test(name)).collect();
         assert!(!named.is_empty() && missing.is_empty(), "{missing:#?}");
     }
+}
+
+#[test]
+fn tests_that_run_only_on_files_exist() {
+    let named: Vec<_> = ONLY_ON_FILES.lines().collect();
+    let missing: Vec<_> = named.iter().filter(|name| !is_test(name)).collect();
+    assert!(!named.is_empty() && missing.is_empty(), "{missing:#?}");
 }
