@@ -121,7 +121,7 @@ fn invalid_config_file_is_rejected_with_file_key_and_expected_value() {
         ("connections = 0", "connections takes a number, N: 0 is not in 1..="),
         ("connections = true", "connections takes a number, N"),
         ("listen = 8000", "listen takes a string, ADDR"),
-        ("data = \"\"", "data takes a string, FILE: "),
+        ("data = \"\"", "data takes a string, DATA: "),
         ("json = \"yes\"", "json takes true or false"),
         ("json = 1", "json takes true or false"),
         ("rate-limit = [\"9/s\", 9]", "rate-limit takes a list of strings, each RATE"),

@@ -481,7 +481,7 @@ fn help_texts_explain_commands_and_defaults() {
     let top = help(&[]);
     for part in [
         "Start with `steward serve`",
-        "[env: STEWARD_DATA=]",
+        "[env: STEWARD_DATA]",
         "[default: steward.redb]",
         "[env: STEWARD_JSON=]",
         "work while a server runs",
