@@ -97,6 +97,11 @@ impl Scripted {
         self.inner().script.insert((calls, number), event);
     }
 
+    /// Lets nothing more happen at later calls.
+    pub(in crate::store) fn end_script(&self) {
+        self.inner().script.clear();
+    }
+
     /// Returns how many calls of this group were made.
     pub(in crate::store) fn count(&self, calls: Calls) -> u64 {
         self.inner().counts.get(&calls).copied().unwrap_or_default()

@@ -79,6 +79,8 @@ impl Shared {
             assert_eq!(copied.get(key), Some(sealed), "{key:?}");
         }
         assert_eq!(copied.len(), stored.len());
+        // The check compares both, too.
+        self.origin.end_script();
         assert_clean(&check(store).await);
     }
 }
