@@ -13,6 +13,7 @@ use super::check_report::CheckReport;
 use super::copy::{CopySource, take_rows};
 use super::engine::{RETRY_AFTER, close};
 use super::file::{self, folder_of};
+use super::open_error::OpenError;
 use super::origin::{Fault, Row, Take};
 use super::progress::Progress;
 use super::sealed::HexKey;
@@ -43,17 +44,20 @@ impl Store {
 
     /// Copies the database a second time, and compares both copies.
     fn compare_with(&self, source: &CopySource, report: &mut CheckReport) -> Result<()> {
-        let unusable = |error| Error::internal(format!("a second copy: {error}"));
+        let unusable = |why: String| Error::internal(format!("a second copy: {why}"));
         let folder = TempDir::new_in(folder_of(self.path())).map_err(Error::internal)?;
         let path = folder.path().join("second.redb");
         let (origin, lists) = (&*source.origin, source.lists.as_slice());
-        let known = keep(&self.fs, origin, &path, lists).map_err(Error::internal)?;
+        let known = keep(&self.fs, origin, &path, lists).map_err(|error| match error {
+            OpenError::Unreachable { .. } => Error::unavailable(RETRY_AFTER, error),
+            error => unusable(error.to_string()),
+        })?;
         let second = file::open(&self.fs, &path, super::DEFAULT_CACHE).map_err(Error::internal)?;
         // While the turn lasts, no node commits. So both copies get the same state.
         let ask = |take: &mut Take<'_>| origin.turn(known, take);
         let (head, turn) =
             take_rows(&second, lists, ask, |_, _| Ok(())).map_err(|fault| match fault {
-                Fault::Copy(error) => unusable(error),
+                Fault::Copy(error) => unusable(error.to_string()),
                 fault => Error::unavailable(RETRY_AFTER, fault),
             })?;
         let own = self.wait_until_fresh()?;

@@ -110,7 +110,6 @@ pub use import::{Imported, import};
 pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
-#[allow(unused_imports, reason = "the configuration has no shared databases yet")]
 pub use place::{DatabaseUrl, Destination, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;

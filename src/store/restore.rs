@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::backup::require_valid;
+use super::copy_position::position_of;
 use super::engine::{begin, begin_read, close, definition, storage_error};
 use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
@@ -96,12 +97,13 @@ impl PreparedRestore {
     /// `replaced` and `stamp`.
     ///
     /// # Errors
-    /// When the data file is in use or the operating system reports an error.
+    /// When the data file is in use or the copy of a shared database, or the operating system reports an error.
     pub fn swap(&self, stamp: &str) -> Result<Restored, OpenError> {
         let lock = FileLock::take(&self.data)?;
         let fs = FsHandle::os();
-        file::remove_draft(&fs, &self.data)?;
-        let swapped = swap_files(&fs, &self.data, stamp);
+        let swapped = require_no_copy(&fs, &self.data)
+            .and_then(|()| file::remove_draft(&fs, &self.data))
+            .and_then(|()| swap_files(&fs, &self.data, stamp));
         if swapped.is_err() {
             lock.release();
         }
@@ -117,6 +119,16 @@ fn clear_transient(database: &Database) -> Result<()> {
         transaction.open_table(definition(*table)).map_err(storage_error)?;
     }
     transaction.commit().map_err(storage_error)
+}
+
+/// Fails if the file at `data` is the copy of a shared database: its node would no longer open it. A file that cannot be read
+/// can be replaced.
+fn require_no_copy(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
+    let position = file::inspect(fs, data, DEFAULT_CACHE, |database| Ok(position_of(database)?));
+    match position {
+        Ok(Some(_)) => Err(OpenError::IsCopy(data.to_owned())),
+        _ => Ok(()),
+    }
 }
 
 fn swap_files(fs: &FsHandle, data: &Path, stamp: &str) -> Result<Restored, OpenError> {

@@ -56,6 +56,12 @@ fn nodes_share_one_workspace_and_commands_find_their_server() {
     second.stop();
     let copy = cluster.nodes[0].run(&["user", "list"]);
     copy.assert_failed("steward-copy.redb is a node's copy of a database; pass the database");
+    cluster.nodes[0].json(&["backup", "backup.redb", "--data", &cluster.schema.url()]);
+    let copied = std::fs::read(cluster.nodes[0].path("steward-copy.redb")).expect("the copy");
+    let replaced = cluster.nodes[0].run(&["restore", "backup.redb"]);
+    replaced.assert_failed("steward-copy.redb is a node's copy of a database");
+    let kept = std::fs::read(cluster.nodes[0].path("steward-copy.redb")).expect("the copy");
+    assert!(kept == copied, "a restore without the database changed the copy");
     let elsewhere = DataFolder::empty();
     let users = elsewhere.json(&["user", "list", "--data", &cluster.schema.url()]);
     assert_eq!(users["results"].as_array().map(Vec::len), Some(1));
