@@ -19,6 +19,7 @@ mod disks;
 mod drill;
 mod histories;
 mod model;
+mod nodes;
 
 #[expect(dead_code, reason = "other test binaries use the other helpers")]
 #[path = "../support"]
@@ -34,6 +35,7 @@ mod support {
     pub mod dry_run;
     pub mod idempotency;
     pub mod invites;
+    pub mod line;
     pub mod log;
     pub mod metrics;
     pub mod postgres;

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
@@ -26,14 +27,18 @@ pub const ROLE: &str = "steward";
 const MAX_SOCKET_PATH: usize = 100;
 
 /// Creates the data of a server and starts it. Stops it at the end of the input: this process ends or drops the server.
-/// Arguments: the folder, and lines for `postgresql.conf` and `pg_hba.conf`.
+/// Arguments: the folder, lines for `postgresql.conf` and `pg_hba.conf`, and the folder of the primary of a standby.
 const SUPERVISE: &str = r#"
 set -e
 trap '' HUP INT TERM
 umask 077
 mkdir "$1"
 fail() { cat "$1"/*.log; rm -rf "$1"; exit 1; }
-initdb -D "$1/data" -U steward -A trust -N -E UTF8 --locale=C >"$1/initdb.log" 2>&1 || fail "$1"
+if [ -n "$4" ]; then
+    pg_basebackup -D "$1/data" -h "$4" -U steward -R -c fast >"$1/backup.log" 2>&1 || fail "$1"
+else
+    initdb -D "$1/data" -U steward -A trust -N -E UTF8 --locale=C >"$1/initdb.log" 2>&1 || fail "$1"
+fi
 printf '%s\n' "$2" >>"$1/data/postgresql.conf"
 printf '%s\n' "$3" | cat - "$1/data/pg_hba.conf" >"$1/hba" && mv "$1/hba" "$1/data/pg_hba.conf"
 pg_ctl -D "$1/data" -l "$1/server.log" -w -s start >"$1/start.log" 2>&1 || fail "$1"
@@ -54,6 +59,15 @@ impl Server {
     /// Starts a server with these settings, such as `port = 6000`, and these first lines of `pg_hba.conf`. It does not sync
     /// its files, unless a setting is `fsync = on`.
     pub fn start(settings: &[&str], hba: &str) -> Self {
+        Self::create(settings, hba, None)
+    }
+
+    /// Starts a standby of this server, with the same settings. It receives what this server does.
+    pub fn standby(&self) -> Self {
+        Self::create(&["fsync = on"], "", Some(&self.folder))
+    }
+
+    fn create(settings: &[&str], hba: &str, primary: Option<&Path>) -> Self {
         let user = system_user();
         let folder = new_folder(user);
         let socket = format!("unix_socket_directories = '{}'", folder.display());
@@ -61,6 +75,7 @@ impl Server {
         let settings = [&usual, settings].concat().join("\n");
         let mut command = Command::new("sh");
         command.args(["-c", SUPERVISE, "sh"]).arg(&folder).args([&settings, hba]);
+        command.arg(primary.unwrap_or_else(|| Path::new("")));
         command.env("PATH", path_with_server()).stdin(Stdio::piped()).stdout(Stdio::piped());
         // In a process group of its own, so that Ctrl-C does not end it before it has stopped the server.
         command.stderr(Stdio::null()).current_dir("/").process_group(0);
@@ -89,6 +104,21 @@ impl Server {
         format!("postgres://{role}@{folder}/postgres")
     }
 
+    /// Kills the server and its sessions with SIGKILL.
+    pub fn kill(&self) {
+        let file = self.folder.join("data/postmaster.pid");
+        let text = fs::read_to_string(file).expect("a running server");
+        let parent = text.lines().next().and_then(|line| line.parse().ok()).expect("its number");
+        let children = processes().into_iter().filter(|(_, of)| *of == parent).map(|(pid, _)| pid);
+        for pid in [parent].into_iter().chain(children.collect::<Vec<_>>()) {
+            // A session that has ended meanwhile needs no signal.
+            let _ = kill_process(Pid::from_raw(pid).expect("a process"), Signal::KILL);
+        }
+        while processes().iter().any(|(pid, of)| *pid == parent || *of == parent) {
+            thread::yield_now();
+        }
+    }
+
     /// Runs `pg_ctl` with these arguments on the server's data, and waits until it is done.
     pub fn control(&self, arguments: &[&str]) {
         let mut command = Command::new("pg_ctl");
@@ -108,6 +138,19 @@ impl Drop for Server {
         drop(self.supervisor.stdin.take());
         let _ = self.supervisor.wait();
     }
+}
+
+/// Returns the numbers of all processes and of their parents. Zombies are left out.
+fn processes() -> Vec<(i32, i32)> {
+    let stat = |entry: fs::DirEntry| {
+        let text = fs::read_to_string(entry.path().join("stat")).ok()?;
+        // The name of the program, in parentheses, may contain spaces.
+        let (pid, rest) = text.split_once(' ')?;
+        let mut fields = rest.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?;
+        (state != "Z").then_some((pid.parse().ok()?, fields.next()?.parse().ok()?))
+    };
+    fs::read_dir("/proc").expect("/proc").flatten().filter_map(stat).collect()
 }
 
 /// Returns the numbers of the user and the group that the server needs, if this process is root's.

@@ -24,6 +24,12 @@ use super::contract::contract;
 pub const STEWARD: &str = env!("CARGO_BIN_EXE_steward");
 /// The owner's email address in a data file of [`DataFolder::with_workspace`].
 pub const OWNER: &str = "owner@corp.example";
+
+/// Returns the binary of tests that also measure: that of `STEWARD_BIN`, or the binary under test.
+pub fn binary() -> PathBuf {
+    std::env::var_os("STEWARD_BIN").map_or_else(|| STEWARD.into(), PathBuf::from)
+}
+
 /// Returns the `steward` command, without the environment of the test run.
 pub fn steward() -> Command {
     cleared(STEWARD)

@@ -3,6 +3,7 @@
 mod contract;
 mod scripted;
 
+#[expect(dead_code, reason = "other tests use the other functions")]
 #[path = "../../../../tests/support/postgres.rs"]
 pub(super) mod support;
 

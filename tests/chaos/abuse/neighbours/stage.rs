@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::variable;
 use super::victim::Victim;
-use crate::support::process::{CommandOutput, DataFolder, OWNER, STEWARD, Server, cleared};
+use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, binary, cleared};
 
 /// The address of the trusted proxy.
 pub const PROXY: &str = "127.0.0.9";
@@ -71,10 +70,6 @@ impl Running {
             thread.join().expect("an attack");
         }
     }
-}
-
-fn binary() -> PathBuf {
-    std::env::var_os("STEWARD_BIN").map_or_else(|| STEWARD.into(), PathBuf::from)
 }
 
 /// Starts the server on a core of its own, so that its times do not include the work of the attack. Afterwards the

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use super::proxy::Proxy;
+use super::line::{Flow, Line};
 use super::support::{execute, local_server};
 use super::*;
 
@@ -53,18 +53,18 @@ fn commit_whose_backend_is_killed_is_unknown_and_then_found_undone() {
 fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
     let server = local_server();
     let schema = Schema::on(&server.url(support::ROLE));
-    let proxy = Proxy::to(server.folder());
-    let origin = open(&schema.url_at(&proxy.url(support::ROLE)), "node a");
+    let line = Line::to(server.folder());
+    let origin = open(&schema.url_at(&line.url(support::ROLE)), "node a");
     let first = found(&origin, &[put("a", "1")]);
     let second = taken(&origin, first, &[put("a", "2")]);
-    proxy.drop_answers(true);
+    line.set(Flow::Passes, Flow::Ends);
     let name = new_name();
     let commit = Commit { from: second, name, rows: &[put("a", "3")] };
     let fault = origin.commit(&commit).expect_err("no answer");
     assert!(matches!(fault, Fault::Unknown(_)), "{fault:?}");
     let fault = origin.committed(name).expect_err("no answer");
     assert!(matches!(fault, Fault::Away(_)), "{fault:?}");
-    proxy.drop_answers(false);
+    line.set(Flow::Passes, Flow::Passes);
     // The server may still be at it.
     let direct = open(&schema.url(), "node b");
     let _ = direct.turn(Position::NONE, &mut |_| Ok(()));

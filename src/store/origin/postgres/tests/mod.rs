@@ -1,7 +1,9 @@
 //! Tests of what only PostgreSQL does.
 
 mod faults;
-mod proxy;
+#[expect(dead_code, reason = "other tests use the other methods")]
+#[path = "../../../../../tests/support/line.rs"]
+mod line;
 mod refusals;
 mod sessions;
 mod tls;

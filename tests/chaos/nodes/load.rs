@@ -1,0 +1,317 @@
+//! The load of a cluster: counters that all nodes increment and read, and dashboards that they create.
+//!
+//! An increment reads the counter and changes it with `If-Match`. So two acknowledged increments to one value are a lost
+//! update. Every read is held against the highest value that was acknowledged anywhere before the read began.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use serde_json::{Value, json};
+
+use super::{Answer, Cluster};
+use crate::support::process::{Connection, Reply, until};
+use crate::support::sim::TestRng;
+
+const COUNTERS: usize = 20;
+/// How many threads write at each node, and how many read.
+const WRITERS: usize = 8;
+const READERS: usize = 4;
+
+/// The end of the message of a 503 whose change may have been made.
+const MAY_BE_DONE: &str = "The change may have been made.";
+
+pub struct Load<'c> {
+    cluster: &'c Cluster,
+    counters: Vec<Counter>,
+    /// The names of acknowledged dashboards by id.
+    created: Mutex<BTreeMap<u64, String>>,
+    /// How many writes each node acknowledged.
+    acknowledged: Vec<AtomicU64>,
+    reads: AtomicU64,
+    lost_updates: AtomicU64,
+    stale_reads: AtomicU64,
+    unknown: AtomicU64,
+    /// Responses that no node should give.
+    unexpected: Mutex<Vec<String>>,
+    is_over: AtomicBool,
+}
+
+/// A dashboard whose name is a number.
+struct Counter {
+    path: String,
+    /// The highest value that a response showed.
+    floor: AtomicU64,
+    /// The values of acknowledged increments.
+    values: Mutex<BTreeSet<u64>>,
+    /// How many increments have no known outcome.
+    unknown: AtomicU64,
+}
+
+/// What a load did, and what was wrong.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub acknowledged: u64,
+    pub reads: u64,
+    /// Writes whose response never arrived, or was that the change may have been made.
+    pub unknown: u64,
+    pub lost_updates: u64,
+    pub stale_reads: u64,
+    /// Acknowledged writes that are not there at the end, and dashboards that no acknowledged request created.
+    pub wrong: Vec<String>,
+    pub unexpected: Vec<String>,
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { acknowledged, reads, unknown, lost_updates, stale_reads, wrong, unexpected } =
+            self;
+        let (wrong, unexpected) = (wrong.len(), unexpected.len());
+        write!(
+            f,
+            "{acknowledged} writes acknowledged, {unknown} without a known outcome, {reads} reads: {lost_updates} lost \
+             updates, {stale_reads} stale reads, {wrong} wrong at the end, {unexpected} unexpected responses"
+        )
+    }
+}
+
+impl Report {
+    /// Asserts that nothing was wrong.
+    pub fn assert_right(&self) {
+        let nothing: [&str; 0] = [];
+        assert_eq!(self.unexpected, nothing);
+        assert_eq!(self.wrong, nothing);
+        assert_eq!((self.lost_updates, self.stale_reads), (0, 0), "{self:?}");
+    }
+}
+
+/// A thread that sends requests to one node.
+struct Client<'l> {
+    load: &'l Load<'l>,
+    node: usize,
+    connection: Option<Connection>,
+    dice: TestRng,
+}
+
+impl<'c> Load<'c> {
+    /// Creates the counters.
+    pub fn new(cluster: &'c Cluster) -> Self {
+        let create = |_| {
+            let made = cluster.ask(0, "POST", &cluster.dashboards, Some(&json!({ "name": "0" })));
+            Counter {
+                path: format!("{}{}/", cluster.dashboards, made.ok()["id"]),
+                floor: AtomicU64::new(0),
+                values: Mutex::default(),
+                unknown: AtomicU64::new(0),
+            }
+        };
+        Self {
+            cluster,
+            counters: (0..COUNTERS).map(create).collect(),
+            created: Mutex::default(),
+            acknowledged: cluster.nodes.iter().map(|_| AtomicU64::new(0)).collect(),
+            reads: AtomicU64::new(0),
+            lost_updates: AtomicU64::new(0),
+            stale_reads: AtomicU64::new(0),
+            unknown: AtomicU64::new(0),
+            unexpected: Mutex::default(),
+            is_over: AtomicBool::new(false),
+        }
+    }
+
+    /// Runs `act` while clients of all nodes read and write.
+    pub fn run(&self, act: impl FnOnce()) {
+        thread::scope(|scope| {
+            for node in 0..self.cluster.nodes.len() {
+                for client in 0..WRITERS + READERS {
+                    scope.spawn(move || self.client(node, client));
+                }
+            }
+            act();
+            self.is_over.store(true, Ordering::SeqCst);
+        });
+    }
+
+    fn client(&self, node: usize, number: usize) {
+        let seed = (node * (WRITERS + READERS) + number) as u64;
+        let mut client = Client { load: self, node, connection: None, dice: TestRng(seed) };
+        let mut created = 0;
+        while !self.is_over.load(Ordering::SeqCst) {
+            if number >= WRITERS {
+                client.read();
+            } else if client.dice.next().is_multiple_of(2) {
+                client.increment();
+            } else {
+                client.create(&format!("client {seed} row {created}"));
+                created += 1;
+            }
+        }
+    }
+
+    /// Waits until each of these nodes has acknowledged `more` writes.
+    pub fn goes_on(&self, nodes: impl IntoIterator<Item = usize>, more: u64) {
+        for node in nodes {
+            let count = || self.acknowledged[node].load(Ordering::SeqCst);
+            let before = count();
+            until(&format!("node {node} writes"), || (count() >= before + more).then_some(()));
+        }
+    }
+
+    fn note_unexpected(&self, what: &str, reply: &Reply) {
+        let text = format!("{what}: {} {}", reply.status, reply.json());
+        self.unexpected.lock().unwrap().push(text);
+    }
+
+    /// Compares what the first node shows with what was acknowledged.
+    pub fn end(self) -> Report {
+        let (listed, count) = self.cluster.list(0);
+        let mut wrong = Vec::new();
+        if count != listed.len() as u64 {
+            wrong.push(format!("{count} counted, {} shown", listed.len()));
+        }
+        let mut shown: BTreeMap<u64, String> = listed.into_iter().collect();
+        let ids = shown.keys().next().zip(shown.keys().next_back());
+        let (first, last) = ids.expect("the counters are there");
+        if last - first + 1 != shown.len() as u64 {
+            wrong.push(format!("{} ids from {first} to {last}", shown.len()));
+        }
+        for counter in &self.counters {
+            let id = counter.path.trim_end_matches('/').rsplit('/').next();
+            let id = id.and_then(|id| id.parse().ok()).expect("an id");
+            let value: u64 =
+                shown.remove(&id).and_then(|name| name.parse().ok()).unwrap_or_default();
+            let sure = counter.values.lock().unwrap().len() as u64;
+            let possible = sure + counter.unknown.load(Ordering::SeqCst);
+            if !(sure..=possible).contains(&value) {
+                wrong.push(format!("counter {id} is {value}, not {sure} to {possible}"));
+            }
+        }
+        let created = self.created.into_inner().unwrap();
+        let lost = created.iter().filter(|(id, name)| shown.get(*id) != Some(*name));
+        wrong.extend(lost.map(|(id, name)| format!("lost: {id} {name}")));
+        let unasked = shown.iter().filter(|(id, _)| !created.contains_key(*id));
+        wrong.extend(unasked.map(|(id, name)| format!("created twice or by nobody: {id} {name}")));
+        Report {
+            acknowledged: self.acknowledged.iter().map(|one| one.load(Ordering::SeqCst)).sum(),
+            reads: self.reads.into_inner(),
+            unknown: self.unknown.into_inner(),
+            lost_updates: self.lost_updates.into_inner(),
+            stale_reads: self.stale_reads.into_inner(),
+            wrong,
+            unexpected: self.unexpected.into_inner().unwrap(),
+        }
+    }
+}
+
+impl Client<'_> {
+    fn send(&mut self, method: &str, path: &str, headers: &str, body: Option<&Value>) -> Answer {
+        let cluster = self.load.cluster;
+        let request = cluster.request(method, path, headers, body);
+        let answer = cluster.nodes[self.node].send(&mut self.connection, &request);
+        if !matches!(answer, Answer::Reply(_)) {
+            thread::yield_now();
+        }
+        answer
+    }
+
+    /// Reads a counter. Returns it with its value and its `ETag`.
+    fn read(&mut self) -> Option<(usize, u64, String)> {
+        let at = usize::try_from(self.dice.next() % COUNTERS as u64).expect("few");
+        let load = self.load;
+        let counter = &load.counters[at];
+        let floor = counter.floor.load(Ordering::SeqCst);
+        let Answer::Reply(reply) = self.send("GET", &counter.path, "", None) else { return None };
+        if reply.status != 200 {
+            if reply.status != 503 {
+                load.note_unexpected("a read", &reply);
+            }
+            return None;
+        }
+        let value = reply.json()["name"].as_str().and_then(|name| name.parse().ok());
+        let value: u64 = value.expect("a number");
+        load.reads.fetch_add(1, Ordering::Relaxed);
+        if value < floor {
+            load.stale_reads.fetch_add(1, Ordering::Relaxed);
+        }
+        counter.floor.fetch_max(value, Ordering::SeqCst);
+        Some((at, value, reply.header("etag").expect("a tag").to_owned()))
+    }
+
+    fn increment(&mut self) {
+        let Some((at, value, tag)) = self.read() else { return };
+        let load = self.load;
+        let counter = &load.counters[at];
+        let next = value + 1;
+        let sent = json!({ "name": next.to_string() });
+        let condition = format!("If-Match: {tag}\r\n");
+        let is_unknown = match self.send("PATCH", &counter.path, &condition, Some(&sent)) {
+            Answer::Refused => false,
+            Answer::Cut => true,
+            Answer::Reply(reply) => match reply.status {
+                200 => {
+                    load.acknowledged[self.node].fetch_add(1, Ordering::SeqCst);
+                    if !counter.values.lock().unwrap().insert(next) {
+                        load.lost_updates.fetch_add(1, Ordering::Relaxed);
+                    }
+                    counter.floor.fetch_max(next, Ordering::SeqCst);
+                    false
+                }
+                412 => false,
+                503 => may_be_done(&reply),
+                _ => {
+                    load.note_unexpected("an increment", &reply);
+                    false
+                }
+            },
+        };
+        if is_unknown {
+            counter.unknown.fetch_add(1, Ordering::SeqCst);
+            load.unknown.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Creates a dashboard: sends the same request, with the same idempotency key, until some node acknowledges it.
+    fn create(&mut self, name: &str) {
+        let load = self.load;
+        let sent = json!({ "name": name });
+        let header = format!("Idempotency-Key: {name}\r\n");
+        let home = self.node;
+        until("a dashboard is created", || {
+            match self.send("POST", &load.cluster.dashboards, &header, Some(&sent)) {
+                Answer::Reply(reply) if reply.status == 201 => {
+                    load.acknowledged[self.node].fetch_add(1, Ordering::SeqCst);
+                    let id = reply.json()["id"].as_u64().expect("an id");
+                    load.created.lock().unwrap().insert(id, name.to_owned());
+                    return Some(());
+                }
+                // 409: another node still carries out this request.
+                Answer::Reply(reply) if [409, 503].contains(&reply.status) => {
+                    if may_be_done(&reply) {
+                        load.unknown.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+                Answer::Reply(reply) => {
+                    load.note_unexpected("a creation", &reply);
+                    return Some(());
+                }
+                Answer::Cut => _ = load.unknown.fetch_add(1, Ordering::Relaxed),
+                Answer::Refused => {}
+            }
+            self.move_to((self.node + 1) % load.cluster.nodes.len());
+            None
+        });
+        self.move_to(home);
+    }
+
+    fn move_to(&mut self, node: usize) {
+        if self.node != node {
+            (self.node, self.connection) = (node, None);
+        }
+    }
+}
+
+fn may_be_done(reply: &Reply) -> bool {
+    reply.json()["detail"].as_str().is_some_and(|detail| detail.ends_with(MAY_BE_DONE))
+}

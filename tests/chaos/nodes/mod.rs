@@ -1,0 +1,182 @@
+//! Several nodes of one shared database: kills, freezes, cuts, failovers and partitions.
+//!
+//! `cargo test --test chaos nodes::` runs them. They need PostgreSQL. `STEWARD_BIN` selects another binary.
+
+mod control;
+mod failover;
+mod frozen;
+mod load;
+mod partitions;
+mod torture;
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::postgres::{ROLE, Schema, Server as Postgres};
+use crate::support::process::{Connection, DataFolder, Reply, Server, binary, cleared, until};
+
+/// The first lines of `pg_hba.conf`: the role of the tests needs no password.
+const HBA: &str = "local all steward trust";
+
+/// Nodes of one workspace, each with a process and a folder of its own.
+struct Cluster {
+    nodes: Vec<Node>,
+    /// The API key of the first start.
+    key: String,
+    /// The path of the dashboards of its project.
+    dashboards: String,
+}
+
+/// A process that serves the workspace, and is killed and started again.
+struct Node {
+    folder: DataFolder,
+    url: String,
+    /// Further arguments of `serve`.
+    args: Vec<String>,
+    server: Mutex<Option<Server>>,
+    address: Mutex<SocketAddr>,
+}
+
+/// How a request ended.
+enum Answer {
+    Reply(Reply),
+    /// The node accepted no connection, so nothing was done.
+    Refused,
+    /// The connection ended before the response: the request may have been carried out.
+    Cut,
+}
+
+impl Node {
+    fn start(url: String, args: &[&str]) -> Self {
+        let folder = DataFolder::empty();
+        let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
+        let server = serve(&folder, &url, &args);
+        let address = Mutex::new(server.address);
+        Self { folder, url, args, server: Mutex::new(Some(server)), address }
+    }
+
+    fn address(&self) -> SocketAddr {
+        *self.address.lock().unwrap()
+    }
+
+    /// Kills the process with SIGKILL, and starts another one.
+    fn kill_and_restart(&self) {
+        self.server.lock().unwrap().take().expect("a running node").kill();
+        let server = serve(&self.folder, &self.url, &self.args);
+        *self.address.lock().unwrap() = server.address;
+        *self.server.lock().unwrap() = Some(server);
+    }
+
+    /// Stops the process for this time with SIGSTOP.
+    fn freeze(&self, duration: Duration) {
+        self.signal(Signal::STOP);
+        thread::sleep(duration);
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        self.server.lock().unwrap().as_ref().expect("a running node").signal(signal);
+    }
+
+    /// Sends a request on `connection`, which is opened if there is none.
+    fn send(&self, connection: &mut Option<Connection>, request: &str) -> Answer {
+        if connection.is_none() {
+            *connection = Connection::open(self.address()).ok();
+        }
+        let Some(open) = connection else { return Answer::Refused };
+        let Ok(reply) = open.write(request).and_then(|()| open.reply()) else {
+            *connection = None;
+            return Answer::Cut;
+        };
+        Answer::Reply(reply)
+    }
+}
+
+fn serve(folder: &DataFolder, url: &str, args: &[String]) -> Server {
+    let mut command = cleared(binary());
+    command.current_dir(folder.folder());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--data", url]);
+    command.args(["--max-dashboards", "1000000"]).args(args);
+    Server::start(&mut command).unwrap_or_else(|run| panic!("the node does not start: {run:?}"))
+}
+
+impl Cluster {
+    /// Starts a node for each of these URLs of one database. The first one founds the workspace.
+    fn start(urls: impl IntoIterator<Item = String>) -> Self {
+        Self::with(urls, &[])
+    }
+
+    /// Does what [`start`](Self::start) does, with these further arguments of `serve`.
+    fn with(urls: impl IntoIterator<Item = String>, args: &[&str]) -> Self {
+        let nodes: Vec<_> = urls.into_iter().map(|url| Node::start(url, args)).collect();
+        let file = nodes[0].folder.path("steward-copy.redb.first-key");
+        let key = std::fs::read_to_string(file).expect("a key").trim_end().to_owned();
+        let mut connection = Connection::open(nodes[0].address()).expect("a connection");
+        let projects = connection.send("GET", "/api/projects/", &key, None).expect("a response");
+        let project = &projects.ok()["results"][0]["id"];
+        Self { dashboards: format!("/api/projects/{project}/dashboards/"), nodes, key }
+    }
+
+    /// Returns a request with these further header lines, each with its line end.
+    fn request(&self, method: &str, path: &str, headers: &str, body: Option<&Value>) -> String {
+        let body = body.map_or_else(String::new, Value::to_string);
+        format!(
+            "{method} {path} HTTP/1.1\r\nHost: steward\r\nAuthorization: Bearer {}\r\n{headers}\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.key,
+            body.len()
+        )
+    }
+
+    /// Sends a request to the node, again while it responds with 503 or cannot be reached. Panics if it never does.
+    fn ask(&self, node: usize, method: &str, path: &str, body: Option<&Value>) -> Reply {
+        let request = self.request(method, path, "", body);
+        let mut connection = None;
+        until(&format!("node {node} responds"), || {
+            match self.nodes[node].send(&mut connection, &request) {
+                Answer::Reply(reply) if reply.status != 503 => Some(reply),
+                _ => None,
+            }
+        })
+    }
+
+    /// Returns the ids and names of all dashboards, read page by page, and their number as the last page says.
+    fn list(&self, node: usize) -> (Vec<(u64, String)>, u64) {
+        let mut found = Vec::new();
+        loop {
+            let path = format!("{}?limit=1000&offset={}", self.dashboards, found.len());
+            let page = self.ask(node, "GET", &path, None).ok();
+            for one in page["results"].as_array().expect("a page") {
+                let id = one["id"].as_u64().expect("an id");
+                found.push((id, one["name"].as_str().expect("a name").to_owned()));
+            }
+            if page["next"].is_null() {
+                return (found, page["count"].as_u64().expect("a number"));
+            }
+        }
+    }
+
+    /// Asserts that every node is ready, and that its copy is valid and equals the database.
+    fn check(&self) {
+        for (at, node) in self.nodes.iter().enumerate() {
+            let reply = self.ask(at, "GET", "/_readyz", None);
+            assert_eq!(reply.status, 200);
+            let mut command = cleared(binary());
+            command.current_dir(node.folder.folder()).args(["check", "--json"]);
+            let run = crate::support::process::CommandOutput::new(&mut command);
+            assert_eq!(run.json()["problem_count"], 0, "node {at}");
+        }
+    }
+}
+
+/// Returns a server that syncs its commits, and an empty schema in it.
+fn database() -> (Schema, Postgres) {
+    let postgres = Postgres::start(&["fsync = on"], HBA);
+    let schema = Schema::on(&postgres.url(ROLE));
+    (schema, postgres)
+}
