@@ -17,11 +17,13 @@ use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config as Cases, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
+use crate::model::data::Engine;
 use crate::model::service::Service;
 use crate::model::steps::What::{self, AddDomain, CreateProject, SetLevel};
 use crate::model::steps::{Step, Theme, steps};
 use crate::model::world::{NAMES, OWNER, World};
-use crate::support::process::{Connection, DataFolder, Reply};
+use crate::support::postgres::Schema;
+use crate::support::process::{Connection, DataFolder, Reply, Server};
 use order::{Done, order};
 use records::{Event, History, List, Span, check, check_list};
 
@@ -59,6 +61,9 @@ impl Dice {
         self.draw(0..end)
     }
 }
+
+/// A shared database whose nodes receive the requests in turn.
+const NODES: Engine = Engine::Nodes(3);
 
 const CALLERS: usize = 4;
 const REQUESTS: usize = 4;
@@ -120,8 +125,8 @@ const TO_MEMBER: usize = 0;
 const TO_OWNER: usize = 3;
 
 /// Returns a service and its model after the same steps.
-fn begun(before: Vec<Step>) -> (World, Service) {
-    let (mut world, mut service) = (World::new(), Service::new());
+fn begun(engine: Engine, before: Vec<Step>) -> (World, Service) {
+    let (mut world, mut service) = (World::new(), Service::new(engine));
     for step in before {
         let step = world.resolve(step);
         let expected = world.take(&step);
@@ -155,21 +160,21 @@ fn play(told: &str, world: &World, service: &Service, plans: &[Vec<Step>]) -> bo
 }
 
 /// Runs one round of random steps.
-fn round(seed: u64, theme: Theme) -> bool {
+fn round(engine: Engine, seed: u64, theme: Theme) -> bool {
     let mut dice = Dice::of(seed);
     let mut before = vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)];
     before.truncate(dice.below(3));
     before.extend((0..12).map(|_| dice.draw(steps(theme))).filter(is_request));
-    let (world, service) = begun(before);
+    let (world, service) = begun(engine, before);
     let plans = plans(&mut dice, theme, &world);
-    play(&format!("round {seed} of {theme:?}"), &world, &service, &plans)
+    play(&format!("round {seed} of {theme:?} on {engine:?}"), &world, &service, &plans)
 }
 
 /// Runs one round of three owners. Each lowers the level of the two others and uses their own rights.
-fn duel(seed: u64) -> bool {
+fn duel(engine: Engine, seed: u64) -> bool {
     let mut dice = Dice::of(seed);
     let (world, service) =
-        begun(vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)]);
+        begun(engine, vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)]);
     let plan = |by: usize| {
         let lower = |ahead: usize| step(SetLevel, by, (by + ahead) % 3, TO_MEMBER);
         let mut plan = vec![
@@ -182,16 +187,25 @@ fn duel(seed: u64) -> bool {
         plan
     };
     let plans: Vec<_> = (0..3).map(plan).collect();
-    play(&format!("duel {seed}"), &world, &service, &plans)
+    play(&format!("duel {seed} on {engine:?}"), &world, &service, &plans)
+}
+
+/// Runs this many duels.
+fn duels(engine: Engine, duels: u64) {
+    let reordered = (0..duels).filter(|seed| duel(engine, *seed)).count();
+    println!(
+        "{duels} duels of three owners; in {reordered} the order of the responses differed from the order of the changes"
+    );
 }
 
 #[test]
 fn concurrently_revoked_rights_have_no_effect_and_an_owner_remains() {
-    let duels = rounds(12);
-    let reordered = (0..duels).filter(|seed| duel(*seed)).count();
-    println!(
-        "{duels} duels of three owners; in {reordered} the order of the responses differed from the order of the changes"
-    );
+    duels(Engine::File, rounds(12));
+}
+
+#[test]
+fn concurrently_revoked_rights_have_no_effect_on_any_node_and_an_owner_remains() {
+    duels(NODES, rounds(6));
 }
 
 /// Asserts that every listed organization has an owner.
@@ -203,13 +217,13 @@ fn has_owners(done: &[Done]) {
     }
 }
 
-#[test]
-fn concurrent_requests_are_linearizable() {
+/// Runs a round of each of these themes, for each seed below `seeds`.
+fn all_rounds(engine: Engine, seeds: u64) {
     let (mut reordered, mut tried) = (0, 0);
-    for seed in 0..rounds(6) {
+    for seed in 0..seeds {
         for theme in [Theme::People, Theme::Everything, Theme::Projects, Theme::Boards, Theme::Keys]
         {
-            reordered += usize::from(round(seed, theme));
+            reordered += usize::from(round(engine, seed, theme));
             tried += 1;
         }
     }
@@ -217,6 +231,16 @@ fn concurrent_requests_are_linearizable() {
         "{tried} rounds of {CALLERS} callers with {REQUESTS} requests each; in {reordered} the order of \
         the answers was not the order of what was done"
     );
+}
+
+#[test]
+fn concurrent_requests_are_linearizable() {
+    all_rounds(Engine::File, rounds(6));
+}
+
+#[test]
+fn concurrent_requests_to_three_nodes_are_linearizable() {
+    all_rounds(NODES, rounds(2));
 }
 
 /// A kind of record that the writers create, change and delete.
@@ -403,14 +427,8 @@ impl Writer<'_> {
 const WRITERS: usize = 6;
 const ACTS: usize = 60;
 
-/// Runs concurrent writers on one kind of record. Returns all responses.
-fn written_at_once(
-    address: SocketAddr,
-    made: &Value,
-    sort: Sort,
-    ticks: &Ticks,
-    seed: u64,
-) -> Kept {
+/// Runs concurrent writers on one kind of record, which take turns at the servers. Returns all responses.
+fn written_at_once(servers: &[Server], made: &Value, sort: Sort, ticks: &Ticks, seed: u64) -> Kept {
     let kept = Mutex::new(Kept::default());
     let key = made["api_key"].as_str().expect("a key");
     thread::scope(|scope| {
@@ -420,7 +438,7 @@ fn written_at_once(
                 let mut writer = Writer {
                     dice: Dice::of(seed * 100 + name as u64),
                     name,
-                    connection: Connection::open(address).expect("a connection"),
+                    connection: servers[name % servers.len()].connect(),
                     key,
                     path: format!("/api/projects/{}/{}", made["project_id"], sort.list),
                     sort,
@@ -436,28 +454,60 @@ fn written_at_once(
     kept.into_inner().unwrap()
 }
 
+/// Runs writers on the data in `site`, which `serve` serves. Counts the responses in `told`.
+fn writes(
+    (site, made): &(DataFolder, Value),
+    serve: impl Fn() -> Vec<Server>,
+    (sort, seed): (Sort, u64),
+    told: &mut BTreeMap<&str, usize>,
+) {
+    let servers = serve();
+    let ticks = Ticks::default();
+    let kept = written_at_once(&servers, made, sort, &ticks, seed);
+    for (id, history) in &kept.records {
+        check(history).unwrap_or_else(|error| panic!("{id}: {error}\n{history:?}"));
+        for (_, event) in history {
+            *told.entry(kind(event)).or_default() += 1;
+        }
+    }
+    for list in &kept.lists {
+        check_list(list, &kept.records).unwrap_or_else(|error| panic!("{error}\n{list:?}"));
+    }
+    *told.entry("lists").or_default() += kept.lists.len();
+    servers.into_iter().for_each(Server::kill);
+    let again = serve();
+    site.check();
+    are_there(&again[0], made, sort, kept, &ticks);
+}
+
 #[test]
 fn concurrent_writes_over_connections_lose_no_update_and_read_nothing_stale() {
-    let mut told = BTreeMap::<&str, usize>::new();
+    let mut told = BTreeMap::new();
     for seed in 0..rounds(3) {
         for sort in SORTS {
-            let (site, made) = DataFolder::with_workspace();
-            let server = site.serve(&[]);
-            let ticks = Ticks::default();
-            let kept = written_at_once(server.address, &made, sort, &ticks, seed);
-            for (id, history) in &kept.records {
-                check(history).unwrap_or_else(|error| panic!("{id}: {error}\n{history:?}"));
-                for (_, event) in history {
-                    *told.entry(kind(event)).or_default() += 1;
-                }
-            }
-            for list in &kept.lists {
-                check_list(list, &kept.records).unwrap_or_else(|error| panic!("{error}\n{list:?}"));
-            }
-            *told.entry("lists").or_default() += kept.lists.len();
-            server.kill();
-            site.check();
-            are_there(&site, &made, sort, kept, &ticks);
+            let data = DataFolder::with_workspace();
+            writes(&data, || vec![data.0.serve(&[])], (sort, seed), &mut told);
+        }
+    }
+    println!("{told:?}");
+}
+
+#[test]
+fn concurrent_writes_to_three_nodes_lose_no_update_and_read_nothing_stale() {
+    let mut told = BTreeMap::new();
+    for seed in 0..rounds(1) {
+        for sort in SORTS {
+            let schema = Schema::new();
+            let url = schema.url();
+            let data = DataFolder::with_workspace();
+            data.0.json(&["backup", "first.redb"]);
+            data.0.json(&["restore", "first.redb", "--data", &url]);
+            let others = [DataFolder::empty(), DataFolder::empty()];
+            let serve = || {
+                let nodes = [&data.0, &others[0], &others[1]];
+                nodes.map(|node| node.serve(&["--data", &url])).into()
+            };
+            writes(&data, serve, (sort, seed), &mut told);
         }
     }
     println!("{told:?}");
@@ -476,8 +526,7 @@ fn kind(event: &Event) -> &'static str {
 }
 
 /// After a kill and a restart, asserts that every record is as its last response said.
-fn are_there(site: &DataFolder, made: &Value, sort: Sort, mut kept: Kept, ticks: &Ticks) {
-    let server = site.serve(&[]);
+fn are_there(server: &Server, made: &Value, sort: Sort, mut kept: Kept, ticks: &Ticks) {
     let (key, project) = (made["api_key"].as_str().expect("a key"), &made["project_id"]);
     let mut connection = server.connect();
     for (id, history) in &mut kept.records {

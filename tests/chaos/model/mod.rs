@@ -4,6 +4,7 @@
 //! `PROPTEST_CASES` sets the number of sequences. A failing sequence is reduced to the steps that are
 //! necessary.
 
+pub mod data;
 mod insights;
 mod roles;
 pub mod service;
@@ -18,12 +19,14 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
+use data::Engine;
 use service::Service;
 use steps::{Step, Theme, steps, themes};
 use world::{Expected, World};
 
-/// The number of sequences, unless the environment sets another.
+/// The number of sequences on a data file and with nodes, unless the environment sets another.
 const SEQUENCES: u32 = 16;
+const SEQUENCES_TO_NODES: u32 = 6;
 /// The number of steps in a sequence.
 const SHORTEST: usize = 30;
 const MAX_STEPS: usize = 120;
@@ -70,14 +73,15 @@ thread_local! {
     static SEEN: RefCell<BTreeMap<(String, u16), usize>> = const { RefCell::new(BTreeMap::new()) };
 }
 
-struct Compared;
+/// The service on a data file, or on a shared database with `NODES` nodes if that is not 0.
+struct Compared<const NODES: usize>;
 
-impl StateMachineTest for Compared {
+impl<const NODES: usize> StateMachineTest for Compared<NODES> {
     type SystemUnderTest = Service;
     type Reference = Model;
 
     fn init_test(_: &State) -> Service {
-        Service::new()
+        Service::new(if NODES == 0 { Engine::File } else { Engine::Nodes(NODES) })
     }
 
     fn apply(mut service: Service, state: &State, _: Step) -> Service {
@@ -116,12 +120,12 @@ impl StateMachineTest for Compared {
     }
 }
 
-#[test]
-fn random_request_sequences_match_the_model() {
+/// Runs `sequences` sequences, unless the environment sets another number.
+fn compare<const NODES: usize>(sequences: u32) {
     let default = Cases::default();
     let cases = match std::env::var_os("PROPTEST_CASES") {
         Some(_) => default.cases,
-        None => SEQUENCES,
+        None => sequences,
     };
     let config = Cases {
         cases,
@@ -133,7 +137,7 @@ fn random_request_sequences_match_the_model() {
     let mut runner = TestRunner::new(config.clone());
     let sequences = Model::sequential_strategy(SHORTEST..MAX_STEPS);
     let ran = runner.run(&sequences, |(state, steps, seen)| {
-        Compared::test_sequential(config.clone(), state, steps, seen);
+        Compared::<NODES>::test_sequential(config.clone(), state, steps, seen);
         Ok(())
     });
     if let Err(failure) = ran {
@@ -146,4 +150,14 @@ fn random_request_sequences_match_the_model() {
             println!("{what:24} {status:4} {count:6}");
         }
     });
+}
+
+#[test]
+fn random_request_sequences_match_the_model() {
+    compare::<0>(SEQUENCES);
+}
+
+#[test]
+fn random_request_sequences_to_three_nodes_match_the_model() {
+    compare::<3>(SEQUENCES_TO_NODES);
 }

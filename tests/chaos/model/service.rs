@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
@@ -15,11 +16,11 @@ use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::roles::RoleMembership;
 use steward::testing::resources::{members, record_registry, users};
-use steward::testing::store::{Order, PreparedRestore, Progress, ScrubPace, Store, Tx, Window};
+use steward::testing::store::{Order, Progress, ScrubPace, Tx, Window};
 use steward::testing::time::ManualClock;
-use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
+use super::data::{Data, Engine};
 use super::steps::{Step, What};
 use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
 use crate::support::{TestClient, TestResponse, Workspace, with_clock};
@@ -93,36 +94,40 @@ impl Beginning {
 
 pub struct Service {
     runtime: Runtime,
-    folder: TempDir,
     clock: ManualClock,
     config: steward::Config,
-    app: App,
+    /// One service for a data file, or one for each node. Each request is sent to the next one.
+    apps: Vec<App>,
+    data: Data,
+    turn: AtomicUsize,
     names: Mutex<Names>,
     backups: usize,
 }
 
 impl Service {
-    pub fn new() -> Self {
+    /// Starts a service on a data file, or on a shared database with this many nodes.
+    pub fn new(engine: Engine) -> Self {
         static BEGINNING: OnceLock<Beginning> = OnceLock::new();
         let runtime = Runtime::new().expect("a runtime");
         let beginning = BEGINNING.get_or_init(|| runtime.block_on(Beginning::make()));
-        let folder = TempDir::new().expect("a folder");
-        fs::write(folder.path().join("steward.redb"), &beginning.bytes).expect("the file");
         let (config, clock) = with_clock();
-        let app = {
+        let data = Data::new(engine, &beginning.bytes);
+        let apps = {
             let _entered = runtime.enter();
-            open(&folder.path().join("steward.redb"), &config)
+            data.serve(&config)
         };
         let names = Mutex::new(beginning.names.clone());
-        Self { runtime, folder, clock, config, app, names, backups: 0 }
+        let turn = AtomicUsize::new(0);
+        Self { runtime, clock, config, apps, data, turn, names, backups: 0 }
     }
 
-    fn path(&self) -> PathBuf {
-        self.folder.path().join("steward.redb")
+    /// Returns the service whose turn it is.
+    fn app(&self) -> &App {
+        &self.apps[self.turn.fetch_add(1, Ordering::Relaxed) % self.apps.len()]
     }
 
     fn backup(&self) -> PathBuf {
-        self.folder.path().join(format!("backup-{}.redb", self.backups))
+        self.data.path(&format!("backup-{}.redb", self.backups))
     }
 
     /// Takes a step and asserts that the response is as expected.
@@ -137,28 +142,16 @@ impl Service {
                 let _ = fs::remove_file(self.backup());
                 self.backups += 1;
                 let made =
-                    self.app.store().backup(self.backup(), record_registry(), Progress::silent());
+                    self.app().store().backup(self.backup(), record_registry(), Progress::silent());
                 self.runtime.block_on(made).expect("a backup");
             }
             What::RestoreServing if self.backups > 0 => {
-                let prepared = PreparedRestore::new(
-                    &self.path(),
-                    &self.backup(),
-                    &record_registry(),
-                    &Progress::silent(),
-                );
-                let _prepared = prepared.expect("a copy");
-                let restored = perform(&self.app, Operation::Restore, Progress::silent());
-                self.runtime.block_on(restored).expect("a restore");
+                let from = self.backup();
+                self.runtime.block_on(self.data.restore_serving(&from, &self.apps));
             }
             What::RestoreClosed if self.backups > 0 => {
                 let from = self.backup();
-                self.reopen(|path| {
-                    let prepared =
-                        PreparedRestore::new(path, &from, &record_registry(), &Progress::silent())
-                            .expect("a copy");
-                    prepared.swap("closed").expect("a restore");
-                });
+                self.reopen(|data| data.restore_closed(&from));
             }
             What::RestoreServing | What::RestoreClosed => {}
             _ => {
@@ -171,26 +164,30 @@ impl Service {
         }
     }
 
-    /// Closes the file, calls `meanwhile`, and opens the file again.
-    fn reopen(&mut self, meanwhile: impl FnOnce(&std::path::Path)) {
-        self.runtime.block_on(self.app.close());
-        meanwhile(&self.path());
+    /// Closes the data, calls `meanwhile`, and serves them again.
+    fn reopen(&mut self, meanwhile: impl FnOnce(&Data)) {
+        for app in &self.apps {
+            self.runtime.block_on(app.close());
+        }
+        meanwhile(&self.data);
         let _entered = self.runtime.enter();
-        self.app = open(&self.path(), &self.config);
+        self.apps = self.data.serve(&self.config);
     }
 
     /// Asserts that `check` finds no problems.
     pub fn check(&self) {
-        let findings =
-            self.runtime.block_on(perform(&self.app, Operation::Check, Progress::silent()));
-        let findings = findings.expect("a check");
-        assert_eq!(findings["problem_count"], 0, "{findings}");
+        for app in &self.apps {
+            let findings =
+                self.runtime.block_on(perform(app, Operation::Check, Progress::silent()));
+            let findings = findings.expect("a check");
+            assert_eq!(findings["problem_count"], 0, "{findings}");
+        }
     }
 
     /// Asserts that a scrub finds no problems. It reads each value from a snapshot of its own.
     pub fn scrub(&self) {
         let pace = ScrubPace { slice: Duration::ZERO, pause: Duration::from_micros(50) };
-        let scrubbed = self.runtime.block_on(self.app.store().scrub(record_registry(), pace));
+        let scrubbed = self.runtime.block_on(self.app().store().scrub(record_registry(), pace));
         let report = scrubbed.expect("a scrub");
         assert_eq!(report.problem_count, 0, "{:?}", report.problems);
     }
@@ -198,7 +195,7 @@ impl Service {
     /// Sends the request of a step.
     pub fn ask(&self, step: &Step) -> TestResponse {
         let (method, path, body) = self.request(step);
-        let router = router(self.app.clone());
+        let router = router(self.app().clone());
         let caller = match step.what {
             What::AcceptAsSomebodyNew | What::OpenShared => TestClient::nobody(router),
             _ => {
@@ -284,7 +281,7 @@ impl Service {
             CreateKey => {
                 let mut sent = json!({ "label": "made", "scopes": SCOPES[step.scopes()] });
                 if let Some(days) = step.days() {
-                    let end = self.app.now().plus_seconds(days * super::world::DAY);
+                    let end = self.apps[0].now().plus_seconds(days * super::world::DAY);
                     sent["expires_at"] = json!(end);
                 }
                 post("/api/personal_api_keys/".to_owned(), sent)
@@ -370,7 +367,7 @@ impl Service {
 
     /// Returns the id of a person's membership in the organization of the step's project.
     fn membership(&self, step: &Step, whom: usize) -> String {
-        let tx = self.app.store().snapshot().expect("a snapshot");
+        let tx = self.runtime.block_on(self.app().store().fresh()).expect("a snapshot");
         let people = &self.names.lock().expect("no panic").people;
         let uuid: UserUuid = people[whom].parse().expect("a UUID");
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
@@ -384,7 +381,7 @@ impl Service {
 
     /// Returns the id of a person's membership in a role.
     fn role_membership(&self, role: &str, person: &str) -> String {
-        let tx = self.app.store().snapshot().expect("a snapshot");
+        let tx = self.runtime.block_on(self.app().store().fresh()).expect("a snapshot");
         let (role, uuid): (RoleId, UserUuid) =
             (role.parse().expect("a UUID"), person.parse().expect("a UUID"));
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
@@ -442,11 +439,6 @@ impl Service {
             assert!(before.is_none_or(|before| before == shown), "{step:?}: a different token");
         }
     }
-}
-
-fn open(path: &std::path::Path, config: &steward::Config) -> App {
-    let store = Store::open(path, 4 * 1024 * 1024).expect("a store");
-    App::new(store, config.clone()).expect("an app")
 }
 
 /// Returns the part of a response that the model compares.
