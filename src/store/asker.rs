@@ -124,7 +124,10 @@ impl Asker {
         let current = || self.shared.snapshot.load_full().ok_or_else(closed);
         let known = current()?;
         let mut new = Collected::default();
-        let head = match self.origin.since(known.position, &mut |row| new.add(row)) {
+        let head = match self.origin.since(known.position, &mut |row| {
+            new.add(row);
+            Ok(())
+        }) {
             Ok(head) if head == known.position => return Ok(known),
             Ok(head) => Some(head),
             Err(Fault::Forked) => None,
@@ -187,8 +190,7 @@ impl Default for Collected {
 }
 
 impl Collected {
-    #[expect(clippy::unnecessary_wraps, reason = "the signature of a function that takes rows")]
-    fn add(&mut self, row: Row) -> Result<()> {
+    fn add(&mut self, row: Row) {
         self.bytes += row.size();
         if self.bytes > MAX_ROWS {
             self.rows = None;
@@ -196,6 +198,5 @@ impl Collected {
         if let Some(rows) = &mut self.rows {
             rows.push(row);
         }
-        Ok(())
     }
 }

@@ -10,7 +10,8 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use super::Store;
 use super::check_report::CheckReport;
-use super::copy::{CopySource, take_rows};
+use super::copy::take_rows;
+use super::copy_source::CopySource;
 use super::engine::{RETRY_AFTER, close};
 use super::file::{self, folder_of};
 use super::open_error::OpenError;
@@ -47,16 +48,15 @@ impl Store {
         let unusable = |why: String| Error::internal(format!("a second copy: {why}"));
         let folder = TempDir::new_in(folder_of(self.path())).map_err(Error::internal)?;
         let path = folder.path().join("second.redb");
-        let (origin, lists) = (&*source.origin, source.lists.as_slice());
-        let known = keep(&self.fs, origin, &path, lists).map_err(|error| match error {
+        let known = keep(&self.fs, source, &path).map_err(|error| match error {
             OpenError::Unreachable { .. } => Error::unavailable(RETRY_AFTER, error),
             error => unusable(error.to_string()),
         })?;
         let second = file::open(&self.fs, &path, super::DEFAULT_CACHE).map_err(Error::internal)?;
         // While the turn lasts, no node commits. So both copies get the same state.
-        let ask = |take: &mut Take<'_>| origin.turn(known, take);
+        let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
         let (head, turn) =
-            take_rows(&second, lists, ask, |_, _| Ok(())).map_err(|fault| match fault {
+            take_rows(&second, source, ask, |_, _| Ok(())).map_err(|fault| match fault {
                 Fault::Copy(error) => unusable(error.to_string()),
                 fault => Error::unavailable(RETRY_AFTER, fault),
             })?;

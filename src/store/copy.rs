@@ -4,28 +4,21 @@
 //! the origin, is kept under another name, and a new one takes its place.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
 
 use super::copy_position::{position_of, put_position};
+use super::copy_source::CopySource;
 use super::engine::{begin, close, storage_error};
 use super::file;
 use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
 use super::origin::{Fault, Origin, Position, Take};
-use super::ranks::RankedList;
+use super::shared_upgrade::{is_current, upgrade};
 use super::write::WriteTx;
-
-/// What a copy is made from.
-pub(super) struct CopySource {
-    pub(super) origin: Arc<dyn Origin>,
-    /// The lists with ranks. Each copy keeps ranks of its own.
-    pub(super) lists: Vec<&'static RankedList>,
-}
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
@@ -40,8 +33,8 @@ pub(super) fn open(
 ) -> Result<(Database, Position), OpenError> {
     let opened = match open_existing(fs, path, cache) {
         Ok((database, position)) => match catch_up(&database, position, source) {
-            Ok(position) => return Ok((database, position)),
-            Err(Fault::Away(cause) | Fault::Unknown(cause)) => {
+            Ok(position) => Some((database, position)),
+            Err(Fault::Away(cause) | Fault::Unknown(cause)) if is_current(&database)? => {
                 tracing::warn!(%cause, "the database is away; the copy is opened as it is");
                 return Ok((database, position));
             }
@@ -64,10 +57,16 @@ pub(super) fn open(
         }
         Err(error) => return Err(error),
     };
-    match opened {
-        Some(opened) => Ok(opened),
-        None => make(fs, path, cache, source),
+    let (database, position) = match opened {
+        Some(opened) => opened,
+        None => make(fs, path, cache, source)?,
+    };
+    if is_current(&database)? {
+        return Ok((database, position));
     }
+    close(database)?;
+    set_aside(fs, path, "older")?;
+    fill(fs, path, cache, source, |database| upgrade(database, source))
 }
 
 fn open_existing(
@@ -86,37 +85,48 @@ fn open_existing(
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
     let ask = |take: &mut Take<'_>| source.origin.since(known, take);
-    take_rows(database, &source.lists, ask, |copy, head| put_position(copy, *head))
+    take_rows(database, source, ask, |copy, head| put_position(copy, *head))
 }
 
 /// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
 pub(super) fn take_rows<T>(
     database: &Database,
-    lists: &[&'static RankedList],
+    source: &CopySource,
     ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
     end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
 ) -> Result<T, Fault> {
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.open_tables()?;
-    let answer = ask(&mut |row| tx.take_row(row, lists))?;
-    tx.end_taking(lists)?;
+    let answer = ask(&mut |row| source.take(&mut tx, row))?;
+    tx.end_taking(&source.lists)?;
     tx.finish()?;
     end(&transaction, &answer)?;
     transaction.commit().map_err(storage_error)?;
     Ok(answer)
 }
 
-/// Makes the copy from all rows of the origin, and opens it. It appears complete or not at all.
+/// Makes the copy from all rows of the origin, and opens it.
 fn make(
     fs: &FsHandle,
     path: &Path,
     cache: usize,
     source: &CopySource,
 ) -> Result<(Database, Position), OpenError> {
+    fill(fs, path, cache, source, |database| catch_up(database, Position::NONE, source))
+}
+
+/// Creates the copy with what `fill` takes from the origin, and opens it. It appears complete or not at all.
+fn fill(
+    fs: &FsHandle,
+    path: &Path,
+    cache: usize,
+    source: &CopySource,
+    fill: impl FnOnce(&Database) -> Result<Position, Fault>,
+) -> Result<(Database, Position), OpenError> {
     let mut taken = Ok(Position::NONE);
     file::create(fs, path, cache, |database| {
-        taken = catch_up(database, Position::NONE, source);
+        taken = fill(database);
         match &taken {
             Ok(_) => format_of(database, path).map(drop),
             // The error is returned below, and nothing is published.

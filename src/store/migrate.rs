@@ -1,11 +1,10 @@
 //! Opens a data file of any format: migrates an older one, and refuses a newer one or a file that is not a data file.
 
-use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use redb::{Database, TableHandle};
+use redb::Database;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
@@ -32,7 +31,7 @@ pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
 /// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. The new tables of a format
 /// exist before the first step runs.
-const STEPS: &[Step] = &[|tx| tx.pack_tables()];
+pub(super) const STEPS: &[Step] = &[|tx| tx.pack_tables()];
 
 /// The indexes that a release added to records which files may already have, each with the step that fills its table.
 /// The step runs in the transaction that creates the table, so no new format is necessary.
@@ -70,12 +69,12 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
     if !snapshot.holds(Table::Meta).map_err(unreadable)? {
         return Err(foreign());
     }
-    let meta = |key| snapshot.get_raw(Table::Meta, key).map_err(unreadable);
-    if meta(schema::MARK_KEY)?.as_deref() != Some(schema::MARK) {
+    let mark = snapshot.get_raw(Table::Meta, schema::MARK_KEY).map_err(unreadable)?;
+    if mark.as_deref() != Some(schema::MARK) {
         return Err(foreign());
     }
-    let format = meta(schema::FORMAT_KEY)?.ok_or_else(foreign)?;
-    let found = u64::read(&mut format.as_slice()).filter(|found| *found > 0).ok_or_else(foreign)?;
+    let found = stored_format(&snapshot).map_err(unreadable)?;
+    let found = found.filter(|found| *found > 0).ok_or_else(foreign)?;
     if found > schema::FORMAT {
         return Err(OpenError::Newer { path: path.to_owned(), found });
     }
@@ -109,6 +108,30 @@ pub(super) fn has_all_tables(database: &Database, path: &Path) -> Result<bool, O
     }
 }
 
+/// Returns the format that a state says it has.
+pub(super) fn stored_format(snapshot: &Snapshot) -> Result<Option<u64>> {
+    let format = snapshot.get_raw(Table::Meta, schema::FORMAT_KEY)?;
+    Ok(format.and_then(|format| u64::read(&mut format.as_slice())))
+}
+
+/// Returns the tables that this release added: those that the list of tables does not name. Without a list, those that do
+/// not exist.
+pub(super) fn added_tables(snapshot: &Snapshot) -> Result<Vec<Table>> {
+    let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY)?;
+    let noted = noted.map(|names| String::from_utf8_lossy(&names).into_owned());
+    let mut added = Vec::new();
+    for table in Table::ALL {
+        let has = match &noted {
+            Some(names) => names.lines().any(|name| name == table.name()),
+            None => snapshot.holds(*table)?,
+        };
+        if !has {
+            added.push(*table);
+        }
+    }
+    Ok(added)
+}
+
 impl Store {
     /// Fails if a newer release added members to records of this file. An older layout needs no migration: its records
     /// are completed when they are read.
@@ -137,7 +160,7 @@ pub(super) fn require_known_layouts(
     Ok(())
 }
 
-/// Creates the tables that a file lacks, fills the indexes among them, and migrates the file from format `found` to format
+/// Creates the tables that this release added, fills the indexes among them, and migrates the file from format `found` to format
 /// `to`, in one transaction.
 pub(super) fn migrate(
     database: &Database,
@@ -146,16 +169,12 @@ pub(super) fn migrate(
     to: u64,
 ) -> Result<(), OpenError> {
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
+    let added = added_tables(&Snapshot::new(begin_read(database)?, Box::new(|| ())))?;
     let transaction = begin(database)?;
-    let existing: HashSet<String> = transaction
-        .list_tables()
-        .map_err(storage_error)?
-        .map(|table| table.name().to_owned())
-        .collect();
     let mut tx = WriteTx::new(&transaction);
     tx.create_tables()?;
     for (index, fill) in ADDED_INDEXES {
-        if !existing.contains(index.name()) {
+        if added.contains(index) {
             fill(&mut tx)?;
         }
     }

@@ -9,8 +9,9 @@ use crate::error::Error;
 use crate::secret::{SeededRng, SigningSecret};
 
 use super::Store;
-use super::copy::{self, CopySource, origin_error};
+use super::copy::{self, origin_error};
 use super::copy_position::put_position;
+use super::copy_source::CopySource;
 use super::create::fill_new;
 use super::engine::{begin, begin_read, storage_error};
 use super::file::{self, FileLock, resolve_symlink};
@@ -42,9 +43,8 @@ impl Store {
             Place::File(path) => Self::open_on(file_system, path, cache),
             Place::Shared { copy, .. } => {
                 let fs = FsHandle::new(file_system);
-                let lists = registry.ranked().collect();
                 let open =
-                    || open_copy(fs, copy, cache, CopySource { origin: connect(place)?, lists });
+                    || open_copy(fs, copy, cache, CopySource::new(connect(place)?, registry));
                 Self::start_copy(on_thread(open)?)
             }
         }
@@ -66,11 +66,10 @@ impl Store {
             Place::File(path) => Self::create_on(file_system, path, cache, rng, fill),
             Place::Shared { copy, .. } => {
                 let fs = FsHandle::new(file_system);
-                let lists = registry.ranked().collect();
                 let create = || {
                     let origin = connect(place)?;
                     let filled = found(&fs, copy, cache, &*origin, rng, fill)?;
-                    Ok((open_copy(fs, copy, cache, CopySource { origin, lists })?, filled))
+                    Ok((open_copy(fs, copy, cache, CopySource::new(origin, registry))?, filled))
                 };
                 let (opened, filled) = on_thread(create)?;
                 Ok((Self::start_copy(opened)?, filled))

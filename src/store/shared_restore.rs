@@ -9,6 +9,7 @@ use crate::secret::SigningSecret;
 
 use super::DEFAULT_CACHE;
 use super::copy::{origin_error, take_rows};
+use super::copy_source::CopySource;
 use super::engine::{begin_read, close};
 use super::file;
 use super::file_system::FsHandle;
@@ -16,7 +17,6 @@ use super::open_error::OpenError;
 use super::origin::{Origin, Position, Row, Take};
 use super::place::{Destination, Place};
 use super::progress::Progress;
-use super::ranks::RankedList;
 use super::record_registry::RecordRegistry;
 use super::restore::{PreparedRestore, Restored};
 use super::secrets::{SecretsOf, require_same_secret, stored_secret};
@@ -40,16 +40,15 @@ impl PreparedRestore {
         stamp: &str,
         progress: &Progress,
     ) -> Result<Restored, OpenError> {
-        let lists: Vec<_> = registry.ranked().collect();
         let upload = || {
-            let origin = connect(place)?;
-            let to = Destination::Database(origin.shown().to_owned());
+            let source = CopySource::new(connect(place)?, registry);
+            let to = Destination::Database(source.origin.shown().to_owned());
             with_file(self.path(), |backup| {
-                if found_with(&*origin, backup, progress)? {
+                if found_with(&*source.origin, backup, progress)? {
                     return Ok(Restored { to, replaced: None });
                 }
                 let kept = file::beside(place.file(), &format!("replaced-{stamp}"));
-                replace_with(&*origin, (backup, progress), &kept, &lists)?;
+                replace_with(&source, (backup, progress), &kept)?;
                 Ok(Restored { to, replaced: Some(kept) })
             })
         };
@@ -119,19 +118,18 @@ fn found_with(
 /// Replaces the content of the origin with that of a backup. Leaves what the origin had in a data file at `kept`, on disk
 /// before anything is replaced.
 pub(super) fn replace_with(
-    origin: &dyn Origin,
+    source: &CopySource,
     (backup, progress): (&Database, &Progress),
     kept: &Path,
-    lists: &[&'static RankedList],
 ) -> Result<(), OpenError> {
-    let fs = FsHandle::os();
+    let (fs, origin) = (FsHandle::os(), &*source.origin);
     let snapshot = snapshot(backup)?;
     let secret = stored_secret(&snapshot)?;
-    let position = keep(&fs, origin, kept, lists)?;
+    let position = keep(&fs, source, kept)?;
     let turn = with_file(kept, |database| {
         // Other nodes may have committed meanwhile, and cannot while the turn lasts.
         let ask = |take: &mut Take<'_>| origin.turn(position, take);
-        let taken = take_rows(database, lists, ask, |_, _| Ok(()));
+        let taken = take_rows(database, source, ask, |_, _| Ok(()));
         let (_, turn) = taken.map_err(|fault| origin_error(origin, fault))?;
         require_kept_secret(database, &secret)?;
         Ok(turn)
@@ -148,17 +146,12 @@ pub(super) fn replace_with(
 }
 
 /// Writes the content of the origin to a new data file. Returns the last commit in it.
-pub(super) fn keep(
-    fs: &FsHandle,
-    origin: &dyn Origin,
-    kept: &Path,
-    lists: &[&'static RankedList],
-) -> Result<Position, OpenError> {
+pub(super) fn keep(fs: &FsHandle, source: &CopySource, kept: &Path) -> Result<Position, OpenError> {
     let mut position = Position::NONE;
     file::create(fs, kept, DEFAULT_CACHE, |database| {
-        let ask = |take: &mut Take<'_>| origin.since(Position::NONE, take);
-        let taken = take_rows(database, lists, ask, |_, _| Ok(()));
-        position = taken.map_err(|fault| origin_error(origin, fault))?;
+        let ask = |take: &mut Take<'_>| source.origin.since(Position::NONE, take);
+        let taken = take_rows(database, source, ask, |_, _| Ok(()));
+        position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
         Ok(())
     })?;
     Ok(position)

@@ -10,7 +10,7 @@ use crate::fair_queue::Consumer;
 
 use super::Store;
 use super::engine::close;
-use super::origin::{Position, Row};
+use super::origin::{Fault, Position, Row};
 use super::queued::{QueuedWrite, flatten_reply};
 
 /// A task for the writer thread.
@@ -47,7 +47,7 @@ pub(super) struct NewRows {
     /// The rows from `known` to `head`; `None` if they were too many to keep in memory.
     pub(super) rows: Option<Vec<Row>>,
     /// Receives the result. Dropped if the copy could not take the rows now.
-    pub(super) reply: mpsc::Sender<Result<()>>,
+    pub(super) reply: mpsc::Sender<Result<(), Fault>>,
 }
 
 /// Replaces the file of the open database. The number is the size of the page cache in bytes.

@@ -80,7 +80,7 @@ pub(in crate::store) enum Fault {
     Unknown(String),
     /// The copy is of another past, or older than the horizon. It must be copied again.
     Forked,
-    /// The origin has a newer format, or a table that this release does not know.
+    /// The origin has a newer format, or a table or a layout of records that this release does not know.
     Newer {
         /// The format of the origin.
         found: u64,
@@ -101,7 +101,7 @@ impl Display for Fault {
             Self::Forked => f.write_str("the copy does not belong to this state of the database"),
             Self::Newer { found } => write!(
                 f,
-                "the database has format {found} or a table of a newer release, this release reads up to {FORMAT}"
+                "the database has format {found}, or a table or a layout of a newer release; this release reads up to format {FORMAT}"
             ),
             Self::Refused(why) => f.write_str(why),
             Self::Copy(error) => Display::fmt(error, f),
@@ -142,7 +142,7 @@ pub(in crate::store) struct Node {
 }
 
 /// Receives rows of the origin, one at a time.
-pub(in crate::store) type Take<'t> = dyn FnMut(Row) -> Result<()> + 't;
+pub(in crate::store) type Take<'t> = dyn FnMut(Row) -> Result<(), Fault> + 't;
 
 /// Rows on their way to the origin, one at a time.
 pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<Row>> + 'r;
@@ -197,6 +197,9 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
 
 /// The right to be next: see [`Origin::turn`].
 pub(in crate::store) trait Turn {
+    /// Lets the turn last for minutes without being used. Call it before long work that no other node may disturb.
+    fn extend(&self) -> Result<(), Fault>;
+
     /// Applies `commit` if the last commit is `commit.from`, and ends the turn.
     fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault>;
 

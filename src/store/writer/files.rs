@@ -9,7 +9,8 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 
-use super::super::copy::{self, CopySource};
+use super::super::copy;
+use super::super::copy_source::CopySource;
 use super::super::engine::RETRY_AFTER;
 use super::super::file;
 use super::super::hot_values::HotValues;

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 
 use super::super::change_feed::NotedChanges;
-use super::super::copy::CopySource;
 use super::super::copy_position::put_position;
+use super::super::copy_source::CopySource;
 use super::super::engine::{RETRY_AFTER, storage_error};
 use super::super::journal::Journal;
 use super::super::metrics::Commit as BatchCommit;
@@ -216,7 +216,7 @@ impl Writer {
         let mut taken = Taken::default();
         let (from, turn) = source.origin.turn(known, &mut |row| {
             taken.note(&row);
-            tx.take_row(row, &source.lists)
+            source.take(tx, row)
         })?;
         tx.end_taking(&source.lists)?;
         Ok(Beginning { from, turn: Some(turn), taken: (from != known).then_some(taken) })
@@ -242,11 +242,11 @@ impl Writer {
         let mut taken = Taken::default();
         let mut take = |row: Row| {
             taken.note(&row);
-            tx.take_row(row, &source.lists)
+            source.take(&mut tx, row)
         };
         let caught_up = match (head, rows) {
             (Some(head), Some(rows)) if known == from => {
-                rows.into_iter().try_for_each(&mut take).map(|()| head).map_err(Fault::Copy)
+                rows.into_iter().try_for_each(&mut take).map(|()| head)
             }
             _ => source.origin.since(from, &mut take),
         };
@@ -258,9 +258,7 @@ impl Writer {
                 drop(tx);
                 transaction.abort().map_err(storage_error)?;
                 value_log::undo(&logs);
-                if let Attempt::Refused(error) = refuse(fault)? {
-                    let _ = reply.send(Err(error));
-                }
+                let _ = reply.send(Err(require_intact(fault)?));
                 return Ok(());
             }
         };
@@ -341,12 +339,18 @@ impl Writer {
 
 /// Ends an attempt that the origin did not let begin.
 fn refuse(fault: Fault) -> Result<Attempt> {
-    match fault {
-        // The copy failed, or belongs to another past: it is opened again.
-        Fault::Copy(error) if error.status() == 503 => Err(error),
-        Fault::Forked => Err(Error::unavailable(RETRY_AFTER, Fault::Forked)),
+    match require_intact(fault)? {
         Fault::Copy(error) => Ok(Attempt::Refused(error)),
         fault => Ok(Attempt::Refused(Error::unavailable(RETRY_AFTER, fault))),
+    }
+}
+
+/// Returns the fault, unless the copy failed or belongs to another past. Then it must be opened again.
+fn require_intact(fault: Fault) -> Result<Fault> {
+    match fault {
+        Fault::Copy(error) if error.status() == 503 => Err(error),
+        Fault::Forked => Err(Error::unavailable(RETRY_AFTER, Fault::Forked)),
+        fault => Ok(fault),
     }
 }
 

@@ -95,6 +95,15 @@ struct Client<'l> {
     dice: TestRng,
 }
 
+/// Ends the load when it is dropped.
+struct EndOnDrop<'l>(&'l AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 impl<'c> Load<'c> {
     /// Creates the counters.
     pub fn new(cluster: &'c Cluster) -> Self {
@@ -129,8 +138,9 @@ impl<'c> Load<'c> {
                     scope.spawn(move || self.client(node, client));
                 }
             }
+            // Also if `act` panics: otherwise the clients would never end.
+            let _end = EndOnDrop(&self.is_over);
             act();
-            self.is_over.store(true, Ordering::SeqCst);
         });
     }
 

@@ -137,6 +137,10 @@ impl Origin for Scripted {
 struct HeldTurn<'o>(&'o Scripted);
 
 impl Turn for HeldTurn<'_> {
+    fn extend(&self) -> Result<(), Fault> {
+        if self.0.inner().is_away { Err(away()) } else { Ok(()) }
+    }
+
     fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
         self.0.inner().commit(commit)
     }

@@ -44,6 +44,7 @@ promises! {
     commit_without_rows_is_a_commit,
     turn_shows_what_changed_and_commits,
     turn_hands_over_many_rows,
+    extended_turn_replaces_rows_and_commits_nothing_else,
     commit_of_another_node_waits_for_the_turn_to_end,
     dropped_turn_changes_nothing_and_lets_others_go_on,
     turn_does_not_commit_on_an_older_state,
@@ -231,6 +232,16 @@ fn turn_hands_over_many_rows(nodes: &Nodes) {
     }
 }
 
+fn extended_turn_replaces_rows_and_commits_nothing_else(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
+    let (_, held) = turn(&*nodes.a, first);
+    held.extend().expect("a long turn");
+    let replaced = held.replace(new_name(), &mut [Ok(put("a", "2"))].into_iter()).expect("taken");
+    assert_eq!(all(&*nodes.b), (vec![put("a", "2")], replaced));
+    assert_eq!(replaced.seq, 2);
+    taken(&*nodes.b, replaced, &[put("a", "3")]);
+}
+
 fn commit_of_another_node_waits_for_the_turn_to_end(nodes: &Nodes) {
     let first = found(&*nodes.a, &[put("a", "1")]);
     let (head, held) = turn(&*nodes.a, first);
@@ -312,7 +323,7 @@ fn replaced_rows_are_all_rows_and_every_copy_is_forked(nodes: &Nodes) {
 fn failing_copy_gets_its_own_error_back(nodes: &Nodes) {
     let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
     let second = taken(&*nodes.a, first, &[put("a", "2"), put("b", "2")]);
-    let fail = &mut |_| Err(Error::internal("the copy is full"));
+    let fail = &mut |_| Err(Error::internal("the copy is full").into());
     for known in [Position::NONE, first] {
         let failed = nodes.b.since(known, fail).expect_err("a failure");
         assert!(matches!(&failed, Fault::Copy(error) if error.to_string() == "the copy is full"));

@@ -3,11 +3,12 @@
 mod commits;
 mod copies;
 mod nodes;
+mod upgrades;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::copy::CopySource;
+use super::super::copy_source::CopySource;
 use super::super::file_system::{FsHandle, OsFileSystem};
 use super::super::origin::scripted::{Calls, Event, Scripted};
 use super::super::origin::{Origin, Position};
@@ -42,8 +43,7 @@ impl Shared {
     }
 
     fn open(&self, name: &str) -> Result<Store, OpenError> {
-        let lists = checks().ranked().collect();
-        let source = CopySource { origin: self.origin.clone(), lists };
+        let source = CopySource::new(self.origin.clone(), &checks());
         let fs = FsHandle::new(OsFileSystem::shared());
         Store::start_copy(open_copy(fs, &self.path(name), NO_CACHE, source)?)
     }

@@ -1,0 +1,59 @@
+//! What copies are made from, and which rows this release can take.
+
+use std::sync::Arc;
+
+use crate::error::Result;
+
+use super::key::Key;
+use super::origin::{Fault, Origin, Row};
+use super::per_table::PerTable;
+use super::ranks::RankedList;
+use super::record_registry::RecordRegistry;
+use super::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
+use super::sealed::{damaged, unseal};
+use super::write::WriteTx;
+
+/// What a copy is made from.
+pub(super) struct CopySource {
+    pub(super) origin: Arc<dyn Origin>,
+    /// The lists with ranks. Each copy keeps ranks of its own.
+    pub(super) lists: Vec<&'static RankedList>,
+    /// The highest layout of the records of each table that this release reads.
+    layouts: PerTable<u64>,
+}
+
+impl CopySource {
+    /// Returns an origin with records of the types in `registry`.
+    pub(super) fn new(origin: Arc<dyn Origin>, registry: &RecordRegistry) -> Self {
+        let mut layouts = PerTable::new(|| 0);
+        for kind in &registry.record_types {
+            *layouts.slot_mut(kind.table()) = kind.added().len() as u64;
+        }
+        Self { origin, lists: registry.ranked().collect(), layouts }
+    }
+
+    /// Stores a row of the origin in a copy. Call [`WriteTx::end_taking`] after the last row.
+    ///
+    /// # Errors
+    /// [`Fault::Newer`] if the row says that the origin has tables or layouts of a newer release, and [`Fault::Copy`] if it is
+    /// damaged or the copy fails.
+    pub(super) fn take(&self, tx: &mut WriteTx<'_>, row: Row) -> Result<(), Fault> {
+        if row.table == Table::Meta && !self.knows(&row)? {
+            return Err(Fault::Newer { found: FORMAT });
+        }
+        Ok(tx.take_row(row, &self.lists)?)
+    }
+
+    /// Whether this release knows all tables or the layout that a row of [`Table::Meta`] names.
+    fn knows(&self, row: &Row) -> Result<bool> {
+        let Some(sealed) = &row.sealed else { return Ok(true) };
+        let payload = unseal(row.table, &row.key, sealed)?;
+        let named = |name: &[u8]| Table::ALL.iter().find(|table| table.name().as_bytes() == name);
+        if row.key == TABLES_KEY {
+            return Ok(payload.split(|byte| *byte == b'\n').all(|name| named(name).is_some()));
+        }
+        let Some(table) = row.key.strip_prefix(LAYOUT_KEY) else { return Ok(true) };
+        let found = u64::read(&mut &payload[..]).ok_or_else(|| damaged(row.table, &"a layout"))?;
+        Ok(named(table).is_some_and(|table| found <= *self.layouts.slot(*table)))
+    }
+}

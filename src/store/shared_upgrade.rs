@@ -1,0 +1,54 @@
+//! Migrating the content of a shared database to this release.
+//!
+//! The first node of a release does it. It takes the turn, migrates a copy as it would a data file, and replaces all rows in
+//! one commit. Nodes of older releases then stop serving, and say why.
+
+use redb::Database;
+
+use crate::error::Result;
+
+use super::copy::take_rows;
+use super::copy_position::put_position;
+use super::copy_source::CopySource;
+use super::engine::{begin, begin_read, storage_error};
+use super::migrate::{STEPS, added_tables, migrate, stored_format};
+use super::open_error::OpenError;
+use super::origin::{Fault, Position, Take};
+use super::schema::FORMAT;
+use super::snapshot::Snapshot;
+use super::stored_rows::StoredRows;
+use super::writer::random_name;
+
+/// Whether a copy has the format and all tables of this release, so its database has them, too.
+pub(super) fn is_current(database: &Database) -> Result<bool> {
+    let snapshot = snapshot(database)?;
+    Ok(stored_format(&snapshot)? == Some(FORMAT) && added_tables(&snapshot)?.is_empty())
+}
+
+/// Fills an empty copy with all rows of the origin, and migrates both, unless another node was first. Returns the last commit.
+pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fault> {
+    let ask = |take: &mut Take<'_>| source.origin.since(Position::NONE, take);
+    let known = take_rows(database, source, ask, |_, _| Ok(()))?;
+    // No node commits from here on.
+    let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
+    let (mut position, turn) = take_rows(database, source, ask, |_, _| Ok(()))?;
+    if !is_current(database)? {
+        turn.extend()?;
+        let found = stored_format(&snapshot(database)?)?.unwrap_or_default();
+        migrate(database, found, STEPS, FORMAT).map_err(not_migrated)?;
+        position = turn.replace(random_name(), &mut StoredRows::new(&snapshot(database)?))?;
+        tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
+    }
+    let transaction = begin(database)?;
+    put_position(&transaction, position)?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(position)
+}
+
+fn not_migrated(error: OpenError) -> Fault {
+    Fault::Refused(format!("the database was not migrated: {error}"))
+}
+
+fn snapshot(database: &Database) -> Result<Snapshot> {
+    Ok(Snapshot::new(begin_read(database)?, Box::new(|| ())))
+}
