@@ -4,6 +4,7 @@ use std::future::Future;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use futures_util::TryStreamExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row, Statement};
@@ -102,6 +103,17 @@ impl Connection {
         }
         trips.sort_unstable();
         Ok(trips.get(trips.len() / 2).copied().unwrap_or_default())
+    }
+
+    /// Returns the time to receive all rows of a workspace by `COPY`.
+    pub fn copy_rows(&self) -> Result<Duration> {
+        let begin = Instant::now();
+        self.wait(async {
+            let copied =
+                self.client.copy_out("COPY steward_rows TO STDOUT (FORMAT binary)").await?;
+            copied.try_for_each(|_| std::future::ready(Ok(()))).await
+        })?;
+        Ok(begin.elapsed())
     }
 
     /// Returns how many rows of [`ROW`] bytes can be inserted a second, each in a commit of its own. Takes about `time`.

@@ -26,6 +26,9 @@ mod ceiling;
 mod chromedriver;
 mod database;
 mod http;
+#[expect(clippy::expect_used, reason = "a helper of the tests")]
+#[path = "../../tests/support/line.rs"]
+mod line;
 mod load;
 mod machine;
 #[cfg(feature = "sqlite-peer")]
@@ -164,6 +167,7 @@ fn bench(settings: &Settings) -> Result<()> {
     lines.extend(rows::peers(settings)?);
     lines.extend(rows::builds(settings)?);
     lines.extend(rows::shared(settings)?);
+    lines.extend(rows::nodes(settings)?);
     lines.extend(rows::keys(settings)?);
     lines.extend(rows::life(settings)?);
     lines.extend(rows::backups(settings)?);

@@ -183,6 +183,12 @@ impl Service {
         self.guard.stop()
     }
 
+    /// Stops the service cleanly and starts it again on the same data.
+    pub fn restarted(mut self, cores: Cores) -> Result<Self> {
+        self.guard.stop()?;
+        Self::start(&self.binary, &self.place, cores)
+    }
+
     /// Kills the service with SIGKILL.
     pub fn kill(mut self) -> Result<()> {
         self.guard.kill()

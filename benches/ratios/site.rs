@@ -99,10 +99,20 @@ impl Site {
 
     /// Starts another node on the shared database at `url`, and waits until it answers.
     pub fn another_node(&self, settings: &Settings, name: &str, url: &str) -> Result<Service> {
+        Ok(self.timed_node(settings, name, url)?.0)
+    }
+
+    /// Starts another node without a copy. Returns it with the time to its first 200.
+    pub fn timed_node(
+        &self,
+        settings: &Settings,
+        name: &str,
+        url: &str,
+    ) -> Result<(Service, Duration)> {
         let place = new_copy(settings, name, url)?;
         let node = Service::start(&self.binary, &place, settings.cores)?;
-        node.first_answer(&self.one_path(self.ids[0]), &self.key)?;
-        Ok(node)
+        let took = node.first_answer(&self.first_path(), &self.key)?;
+        Ok((node, took))
     }
 
     /// Creates a new file with `rows` objects.
@@ -247,6 +257,11 @@ impl Site {
 
     fn one_path(&self, id: u64) -> String {
         format!("{}{id}/", self.path())
+    }
+
+    /// Returns the path of the first object.
+    pub fn first_path(&self) -> String {
+        self.one_path(self.ids[0])
     }
 
     fn list_path(&self, limit: u64, offset: u64) -> String {

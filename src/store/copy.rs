@@ -39,8 +39,10 @@ pub(super) fn open(
                 return Ok((database, position));
             }
             Err(Fault::Forked) => {
+                let head = source.origin.head().ok().flatten().map(|head| head.position.seq);
                 tracing::error!(
-                    seq = position.seq,
+                    copy = position.seq,
+                    database = head,
                     "the copy has commits that the database does not have, or is too old; making it again"
                 );
                 close(database)?;

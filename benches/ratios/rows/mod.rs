@@ -6,6 +6,7 @@ mod builds;
 mod console;
 mod keys;
 mod life;
+mod nodes;
 #[cfg(feature = "sqlite-peer")]
 mod peers;
 mod reads;
@@ -17,6 +18,7 @@ pub use builds::builds;
 pub use console::console;
 pub use keys::keys;
 pub use life::life;
+pub use nodes::nodes;
 #[cfg(feature = "sqlite-peer")]
 pub use peers::peers;
 pub use reads::{insights, reads};
@@ -31,9 +33,9 @@ use crate::report::{grouped, middle};
 use crate::{Result, Settings, progress};
 
 /// All rows.
-pub const ALL: [u8; 42] = [
+pub const ALL: [u8; 46] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-    27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42,
+    27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46,
 ];
 
 /// Rows 28-30 need the feature `sqlite-peer`, which compiles `SQLite`.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::support::process::{CommandOutput, DataFolder, STEWARD, Server, tool, until};
 
 /// Runs a script in a shell in its own mount namespace. `$0` is the binary, `$1` the mount point.
-fn in_namespace(site: &DataFolder, script: &str) -> Command {
+pub fn in_namespace(site: &DataFolder, script: &str) -> Command {
     let mut command = tool("unshare", "util-linux");
     if !geteuid().is_root() {
         command.args(["--user", "--map-root-user"]);
@@ -23,7 +23,7 @@ fn in_namespace(site: &DataFolder, script: &str) -> Command {
 }
 
 /// Whether such namespaces are available. As root they must be.
-fn possible(site: &DataFolder) -> bool {
+pub fn possible(site: &DataFolder) -> bool {
     fs::create_dir(site.path("disk")).expect("a folder");
     let tried =
         CommandOutput::new(&mut in_namespace(site, "mount -t tmpfs -o size=1m none \"$1\""));

@@ -2,6 +2,6 @@
 
 mod bit_rot;
 mod faults;
-mod full_disk;
+pub mod full_disk;
 mod io_faults;
 mod power_cuts;

@@ -5,6 +5,7 @@
 mod control;
 mod failover;
 mod frozen;
+mod full_disks;
 mod load;
 mod partitions;
 mod torture;

@@ -40,6 +40,8 @@ impl Failure {
     pub(super) fn of_commit(&self) -> Result<Outcome, Fault> {
         match self.refused() {
             Some(error) if is_overtaking(error.code()) => Ok(Outcome::Overtaken),
+            // To try again at once would only hold up the writes that follow.
+            Some(error) if *error.code() == SqlState::DISK_FULL => Err(Fault::Refused(text(error))),
             Some(_) => Err(self.of_question()),
             None => Err(Fault::Unknown(self.text())),
         }

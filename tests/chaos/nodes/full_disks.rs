@@ -1,0 +1,97 @@
+//! The disk of the database or of a node is full for a while.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Answer, Cluster, database};
+use crate::disks::full_disk::{in_namespace, possible};
+use crate::support::process::{DataFolder, Server, until};
+
+/// Lets every commit fail as it does when the disk of the database is full.
+const FILL: &str = "CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
+    END $$;
+    CREATE TRIGGER full_disk BEFORE INSERT ON steward_commits EXECUTE FUNCTION full_disk()";
+const FREE: &str = "DROP FUNCTION full_disk() CASCADE";
+
+#[test]
+fn database_with_a_full_disk_refuses_writes_at_once_and_serves_reads() {
+    let (schema, _postgres) = database();
+    let cluster = Cluster::start([schema.url(), schema.url()]);
+    let sent = json!({ "name": "kept" });
+    cluster.ask(0, "POST", &cluster.dashboards, Some(&sent)).ok();
+    schema.execute(FILL);
+    let refused = json!({ "name": "refused" });
+    for node in &cluster.nodes {
+        let request = cluster.request("POST", &cluster.dashboards, "", Some(&refused));
+        let begun = Instant::now();
+        let Answer::Reply(reply) = node.send(&mut None, &request) else { panic!("no response") };
+        reply.assert_error(503, "server_error", "unavailable");
+        assert_eq!(
+            reply.json()["detail"],
+            "The service is temporarily unavailable. Try again shortly."
+        );
+        assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+        let request = cluster.request("GET", &cluster.dashboards, "", None);
+        let Answer::Reply(reply) = node.send(&mut None, &request) else { panic!("no response") };
+        assert_eq!(reply.ok()["count"], 1);
+    }
+    schema.execute(FREE);
+    let sent = json!({ "name": "later" });
+    cluster.ask(1, "POST", &cluster.dashboards, Some(&sent)).ok();
+    assert_eq!(cluster.list(0).1, 2);
+    cluster.check();
+}
+
+#[test]
+fn node_with_a_full_disk_loses_nothing_and_catches_up_with_another() {
+    let (schema, _postgres) = database();
+    let cluster = Cluster::start([schema.url()]);
+    let site = DataFolder::empty();
+    if !possible(&site) {
+        return;
+    }
+    let script = format!(
+        "mount -t tmpfs -o size=6m none \"$1\" && cd \"$1\" && exec \"$0\" serve \
+         --listen 127.0.0.1:0 --json --data '{}' --disk-reserve 0",
+        schema.url()
+    );
+    let small = Server::start(&mut in_namespace(&site, &script)).expect("a server");
+    let filler = {
+        let root = PathBuf::from(format!("/proc/{}/root", small.pid().as_raw_nonzero()));
+        let disk = site.path("disk");
+        root.join(disk.strip_prefix("/").expect("an absolute path")).join("filler")
+    };
+    let (path, key) = (&cluster.dashboards, &cluster.key);
+    let mut acknowledged = Vec::new();
+    let mut create = |name: String| {
+        let body = json!({ "name": name, "description": "x".repeat(16_000) });
+        let reply = small.post(path, key, &body);
+        match reply.status {
+            201 => acknowledged.push((reply.json()["id"].as_u64().expect("an id"), name)),
+            _ => reply.assert_error(503, "server_error", "unavailable"),
+        }
+        reply.status
+    };
+    assert_eq!(create("first".to_owned()), 201);
+    let filled = fs::write(&filler, vec![1; 8 << 20]);
+    assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
+    let refused = (0..300).find(|number| create(format!("full {number}")) == 503);
+    assert!(refused.is_some(), "no write failed on the full file system");
+    for number in 0..20 {
+        let sent = json!({ "name": format!("other {number}") });
+        cluster.ask(0, "POST", path, Some(&sent)).ok();
+    }
+    fs::remove_file(&filler).expect("the filler removed");
+    until("the node writes again", || (create("last".to_owned()) == 201).then_some(()));
+    let (shown, count) = cluster.list(0);
+    let lost: Vec<_> = acknowledged.iter().filter(|one| !shown.contains(one)).collect();
+    assert!(lost.is_empty(), "{lost:?}");
+    let of_small = small.get(&format!("{path}?limit=1"), key).ok();
+    assert_eq!(of_small["count"], count);
+    cluster.check();
+    small.stop();
+}
