@@ -35,7 +35,7 @@ pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Positi
     if !is_current(database)? {
         turn.extend()?;
         let found = stored_format(&snapshot(database)?)?.unwrap_or_default();
-        migrate(database, found, STEPS, FORMAT).map_err(not_migrated)?;
+        migrate(database, found, STEPS, FORMAT).map_err(|error| not_migrated(&error))?;
         position = turn.replace(random_name(), &mut StoredRows::new(&snapshot(database)?))?;
         tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
     }
@@ -45,7 +45,7 @@ pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Positi
     Ok(position)
 }
 
-fn not_migrated(error: OpenError) -> Fault {
+fn not_migrated(error: &OpenError) -> Fault {
     Fault::Refused(format!("the database was not migrated: {error}"))
 }
 

@@ -87,7 +87,7 @@ fn three(settings: &Settings, site: &Site, others: &[Service; 2]) -> Result<[Rep
         let at_once: Vec<Result<Run>> = thread::scope(|scope| {
             let write = |node: &'_ Service| run(node.address, node.pid(), &groups, span);
             let writing = nodes.map(|node| scope.spawn(move || write(node)));
-            let joined = writing.into_iter().map(|one| one.join());
+            let joined = writing.into_iter().map(thread::ScopedJoinHandle::join);
             joined.map(|one| one.unwrap_or_else(|_| Err("the writers panicked".into()))).collect()
         });
         let each = at_once.into_iter().map(|one| Ok(one?.rate())).collect::<Result<Vec<_>>>()?;
