@@ -9,6 +9,7 @@ mod key_creation;
 mod mail_sign_in;
 mod maintenance;
 mod metrics;
+mod origin_metrics;
 mod public_pages;
 mod quota;
 mod readiness;
@@ -180,8 +181,8 @@ impl App {
             clock: config.clock.clone(),
             dns: Resolver::new(&config),
             disk_space: quota::DiskReserve::of(&store),
+            metrics: MetricsCollector::new(&store, &config.metrics),
             store,
-            metrics: MetricsCollector::new(&config.metrics),
             config,
             tag_key,
             mailer,

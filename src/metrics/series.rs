@@ -73,6 +73,13 @@ series! {
     NEAR_QUOTA Gauge "organizations_near_quota" "Organizations that use more than 80 % of their quota of bytes.",
     LARGEST Gauge "largest_organization_bytes" "The bytes of the organization that stores most, as counted for its quota.",
     SWEEPS Gauge "sweeps_waiting" "Deleted organizations and projects that still have records to delete.",
+    ORIGIN_UP Gauge "origin_up" "1 if the shared database answered in the last five seconds; otherwise 0.",
+    ORIGIN_TIME Histogram "origin_seconds" ["call"] "The time of a call that the shared database answered: asks what is new, commits a batch, or waits for its turn to commit.",
+    ORIGIN_ASKED Histogram "origin_asked_per_query" "Readers that shared one question to the shared database; 0 for a question that no reader waited for.",
+    ORIGIN_BEHIND Gauge "origin_behind" "Commits of the shared database that the copy lacked at the last question.",
+    ORIGIN_OVERTAKEN Counter "origin_overtaken_total" "Batches that ran again because another node was first.",
+    ORIGIN_UNKNOWN Counter "origin_unknown_total" "Commits that the shared database did not answer, so that the node had to ask whether they were done.",
+    ORIGIN_COPIES_MADE Counter "origin_copies_made_total" "Copies that were made from all rows of the shared database, because there was none or it was of no use.",
 }
 
 /// The upper bounds of the buckets of durations, in seconds.
@@ -80,13 +87,12 @@ const DURATION_BUCKETS: [f64; 16] = [
     0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5,
     5.0, 10.0,
 ];
-/// The upper bounds of the buckets of counts of writes. A commit contains at most 512 writes.
-const BATCH_SIZE_BUCKETS: [f64; 11] =
-    [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
+/// The upper bounds of the buckets of counts: of writes, of which a commit contains at most 512, and of readers.
+const COUNT_BUCKETS: [f64; 11] = [0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
 
 impl Series {
     /// Returns the upper bounds of the buckets of a histogram.
     pub(super) fn buckets(self) -> &'static [f64] {
-        if self.name.ends_with("_seconds") { &DURATION_BUCKETS } else { &BATCH_SIZE_BUCKETS }
+        if self.name.ends_with("_seconds") { &DURATION_BUCKETS } else { &COUNT_BUCKETS }
     }
 }

@@ -12,6 +12,7 @@ use crate::metrics::{Counter, Gauge, Metrics, Series, record_seconds};
 use crate::store::{PageCache, RecordCounts, Store, StoreMetrics, Table};
 
 use super::App;
+use super::origin_metrics::OriginCollector;
 
 /// The time for which collected metrics are reused.
 const CACHE_TIME: Duration = Duration::from_secs(1);
@@ -33,6 +34,7 @@ pub(super) struct MetricsCollector {
     near_quota: Gauge,
     largest: Gauge,
     cache: Option<PageCacheMetrics>,
+    origin: Option<OriginCollector>,
 }
 
 /// Metrics of redb's page cache. redb counts them only with the `cache-metrics` feature.
@@ -60,7 +62,7 @@ impl ExternalCounter {
 }
 
 impl MetricsCollector {
-    pub(super) fn new(metrics: &Metrics) -> Self {
+    pub(super) fn new(store: &Store, metrics: &Metrics) -> Self {
         let gauge = |series| metrics.gauge(series, &[]);
         let risen = |series| ExternalCounter {
             counter: metrics.counter(series, &[]),
@@ -85,6 +87,7 @@ impl MetricsCollector {
                 misses: risen(Series::CACHE_MISSES),
                 evictions: risen(Series::CACHE_EVICTIONS),
             }),
+            origin: OriginCollector::new(store, metrics),
         }
     }
 
@@ -98,6 +101,9 @@ impl MetricsCollector {
         self.queued.set(figure(queued));
         self.refused.absolute(refused);
         self.bytes.set(to_f64(bytes));
+        if let (Some(collector), Some(numbers)) = (&self.origin, store.origin_metrics()) {
+            collector.update(&numbers);
+        }
         // While the file is closed, these keep their last values.
         if let Ok(snapshot) = store.snapshot() {
             for (gauge, table) in

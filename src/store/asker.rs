@@ -11,8 +11,10 @@ use tokio::runtime::Handle;
 use crate::error::{Error, Result};
 
 use super::Store;
+use super::copy_source::CopySource;
 use super::engine::RETRY_AFTER;
-use super::origin::{Fault, Origin, Position, Row};
+use super::origin::{Fault, Position, Row};
+use super::origin_metrics::OriginCall;
 use super::origin_state::{OriginState, Reader, away};
 use super::queue::Sender;
 use super::shared::Shared;
@@ -63,7 +65,7 @@ impl Store {
 
 /// What the thread needs.
 pub(super) struct Asker {
-    pub(super) origin: Arc<dyn Origin>,
+    pub(super) source: Arc<CopySource>,
     pub(super) state: Arc<OriginState>,
     pub(super) shared: Arc<Shared>,
     pub(super) queue: Weak<Sender>,
@@ -82,13 +84,13 @@ impl Asker {
         let mut failing = None::<Instant>;
         while let Some(readers) = self.state.wait_for_readers(IDLE_INTERVAL) {
             let is_idle = readers.is_empty();
-            match self.ask() {
+            match self.ask(readers.len()) {
                 Ok(fresh) => {
                     failing = None;
                     self.state.note_asked();
                     if self.state.set_away(false) {
                         tracing::info!(
-                            database = self.origin.shown(),
+                            database = self.source.origin.shown(),
                             "the database answers again"
                         );
                     }
@@ -100,7 +102,7 @@ impl Asker {
                     let is_final = matches!(fault, Fault::Refused(_) | Fault::Newer { .. });
                     if is_final || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
                         if self.state.set_away(true) {
-                            let database = self.origin.shown();
+                            let database = self.source.origin.shown();
                             tracing::error!(database, cause = %fault, "the database is away; requests fail until it answers");
                         }
                         self.answer(readers, Err(away()));
@@ -118,16 +120,13 @@ impl Asker {
         }
     }
 
-    /// Returns a state that is not older than this call.
-    fn ask(&self) -> Result<Arc<Snapshot>, Fault> {
+    /// Returns a state that is not older than this call, for this many readers.
+    fn ask(&self, readers: usize) -> Result<Arc<Snapshot>, Fault> {
         let closed = || Error::unavailable(RETRY_AFTER, "the copy of the database is closed");
         let current = || self.shared.snapshot.load_full().ok_or_else(closed);
         let known = current()?;
         let mut new = Collected::default();
-        let head = match self.origin.since(known.position, &mut |row| {
-            new.add(row);
-            Ok(())
-        }) {
+        let head = match self.since(known.position, readers, &mut new) {
             Ok(head) if head == known.position => return Ok(known),
             Ok(head) => Some(head),
             Err(Fault::Forked) => None,
@@ -149,6 +148,23 @@ impl Asker {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
             _ => Err(Fault::Away("the copy was made again".to_owned())),
         }
+    }
+
+    /// Asks the origin what changed after `known`. Returns its last commit.
+    fn since(
+        &self,
+        known: Position,
+        readers: usize,
+        new: &mut Collected,
+    ) -> Result<Position, Fault> {
+        let begun = Instant::now();
+        let head = self.source.origin.since(known, &mut |row| {
+            new.add(row);
+            Ok(())
+        })?;
+        self.source.stats.note_call(OriginCall::Ask { readers }, begun);
+        self.source.stats.note_head(head, known);
+        Ok(head)
     }
 
     fn send(&self, task: Task) {

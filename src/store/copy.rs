@@ -137,6 +137,7 @@ fn fill(
     })
     .or_else(|error| taken.is_err().then_some(()).ok_or(error))?;
     let position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
+    source.stats.note_copy_made();
     tracing::info!(seq = position.seq, copy = %path.display(), "made a new copy of the database");
     Ok((file::open(fs, path, cache)?, position))
 }

@@ -6,6 +6,7 @@ use crate::error::Result;
 
 use super::key::Key;
 use super::origin::{Fault, Origin, Row};
+use super::origin_metrics::OriginStats;
 use super::per_table::PerTable;
 use super::ranks::RankedList;
 use super::record_registry::RecordRegistry;
@@ -20,6 +21,8 @@ pub(super) struct CopySource {
     pub(super) lists: Vec<&'static RankedList>,
     /// The highest layout of the records of each table that this release reads.
     layouts: PerTable<u64>,
+    /// What the store counts of its work with the origin.
+    pub(super) stats: OriginStats,
 }
 
 impl CopySource {
@@ -29,7 +32,7 @@ impl CopySource {
         for kind in &registry.record_types {
             *layouts.slot_mut(kind.table()) = kind.added().len() as u64;
         }
-        Self { origin, lists: registry.ranked().collect(), layouts }
+        Self { origin, lists: registry.ranked().collect(), layouts, stats: OriginStats::default() }
     }
 
     /// Stores a row of the origin in a copy. Call [`WriteTx::end_taking`] after the last row.

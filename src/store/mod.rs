@@ -46,6 +46,7 @@ mod open_error;
 mod opened_file;
 mod origin;
 mod origin_commit;
+mod origin_metrics;
 mod origin_state;
 mod overlay;
 mod packed;
@@ -112,6 +113,7 @@ pub use import::{Imported, import};
 pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
+pub(crate) use origin_metrics::{OriginCall, OriginMetrics};
 pub use place::{DatabaseUrl, Destination, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;
@@ -219,7 +221,7 @@ impl Store {
         let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
         if let Some(OriginWriter { source, state, .. }) = &origin {
             let asker = Asker {
-                origin: Arc::clone(&source.origin),
+                source: Arc::clone(source),
                 state: Arc::clone(state),
                 shared: Arc::clone(&shared),
                 queue: Arc::downgrade(&queue),

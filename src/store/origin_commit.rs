@@ -6,8 +6,10 @@ use uuid::Uuid;
 
 use crate::error::Error;
 
+use super::copy_source::CopySource;
 use super::engine::RETRY_AFTER;
 use super::origin::{Commit, Fault, Origin, Outcome, Position, Turn};
+use super::origin_metrics::OriginCall;
 
 /// The pause before the origin is asked again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
@@ -27,17 +29,22 @@ pub(super) enum Sent {
 /// All attempts have the same rows, name and predecessor, so at most one of them is taken. Once the predecessor is no longer
 /// the last commit, none of them is taken later.
 pub(super) fn send(
-    origin: &dyn Origin,
+    source: &CopySource,
     mut turn: Option<Box<dyn Turn + '_>>,
     commit: &Commit<'_>,
     until: Instant,
 ) -> Sent {
+    let (origin, stats) = (&*source.origin, &source.stats);
     let mut is_unsure = false;
     loop {
+        let begun = Instant::now();
         let outcome = match turn.take() {
             Some(turn) => turn.commit(commit),
             None => origin.commit(commit),
         };
+        if outcome.is_ok() {
+            stats.note_call(OriginCall::Commit, begun);
+        }
         let (fault, was_overtaken) = match outcome {
             Ok(Outcome::Taken(position)) => return Sent::Stands(position),
             Ok(Outcome::Overtaken) => (None, true),
@@ -47,6 +54,7 @@ pub(super) fn send(
             None => {}
             Some(Fault::Unknown(cause)) => {
                 is_unsure = true;
+                stats.note_unknown();
                 tracing::warn!(%cause, "the outcome of a commit is unknown");
             }
             Some(Fault::Away(_)) if Instant::now() < until => {

@@ -126,6 +126,11 @@ impl OriginState {
         *self.asked() = Some(Instant::now());
     }
 
+    /// Returns when the origin last said what is new.
+    pub(super) fn asked_at(&self) -> Option<Instant> {
+        *self.asked()
+    }
+
     /// Records a heartbeat that the origin took.
     pub(super) fn note_beat(&self) {
         self.beat.send_replace(Some(Instant::now()));
@@ -133,7 +138,7 @@ impl OriginState {
 
     /// Returns since when the origin both answers and takes heartbeats: the earlier of the last two answers.
     pub(super) fn proven_at(&self) -> Option<Instant> {
-        self.asked().zip(*self.beat.borrow()).map(|(asked, beat)| asked.min(beat))
+        self.asked_at().zip(*self.beat.borrow()).map(|(asked, beat)| asked.min(beat))
     }
 
     /// Waits until the origin takes a heartbeat, unless it took one within `valid_for`.

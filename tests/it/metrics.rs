@@ -78,6 +78,21 @@ async fn every_metric_is_valid_and_has_a_help_text() {
 }
 
 #[tokio::test]
+async fn data_file_has_no_metrics_of_a_shared_database() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let path = folder.path().join("steward.redb");
+    let mut config = Config::default();
+    config.metrics = Metrics::enabled();
+    let created = steward::create(&path, config, &steward::InitialRecords::default());
+    let (app, _) = created.expect("a file");
+    let numbers = Numbers::read(&app.metrics().await.expect("numbers"));
+    let found: Vec<_> =
+        numbers.kinds.keys().filter(|name| name.starts_with("steward_origin")).collect();
+    assert!(found.is_empty(), "{found:?}");
+    app.close().await;
+}
+
+#[tokio::test]
 async fn every_request_is_counted_once_under_its_matched_route() {
     let workspace = metered().await;
     let (owner, nobody) = (&workspace.owner, workspace.anonymous());

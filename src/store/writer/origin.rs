@@ -22,6 +22,7 @@ use super::super::journal::Journal;
 use super::super::metrics::Commit as BatchCommit;
 use super::super::origin::{Commit, Fault, Position, Row, Turn};
 use super::super::origin_commit::{Sent, send};
+use super::super::origin_metrics::OriginCall;
 use super::super::origin_state::{OriginState, away};
 use super::super::queued::QueuedWrite;
 use super::super::schema::{RENEWED_KEY, SECRET_KEY, Table};
@@ -122,6 +123,7 @@ impl Writer {
             let refused = match self.attempt(database, (source, name, until), &mut first, ran)? {
                 Attempt::Done => return Ok(None),
                 Attempt::Overtaken => {
+                    source.stats.note_overtaken();
                     self.set_wary(WARY_BATCHES);
                     if Instant::now() < until {
                         continue;
@@ -173,7 +175,7 @@ impl Writer {
             drop(turn);
             from
         } else {
-            match send(&*source.origin, turn, &Commit { from, name, rows: &rows }, until) {
+            match send(source, turn, &Commit { from, name, rows: &rows }, until) {
                 Sent::Stands(position) => position,
                 Sent::Overtaken => {
                     transaction.abort().map_err(storage_error)?;
@@ -213,11 +215,12 @@ impl Writer {
             return Ok(Beginning { from: known, turn: None, taken: None });
         }
         self.set_wary(wary - 1);
-        let mut taken = Taken::default();
+        let (mut taken, begun) = (Taken::default(), Instant::now());
         let (from, turn) = source.origin.turn(known, &mut |row| {
             taken.note(&row);
             source.take(tx, row)
         })?;
+        source.stats.note_call(OriginCall::Turn, begun);
         tx.end_taking(&source.lists)?;
         Ok(Beginning { from, turn: Some(turn), taken: (from != known).then_some(taken) })
     }

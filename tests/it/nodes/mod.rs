@@ -2,6 +2,7 @@
 
 mod leases;
 mod listed;
+mod metrics;
 mod requests;
 
 use std::time::Duration;

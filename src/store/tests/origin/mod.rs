@@ -2,6 +2,7 @@
 
 mod commits;
 mod copies;
+mod metrics;
 mod nodes;
 mod upgrades;
 

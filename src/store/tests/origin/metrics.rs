@@ -1,0 +1,139 @@
+//! What a store counts of its work with the origin.
+
+use std::sync::Mutex;
+
+use super::super::super::{OriginCall, OriginMetrics};
+use super::*;
+
+fn numbers(store: &Store) -> OriginMetrics {
+    store.origin_metrics().expect("a shared database")
+}
+
+/// The answered calls from now on.
+fn watched(store: &Store) -> Arc<Mutex<Vec<OriginCall>>> {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&calls);
+    store.on_origin_call(move |call, _| noted.lock().expect("a list").push(call));
+    calls
+}
+
+fn without_asks(calls: &Mutex<Vec<OriginCall>>) -> Vec<OriginCall> {
+    let mut calls = std::mem::take(&mut *calls.lock().expect("a list"));
+    calls.retain(|call| !matches!(call, OriginCall::Ask { .. }));
+    calls
+}
+
+#[tokio::test]
+async fn data_file_counts_nothing_of_an_origin() {
+    let (_scratch, store) = Scratch::new();
+    store.on_origin_call(|call, _| panic!("{call:?}"));
+    store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
+    store.refresh().await.expect("a state");
+    assert_eq!(store.origin_metrics(), None);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn each_answered_attempt_and_turn_of_a_batch_is_counted() {
+    let (shared, store) = Shared::new();
+    let calls = watched(&store);
+    add_thing(&store).await.expect("a write");
+    assert_eq!(without_asks(&calls), [OriginCall::Commit]);
+    assert_eq!((numbers(&store).overtaken, numbers(&store).unknown), (0, 0));
+    shared.plan(1, Event::OvertakeWith(Vec::new()));
+    add_thing(&store).await.expect("a write");
+    let again = [OriginCall::Commit, OriginCall::Turn, OriginCall::Commit];
+    assert_eq!(without_asks(&calls), again);
+    assert_eq!((numbers(&store).overtaken, numbers(&store).unknown), (1, 0));
+}
+
+#[tokio::test]
+async fn commits_without_an_answer_are_counted_whether_they_stand_or_not() {
+    let (shared, store) = Shared::new();
+    let calls = watched(&store);
+    for (unknown, event, answered) in
+        [(1, Event::FailAfter, vec![]), (2, Event::Lose, vec![OriginCall::Commit])]
+    {
+        shared.plan(1, event);
+        add_thing(&store).await.expect("a write");
+        assert_eq!(without_asks(&calls), answered);
+        assert_eq!((numbers(&store).overtaken, numbers(&store).unknown), (0, unknown));
+    }
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn readers_that_wait_at_once_are_counted_in_one_question() {
+    let (shared, store) = Shared::new();
+    let calls = watched(&store);
+    shared.origin.set_away(true);
+    let reads: Vec<_> = (0..8)
+        .map(|_| {
+            let store = store.clone();
+            tokio::spawn(async move { store.refresh().await })
+        })
+        .collect();
+    // All wait, because the database does not answer.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    shared.origin.set_away(false);
+    for read in reads {
+        read.await.expect("a task").expect("a state");
+    }
+    let calls = calls.lock().expect("a list").clone();
+    let readers: Vec<usize> = calls
+        .iter()
+        .filter_map(|call| match call {
+            OriginCall::Ask { readers } => Some(*readers),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(readers.iter().sum::<usize>(), 8, "{readers:?}");
+    assert!(readers.iter().any(|readers| *readers > 1), "{readers:?}");
+}
+
+#[tokio::test]
+async fn number_of_commits_that_a_copy_lacks_is_that_of_the_last_question() {
+    let (shared, store) = Shared::new();
+    // The store also asks by itself, once a second.
+    let mut behind = 0;
+    for _ in 0..10 {
+        for _ in 0..3 {
+            shared.origin.commit_as_other(&[]);
+        }
+        store.refresh().await.expect("a fresh state");
+        behind = numbers(&store).behind;
+        if behind == 3 {
+            break;
+        }
+    }
+    assert_eq!(behind, 3);
+    store.refresh().await.expect("a fresh state");
+    assert_eq!(numbers(&store).behind, 0);
+}
+
+#[tokio::test]
+async fn copies_that_are_made_from_all_rows_are_counted() {
+    let (shared, store) = Shared::new();
+    assert_eq!(numbers(&store).copies_made, 0, "the founder has filled its copy");
+    let other = shared.open("b").expect("a second node");
+    assert_eq!(numbers(&other).copies_made, 1);
+    add_thing(&other).await.expect("a write");
+    let before = shared.position().seq;
+    add_thing(&other).await.expect("a write that a failover loses");
+    shared.origin.rewind(before);
+    until(|| numbers(&other).copies_made == 2).await;
+    other.close().await;
+    let other = shared.open("b").expect("the node again");
+    assert_eq!(numbers(&other).copies_made, 0, "its copy is up to date");
+}
+
+#[tokio::test]
+async fn origin_is_up_while_it_answers() {
+    let (shared, store) = Shared::new();
+    store.refresh().await.expect("a fresh state");
+    assert!(numbers(&store).is_up);
+    shared.origin.set_away(true);
+    until(|| !numbers(&store).is_up).await;
+    shared.origin.set_away(false);
+    until(|| numbers(&store).is_up).await;
+}
