@@ -103,7 +103,8 @@ impl Asker {
                     if is_final || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
                         if self.state.set_away(true) {
                             let database = self.source.origin.shown();
-                            tracing::error!(database, cause = %fault, "the database is away; requests fail until it answers");
+                            let seq = self.known_seq();
+                            tracing::error!(database, seq, cause = %fault, "the database is away; requests fail until it answers");
                         }
                         self.answer(readers, Err(away()));
                     } else {
@@ -148,6 +149,12 @@ impl Asker {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
             _ => Err(Fault::Away("the copy was made again".to_owned())),
         }
+    }
+
+    /// Returns the number of the last commit that the copy holds. If the database is lost, the copy with the highest one is
+    /// the newest.
+    fn known_seq(&self) -> u64 {
+        self.shared.snapshot.load_full().map_or(0, |state| state.position.seq)
     }
 
     /// Asks the origin what changed after `known`. Returns its last commit.

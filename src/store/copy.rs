@@ -35,7 +35,8 @@ pub(super) fn open(
         Ok((database, position)) => match catch_up(&database, position, source) {
             Ok(position) => Some((database, position)),
             Err(Fault::Away(cause) | Fault::Unknown(cause)) if is_current(&database)? => {
-                tracing::warn!(%cause, "the database is away; the copy is opened as it is");
+                let seq = position.seq;
+                tracing::warn!(seq, %cause, "the database is away; the copy is opened as it is");
                 return Ok((database, position));
             }
             Err(Fault::Forked) => {

@@ -143,6 +143,39 @@ async fn copy_opens_while_the_origin_is_away_but_shows_nothing() {
 }
 
 #[tokio::test]
+async fn copy_can_be_backed_up_while_the_origin_is_away() {
+    let (shared, store) = Shared::new();
+    for _ in 0..3 {
+        add_thing(&store).await.expect("a write");
+    }
+    store.close().await;
+    shared.origin.set_away(true);
+    let store = shared.open("a").expect("the node");
+    let to = shared.path("backup.redb");
+    let made = store.backup(to.clone(), checks(), Progress::silent()).await.expect("a backup");
+    let values = store.snapshot().expect("open").values().expect("a number");
+    assert_eq!(made.values, values);
+    let backup = Store::open(&to, NO_CACHE).expect("a data file");
+    let all = backup.snapshot().expect("open");
+    assert_eq!(all.count::<Thing>(&1_u64).expect("a count"), 3);
+    assert_clean(&check(&backup).await);
+}
+
+#[tokio::test]
+async fn check_fails_with_503_while_the_origin_is_away() {
+    let (shared, store) = Shared::new();
+    add_thing(&store).await.expect("a write");
+    shared.origin.set_away(true);
+    assert_unavailable(&store.check(checks(), Progress::silent()).await);
+    shared.origin.set_away(false);
+    until(|| store.ready()).await;
+    // The origin answers the first question, and is away when the comparison needs its turn.
+    shared.plan(1, Event::FailBefore);
+    assert_unavailable(&store.check(checks(), Progress::silent()).await);
+    assert_clean(&check(&store).await);
+}
+
+#[tokio::test]
 async fn empty_database_beside_a_copy_is_refused() {
     let (shared, store) = Shared::new();
     store.close().await;
