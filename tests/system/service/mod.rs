@@ -1,5 +1,6 @@
 //! A running `steward serve`: its start, its log, its state, and its service manager.
 
+mod cluster;
 mod first_run;
 mod logs;
 mod metrics;

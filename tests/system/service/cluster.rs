@@ -1,0 +1,196 @@
+//! Checks what runs several nodes against the program: the systemd template, the Compose file and the balancer's settings.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use regex::{Captures, Regex};
+use serde_json::Value;
+
+use crate::support::process::{CommandOutput, DataFolder, STEWARD, tool};
+
+/// How long HAProxy may need to notice that a node is not ready: an interval, and two fast ones.
+const NOTICED_AFTER: Duration = Duration::from_secs(2);
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/cluster")
+}
+
+fn read(name: &str) -> String {
+    fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn duration(text: &str) -> Duration {
+    humantime::parse_duration(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Returns the value of a setting that no file, flag or variable sets.
+fn default_of(key: &str) -> Duration {
+    let settings = DataFolder::empty().json(&["config"]);
+    let found =
+        settings["results"].as_array().expect("a list").iter().find(|one| one["key"] == key);
+    duration(found.expect("a setting")["value"].as_str().expect("a text"))
+}
+
+#[test]
+fn systemd_accepts_the_template_without_warnings() {
+    let site = DataFolder::empty();
+    let path = site.path("steward@a.service");
+    fs::write(&path, read("steward@.service").replace("/usr/bin/steward", STEWARD))
+        .expect("written");
+    let mut command = tool("systemd-analyze", "systemd");
+    command.args(["verify", "--man=no", "--recursive-errors=no"]).arg(path);
+    let run = CommandOutput::new(&mut command);
+    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+}
+
+#[test]
+fn template_is_the_unit_with_the_name_of_the_node() {
+    let unit = fs::read_to_string(folder().join("../steward.service")).expect("the unit");
+    let (_, unit) = unit.split_once("[Unit]\n").expect("a section");
+    let expected = unit
+        .replace(
+            "Steward, the admin API of an analytics workspace",
+            "Steward, node %i of a shared database",
+        )
+        .replace("/etc/steward/steward.toml\n", "/etc/steward/%i.toml\n")
+        .replace("StateDirectory=steward\n", "StateDirectory=steward/%i\n")
+        .replace("WorkingDirectory=/var/lib/steward\n", "WorkingDirectory=/var/lib/steward/%i\n");
+    let template = read("steward@.service");
+    let (_, template) = template.split_once("[Unit]\n").expect("a section");
+    assert_eq!(template, expected);
+    assert_eq!(template.matches("%i").count(), 4);
+}
+
+#[test]
+fn sample_config_of_a_node_is_valid_with_and_without_its_comments() {
+    let sample = read("node.toml");
+    let setting = Regex::new("(?m)^#([a-z-]+ = )").expect("a pattern");
+    let full = setting.replace_all(&sample, "$1").into_owned();
+    assert!(full.contains("\ndata-ca = ") && full.contains("\nbackup-dir = "), "{full}");
+    let site = DataFolder::empty();
+    for text in [&sample, &full] {
+        fs::write(site.path("a.toml"), text).expect("written");
+        let private = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(site.path("a.toml"), private).expect("a file");
+        let shown = site.run(&["config", "--config", "a.toml"]).ok();
+        assert!(
+            shown.contains("\nnode = \"a\" # file\n") && !shown.contains("PASSWORD"),
+            "{shown}"
+        );
+    }
+}
+
+#[test]
+fn haproxy_accepts_its_configuration() {
+    for variables in [vec![], vec![("STEWARD_BIND", ":8443"), ("STEWARD_A", "10.0.0.1:8000")]] {
+        let mut command = tool("haproxy", "haproxy");
+        command.args(["-c", "-f"]).arg(folder().join("haproxy.cfg")).envs(variables);
+        let run = CommandOutput::new(&mut command);
+        assert_eq!(
+            (run.code, run.stdout.as_str()),
+            (Some(0), "Configuration file is valid\n"),
+            "{run:?}"
+        );
+        assert!(!run.stderr.contains("WARNING"), "{run:?}");
+    }
+}
+
+#[test]
+fn haproxy_waits_longer_than_nodes_and_closes_idle_connections_sooner() {
+    let config = read("haproxy.cfg");
+    let timeout = |name: &str| {
+        let line =
+            config.lines().find_map(|line| line.trim().strip_prefix(&format!("timeout {name} ")));
+        duration(line.unwrap_or_else(|| panic!("no timeout {name}")))
+    };
+    assert!(timeout("server") > default_of("request-timeout"));
+    assert!(timeout("http-keep-alive") < default_of("header-timeout"));
+    assert!(config.contains("\n    http-check send meth GET uri /_readyz "));
+    // The response without a node has the members of every error.
+    let error =
+        config.lines().find_map(|line| line.split_once("lf-string \"")).expect("a response");
+    let (body, headers) = error.1.split_once("}\"").expect("an object");
+    let body: Value =
+        serde_json::from_str(&format!("{body}}}").replace("\\\"", "\"")).expect("JSON");
+    let members: BTreeSet<&str> =
+        body.as_object().expect("an object").keys().map(String::as_str).collect();
+    assert_eq!(members, BTreeSet::from(["attr", "code", "detail", "type"]));
+    assert_eq!(headers, " hdr Retry-After 1");
+}
+
+/// Returns the Compose file as Compose sees it: with its variables and without its anchors and merges.
+fn compose() -> Value {
+    let variable = Regex::new(r"\$\{([A-Z_]+)(?::-([^}]*)|:\?[^}]*)?\}").expect("a pattern");
+    let text = read("compose.yaml");
+    let text = variable.replace_all(&text, |found: &Captures<'_>| {
+        found
+            .get(2)
+            .map_or_else(|| format!("test{}", &found[1]), |default| default.as_str().to_owned())
+    });
+    let mut parsed: yaml_serde::Value = yaml_serde::from_str(&text).expect("YAML");
+    parsed.apply_merge().expect("merges");
+    serde_json::to_value(parsed).expect("a value of JSON")
+}
+
+const NODES: [&str; 3] = ["a", "b", "c"];
+
+#[test]
+fn compose_file_gives_each_node_a_name_a_volume_and_an_address_of_its_own() {
+    let compose = compose();
+    let services = compose["services"].as_object().expect("services");
+    let names: BTreeSet<&str> = services.keys().map(String::as_str).collect();
+    assert_eq!(names, BTreeSet::from(["a", "b", "balancer", "c", "postgres"]));
+    let balancer = &services["balancer"];
+    let address = |service: &Value| {
+        service["networks"]["default"]["ipv4_address"].as_str().expect("an address").to_owned()
+    };
+    for name in NODES {
+        let node = &services[name];
+        assert_eq!(node["environment"]["STEWARD_NODE"], name);
+        assert_eq!(node["volumes"], serde_json::json!([format!("{name}:/data")]));
+        assert!(compose["volumes"].as_object().expect("volumes").contains_key(name));
+        assert_eq!(node["depends_on"]["postgres"]["condition"], "service_healthy");
+        let served = format!("{}:8000", address(node));
+        let variable = format!("STEWARD_{}", name.to_uppercase());
+        assert_eq!(balancer["environment"][variable.as_str()], served);
+        assert!(read("haproxy.cfg").contains(&format!("\"${{{variable}-")), "{variable}");
+        let trusted = format!("{}/32", address(balancer));
+        assert_eq!(node["environment"]["STEWARD_TRUSTED_PROXY"], trusted);
+    }
+    let mounts = [&balancer["volumes"], &services["postgres"]["volumes"]];
+    let mounts = mounts.iter().flat_map(|list| list.as_array().expect("a list"));
+    let files: Vec<_> = mounts
+        .filter_map(|mount| mount.as_str().expect("a text").split(':').next()?.strip_prefix("./"))
+        .collect();
+    assert_eq!(files, ["haproxy.cfg", "create-role.sh"]);
+    assert!(files.iter().all(|file| folder().join(file).is_file()));
+    let context = services["a"]["build"].as_str().expect("a folder");
+    assert!(folder().join(context).join("Dockerfile").is_file());
+}
+
+#[test]
+fn compose_file_sets_variables_that_the_program_reads() {
+    let compose = compose();
+    let site = DataFolder::empty();
+    let node = &compose["services"]["a"];
+    let variables = node["environment"].as_object().expect("variables");
+    let mut command = site.steward(&["config", "--json"]);
+    command.envs(variables.iter().map(|(name, value)| (name, value.as_str().expect("a text"))));
+    let settings = CommandOutput::new(&mut command).json();
+    let results = settings["results"].as_array().expect("a list");
+    let read: BTreeSet<String> = results
+        .iter()
+        .filter(|one| one["source"] == "environment")
+        .map(|one| one["key"].as_str().expect("a key").replace('-', "_").to_uppercase())
+        .collect();
+    let set: BTreeSet<String> =
+        variables.keys().map(|name| name.trim_start_matches("STEWARD_").to_owned()).collect();
+    assert_eq!(read, set);
+    let drain = duration(variables["STEWARD_DRAIN_DELAY"].as_str().expect("a time"));
+    assert!(drain > NOTICED_AFTER, "HAProxy must notice that the node is about to stop");
+    let stop = duration(node["stop_grace_period"].as_str().expect("a time"));
+    assert!(stop > drain + default_of("grace"), "Compose must not kill the node before");
+}
