@@ -69,7 +69,14 @@ pub(super) fn open(
     }
     close(database)?;
     set_aside(fs, path, "older")?;
-    fill(fs, path, cache, source, |database| upgrade(database, source))
+    let mut was_overtaken = false;
+    let upgraded = fill(fs, path, cache, source, |database| {
+        let upgraded = upgrade(database, source);
+        was_overtaken = matches!(upgraded, Err(Fault::Forked));
+        upgraded
+    });
+    // Another node replaced all rows while this one waited for its turn.
+    if was_overtaken { make(fs, path, cache, source) } else { upgraded }
 }
 
 fn open_existing(
