@@ -10,8 +10,7 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use super::Store;
 use super::check_report::CheckReport;
-use super::copy::take_rows;
-use super::copy_source::CopySource;
+use super::copy_source::{CopySource, take_rows};
 use super::engine::{RETRY_AFTER, close};
 use super::file::{self, folder_of};
 use super::open_error::OpenError;

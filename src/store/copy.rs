@@ -5,20 +5,19 @@
 
 use std::path::{Path, PathBuf};
 
-use redb::{Database, WriteTransaction};
+use redb::Database;
 
 use crate::error::{Error, Result};
 
 use super::copy_position::{position_of, put_position};
-use super::copy_source::CopySource;
-use super::engine::{begin, close, storage_error};
+use super::copy_source::{CopySource, take_rows};
+use super::engine::close;
 use super::file;
 use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
 use super::origin::{Fault, Origin, Position, Take};
 use super::shared_upgrade::{is_current, upgrade};
-use super::write::WriteTx;
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
@@ -96,24 +95,6 @@ fn open_existing(
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
     let ask = |take: &mut Take<'_>| source.origin.since(known, take);
     take_rows(database, source, ask, |copy, head| put_position(copy, *head))
-}
-
-/// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
-pub(super) fn take_rows<T>(
-    database: &Database,
-    source: &CopySource,
-    ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
-    end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
-) -> Result<T, Fault> {
-    let transaction = begin(database)?;
-    let mut tx = WriteTx::new(&transaction);
-    tx.open_tables()?;
-    let answer = ask(&mut |row| source.take(&mut tx, row))?;
-    tx.end_taking(&source.lists)?;
-    tx.finish()?;
-    end(&transaction, &answer)?;
-    transaction.commit().map_err(storage_error)?;
-    Ok(answer)
 }
 
 /// Makes the copy from all rows of the origin, and opens it.

@@ -1,11 +1,14 @@
-//! What copies are made from, and which rows this release can take.
+//! What copies are made from, taking rows into a copy, and which rows this release can take.
 
 use std::sync::Arc;
 
+use redb::{Database, WriteTransaction};
+
 use crate::error::Result;
 
+use super::engine::{begin, storage_error};
 use super::key::Key;
-use super::origin::{Fault, Origin, Row};
+use super::origin::{Fault, Origin, Row, Take};
 use super::origin_metrics::OriginStats;
 use super::per_table::PerTable;
 use super::ranks::RankedList;
@@ -59,4 +62,22 @@ impl CopySource {
         let found = u64::read(&mut &payload[..]).ok_or_else(|| damaged(row.table, &"a layout"))?;
         Ok(named(table).is_some_and(|table| found <= *self.layouts.slot(*table)))
     }
+}
+
+/// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
+pub(super) fn take_rows<T>(
+    database: &Database,
+    source: &CopySource,
+    ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
+    end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
+) -> Result<T, Fault> {
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.open_tables()?;
+    let answer = ask(&mut |row| source.take(&mut tx, row))?;
+    tx.end_taking(&source.lists)?;
+    tx.finish()?;
+    end(&transaction, &answer)?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(answer)
 }

@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::DEFAULT_CACHE;
-use super::copy::{origin_error, take_rows};
-use super::copy_source::CopySource;
+use super::copy::origin_error;
+use super::copy_source::{CopySource, take_rows};
 use super::engine::{begin_read, close};
 use super::file;
 use super::file_system::FsHandle;

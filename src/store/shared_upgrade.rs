@@ -7,9 +7,8 @@ use redb::Database;
 
 use crate::error::Result;
 
-use super::copy::take_rows;
 use super::copy_position::put_position;
-use super::copy_source::CopySource;
+use super::copy_source::{CopySource, take_rows};
 use super::engine::{begin, begin_read, storage_error};
 use super::migrate::{STEPS, added_tables, migrate, stored_format};
 use super::open_error::OpenError;
