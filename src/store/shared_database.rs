@@ -18,13 +18,13 @@ use super::file::{self, FileLock, resolve_symlink};
 use super::file_system::{FileSystem, FsHandle};
 use super::open_error::OpenError;
 use super::origin::postgres::Postgres;
-use super::origin::{Fault, Origin, Position};
+use super::origin::{Fault, Origin, Position, random_name};
 use super::place::Place;
 use super::record_registry::RecordRegistry;
 use super::snapshot::Snapshot;
 use super::stored_rows::StoredRows;
 use super::write::WriteTx;
-use super::writer::{OriginWriter, random_name};
+use super::writer::OriginWriter;
 
 impl Store {
     /// Opens the data at `place`. In a shared database it has records of the types in `registry`.

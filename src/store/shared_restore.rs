@@ -14,7 +14,7 @@ use super::engine::{begin_read, close};
 use super::file;
 use super::file_system::FsHandle;
 use super::open_error::OpenError;
-use super::origin::{Origin, Position, Row, Take};
+use super::origin::{Origin, Position, Row, Take, random_name};
 use super::place::{Destination, Place};
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
@@ -23,7 +23,6 @@ use super::secrets::{SecretsOf, require_same_secret, stored_secret};
 use super::shared_database::{connect, on_thread};
 use super::snapshot::Snapshot;
 use super::stored_rows::StoredRows;
-use super::writer::random_name;
 
 impl PreparedRestore {
     /// Makes the content of the backup that of the shared database at `place`. Founds a workspace there, or replaces the

@@ -12,11 +12,10 @@ use super::copy_source::{CopySource, take_rows};
 use super::engine::{begin, begin_read, storage_error};
 use super::migrate::{STEPS, added_tables, migrate, stored_format};
 use super::open_error::OpenError;
-use super::origin::{Fault, Position, Take};
+use super::origin::{Fault, Position, Take, random_name};
 use super::schema::FORMAT;
 use super::snapshot::Snapshot;
 use super::stored_rows::StoredRows;
-use super::writer::random_name;
 
 /// Whether a copy has the format and all tables of this release, so its database has them, too.
 pub(super) fn is_current(database: &Database) -> Result<bool> {

@@ -8,7 +8,7 @@ mod copy;
 mod files;
 mod origin;
 
-pub(super) use origin::{OriginWriter, random_name};
+pub(super) use origin::OriginWriter;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

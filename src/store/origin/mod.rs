@@ -62,6 +62,11 @@ pub(in crate::store) struct Commit<'c> {
     pub rows: &'c [Row],
 }
 
+/// Returns a random name for a commit.
+pub(in crate::store) fn random_name() -> Uuid {
+    uuid::Builder::from_random_bytes(rand::random()).into_uuid()
+}
+
 /// What the origin did with a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) enum Outcome {

@@ -20,7 +20,7 @@ use super::super::copy_source::CopySource;
 use super::super::engine::{RETRY_AFTER, storage_error};
 use super::super::journal::Journal;
 use super::super::metrics::Commit as BatchCommit;
-use super::super::origin::{Commit, Fault, Position, Row, Turn};
+use super::super::origin::{Commit, Fault, Position, Row, Turn, random_name};
 use super::super::origin_commit::{Sent, send};
 use super::super::origin_metrics::OriginCall;
 use super::super::origin_state::{OriginState, away};
@@ -374,9 +374,4 @@ fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<b
 
 fn is_secret(table: Table, key: &[u8]) -> bool {
     table == Table::Meta && (key == SECRET_KEY || key == RENEWED_KEY)
-}
-
-/// Returns a random name for a commit.
-pub(in crate::store) fn random_name() -> Uuid {
-    uuid::Builder::from_random_bytes(rand::random()).into_uuid()
 }
