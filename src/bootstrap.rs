@@ -23,7 +23,7 @@ use crate::resources::users::{self, NewUser};
 use crate::secret::{Purpose, Seed, SeededRng, SigningSecret};
 use crate::state::{App, backups};
 use crate::store::{
-    self, Destination, Imported, OpenError, Place, Progress, Store, WriteTx, folder_of,
+    self, Cell, Destination, Imported, OpenError, Place, Progress, Store, WriteTx, folder_of,
 };
 use crate::time::Timestamp;
 
@@ -38,6 +38,10 @@ pub struct InitialRecords {
     pub organization: String,
     /// The project's name.
     pub project: String,
+    /// The number of the installation among several.
+    pub cell: Cell,
+    /// The signing secret to share with other installations; `None` for a new one.
+    pub secret: Option<SigningSecret>,
 }
 
 impl Default for InitialRecords {
@@ -47,6 +51,8 @@ impl Default for InitialRecords {
             first_name: String::new(),
             organization: "My organization".to_owned(),
             project: "Default project".to_owned(),
+            cell: Cell::default(),
+            secret: None,
         }
     }
 }
@@ -146,6 +152,9 @@ fn write_initial_records(
     now: Timestamp,
 ) -> Result<CreatedWorkspace> {
     let mut rng = Seed::generate().rng();
+    tx.found_cell(first.cell);
+    let secret = first.secret.as_ref().unwrap_or(secret);
+    tx.put_secret(secret);
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
     // The organization comes first: the first activity entry refers to it.

@@ -105,6 +105,8 @@ pub struct SigningSecret {
 pub enum Purpose {
     /// The tag at the end of every personal API key.
     KeyTag,
+    /// The mark by which exports tell whether API keys are valid in another installation.
+    KeyOrigin,
     /// `live_events_token`.
     LiveEvents,
     /// The tokens of invite links in mails, which prove the address.
@@ -121,6 +123,7 @@ impl Purpose {
     const fn label(self) -> &'static [u8] {
         match self {
             Self::KeyTag => b"steward key tag 1",
+            Self::KeyOrigin => b"steward key origin 1",
             Self::LiveEvents => b"steward live events token 1",
             Self::InviteMail => b"steward invite mail token 1",
             Self::InviteLink => b"steward invite link token 1",
@@ -158,7 +161,7 @@ impl SigningSecret {
     /// Does not fail in practice: HKDF-SHA256 can produce 32 bytes.
     pub fn subkey(&self, purpose: Purpose) -> Result<[u8; 32]> {
         let root = match purpose {
-            Purpose::KeyTag => &self.first,
+            Purpose::KeyTag | Purpose::KeyOrigin => &self.first,
             _ => self.renewed.as_ref().unwrap_or(&self.first),
         };
         let mut subkey = [0; 32];

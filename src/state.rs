@@ -9,6 +9,7 @@ mod key_creation;
 mod mail_sign_in;
 mod maintenance;
 mod metrics;
+mod organization_import;
 mod origin_metrics;
 mod public_pages;
 mod quota;
@@ -55,6 +56,7 @@ use readiness::Readiness;
 use signing::SigningKeys;
 
 pub use health::Health;
+pub use organization_import::ImportedOrganization;
 pub use public_pages::{PageKey, PublicPages};
 pub use rendering::{CreatedObject, LargeResponse};
 pub use scrubber::ScrubResult;

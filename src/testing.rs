@@ -135,6 +135,9 @@ pub mod resources {
     pub mod domains {
         pub use crate::resources::domains::{Domain, verify};
     }
+    pub mod import_mark {
+        pub use crate::resources::import_mark::{Attempt, ImportMark};
+    }
     pub mod invites {
         pub use crate::resources::invites::InviteMail;
     }
@@ -151,6 +154,9 @@ pub mod resources {
         pub mod grants {
             pub use crate::resources::projects::grants::{BY_USER, Grant, GrantLevel, raise};
         }
+    }
+    pub mod relocation {
+        pub use crate::resources::relocation::{Batches, Plan, select};
     }
     pub mod roles {
         pub use crate::resources::roles::{
@@ -175,16 +181,16 @@ pub mod router {
     pub use crate::router::{router, routes};
 }
 pub mod secret {
-    pub use crate::secret::{Purpose, Seed};
+    pub use crate::secret::{Purpose, Seed, SigningSecret};
 }
 pub mod state {
-    pub use crate::state::PageKey;
+    pub use crate::state::{ImportedOrganization, PageKey};
 }
 pub mod store {
     pub use crate::store::{
-        BoundedRead, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, Place,
-        PreparedRestore, Progress, Raw, Record, ScrubPace, Snapshot, Store, Table, Tx, Window,
-        WriteTx, beside, canonical_line, import, receive,
+        BoundedRead, Cell, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, Place,
+        PreparedRestore, Progress, Raw, Record, ScrubPace, SelectOrganization, Snapshot,
+        StagedExport, Store, Table, Tx, Window, WriteTx, beside, canonical_line, import, receive,
     };
     pub mod file_system {
         pub use crate::store::file_system::{FileSystem, FsFile};

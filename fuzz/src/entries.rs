@@ -560,6 +560,7 @@ impl Bench {
         let exporting = ExportOptions {
             registry: record_registry(),
             secrets: bytes.below(2) == 1,
+            organization: None,
             folder: folder.path().to_owned(),
             progress: Progress::silent(),
         };

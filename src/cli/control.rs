@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::fs::{self, Permissions};
-use std::io;
+use std::io::{self, BufRead};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -27,6 +27,8 @@ use crate::state::App;
 use crate::store::{Progress, Stage, beside};
 
 use super::Failure;
+use super::import_stream::{self, ReceivedExport};
+use super::messages::{Reply, Request, STOPPED, STREAM_TIMEOUT};
 
 /// The maximum length of the socket's path, in bytes. The limit of Unix socket addresses is 108.
 const MAX_SOCKET_PATH: usize = 100;
@@ -40,30 +42,6 @@ const MAX_UNREAD_REQUESTS: usize = 16;
 const MAX_COMMANDS: usize = 16;
 /// The maximum number of sockets that are open for commands: the listener, and one per connection.
 pub(super) const MAX_CONTROL_SOCKETS: usize = 1 + MAX_UNREAD_REQUESTS + 2 * MAX_COMMANDS;
-/// How long the other end of a stream may take to read or write one piece.
-const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
-
-#[derive(Serialize, Deserialize)]
-enum Request {
-    /// Perform the operation and reply with its result.
-    Perform(Operation),
-    /// Stream the current state for a backup, instead of a reply.
-    Stream,
-    /// Reply whether the service accepts writes.
-    Ready,
-    /// Set the log filter.
-    Log(String),
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Reply {
-    /// The progress of the operation.
-    Progress(Stage),
-    Done(Value),
-    Refused(String),
-}
-
 /// The path of a data file's socket.
 enum SocketPath {
     /// In the folder of the data file.
@@ -248,15 +226,25 @@ async fn answer(
         app.store().refresh().await.map_err(io::Error::other)?;
         return app.store().stream(into_blocking(stream)?).await.map_err(io::Error::other);
     }
+    let (read, mut stream) = stream.into_split();
     let (tell, mut stages) = watch::channel(Stage::default());
+    if let Ok(Request::ImportOrganization { .. }) = request {
+        // The command may send the export.
+        send(&mut stream, &Reply::Progress(Stage::default())).await?;
+    }
+    let progress = Progress::new(move |stage| {
+        tell.send_replace(stage.clone());
+    });
     let performing = async {
         match request {
-            Ok(Request::Perform(operation)) => {
-                let progress = Progress::new(move |stage| {
-                    tell.send_replace(stage.clone());
-                });
-                match perform(app, operation, progress).await {
-                    Ok(answer) => Reply::Done(answer),
+            Ok(Request::Perform(operation)) => match perform(app, operation, progress).await {
+                Ok(answer) => Reply::Done(answer),
+                Err(error) => Reply::Refused(error.to_string()),
+            },
+            Ok(Request::ImportOrganization { existing }) => {
+                let export = ReceivedExport::begin(read);
+                match app.import_organization(export, existing, progress).await {
+                    Ok(imported) => to_done(&imported),
                     Err(error) => Reply::Refused(error.to_string()),
                 }
             }
@@ -282,6 +270,13 @@ async fn answer(
                 send(&mut stream, &Reply::Progress(stage)).await?;
             }
         }
+    }
+}
+
+fn to_done(done: &impl Serialize) -> Reply {
+    match serde_json::to_value(done) {
+        Ok(done) => Reply::Done(done),
+        Err(error) => Reply::Refused(error.to_string()),
     }
 }
 
@@ -339,11 +334,21 @@ async fn request(
     match send_request(server, &request, progress).await {
         Ok(Reply::Done(answer)) => Ok(answer),
         Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
-        Ok(Reply::Progress(..)) | Err(_) => Err(Failure::Other(
-            "the server stopped before it answered; check whether the command took effect"
-                .to_owned(),
-        )),
+        Ok(Reply::Progress(..)) | Err(_) => Err(Failure::Other(STOPPED.to_owned())),
     }
+}
+
+/// Asks the server to import the organization in an export.
+pub(super) async fn import_organization(
+    mut server: UnixStream,
+    export: impl BufRead + Send + 'static,
+    existing: bool,
+    progress: Progress,
+) -> Result<Value, Failure> {
+    send(&mut server, &Request::ImportOrganization { existing }).await?;
+    let server = server.into_std()?;
+    server.set_nonblocking(false)?;
+    import_stream::send(server, export, progress).await
 }
 
 /// Asks the server to stream its current state.

@@ -8,11 +8,16 @@ use std::time::Instant;
 use serde_json::Value;
 
 use crate::bootstrap;
+use crate::config::Config;
 use crate::error::Error;
+use crate::ids::OrganizationId;
 use crate::operator::Operation;
 use crate::resources::record_registry;
+use crate::resources::relocation::select;
+use crate::state::App;
 use crate::store::{
-    ExportOptions, OpenError, Place, PreparedRestore, Progress, folder_of, receive, require_absent,
+    ExportOptions, OpenError, Place, PreparedRestore, Progress, SelectOrganization, folder_of,
+    receive, require_absent,
 };
 use crate::time::Clock;
 
@@ -44,7 +49,7 @@ pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failur
 /// Writes an export, in this process like a backup. Returns what was written, unless it went to stdout.
 pub(super) async fn export(
     place: &Place,
-    secrets: bool,
+    (secrets, organization): (bool, Option<OrganizationId>),
     file: Option<PathBuf>,
 ) -> Result<Option<Value>, Failure> {
     let folder = match &file {
@@ -54,8 +59,9 @@ pub(super) async fn export(
         }
         None => std::env::temp_dir(),
     };
-    let how =
-        ExportOptions { registry: record_registry(), secrets, folder, progress: progress_bar() };
+    let organization = organization.map(|id| SelectOrganization { id: id.0, select });
+    let (registry, progress) = (record_registry(), progress_bar());
+    let how = ExportOptions { registry, secrets, organization, folder, progress };
     let export = match connect(place, crate::store::DEFAULT_CACHE).await? {
         Backend::File(store, _folder) => {
             let export = store.export(how).await;
@@ -77,30 +83,58 @@ pub(super) async fn export(
     Ok(exported?.map(serde_json::to_value).transpose().map_err(Error::internal)?)
 }
 
+/// Opens an export; `-` stands for stdin.
+fn open_export(file: &Path) -> Result<Box<dyn BufRead + Send>, Failure> {
+    if file == Path::new("-") {
+        return Ok(Box::new(BufReader::with_capacity(READ_BUFFER_SIZE, io::stdin())));
+    }
+    let opened = File::open(file)
+        .map_err(|cause| Failure::Other(format!("cannot open {}: {cause}", file.display())))?;
+    Ok(Box::new(BufReader::with_capacity(READ_BUFFER_SIZE, opened)))
+}
+
+/// Adds the organization in an export to a workspace in use. A running server adds it.
+pub(super) async fn import_organization(
+    place: &Place,
+    file: PathBuf,
+    existing: bool,
+) -> Result<Value, Failure> {
+    let export = open_export(&file)?;
+    let imported = match connect(place, crate::store::DEFAULT_CACHE).await? {
+        Backend::File(store, _folder) => {
+            let app = App::new_for_command(store, Config::default())?;
+            let imported = app.import_organization(export, existing, progress_bar()).await;
+            app.close().await;
+            serde_json::to_value(imported?).map_err(Error::internal)?
+        }
+        Backend::Server(server) => {
+            control::import_organization(server, export, existing, progress_bar()).await?
+        }
+    };
+    Ok(with_next_steps(imported))
+}
+
+/// Adds what an operator has to do after an import without secrets.
+fn with_next_steps(mut imported: Value) -> Value {
+    let secrets = imported.get("secrets").and_then(Value::as_bool).unwrap_or(true);
+    let next = (!secrets).then_some(
+        "the export has no secrets: create API keys with `steward key create`, set the secrets of batch exports and \
+         webhooks, and pass on the projects' new tokens and the public pages' new addresses",
+    );
+    if let Value::Object(members) = &mut imported {
+        members.insert("next".to_owned(), next.into());
+    }
+    imported
+}
+
 /// Creates a data file, or the workspace of a shared database, from an export.
 pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failure> {
     let place = place.clone();
     let import = move || -> Result<_, Failure> {
-        let from: Box<dyn BufRead> = if file == Path::new("-") {
-            Box::new(io::stdin().lock())
-        } else {
-            let opened = File::open(&file).map_err(|cause| {
-                Failure::Other(format!("cannot open {}: {cause}", file.display()))
-            })?;
-            Box::new(BufReader::with_capacity(READ_BUFFER_SIZE, opened))
-        };
-        Ok(bootstrap::import(&place, from, &progress_bar())?)
+        Ok(bootstrap::import(&place, open_export(&file)?, &progress_bar())?)
     };
     let imported = tokio::task::spawn_blocking(import).await.map_err(Error::internal)??;
-    let next = (!imported.secrets).then_some(
-        "the export has no secrets: create API keys with `steward key create`, set the secrets of batch exports and \
-         webhooks, and pass on the projects' new tokens and the public pages' new addresses",
-    );
-    let mut answer = serde_json::to_value(imported).map_err(Error::internal)?;
-    if let Value::Object(members) = &mut answer {
-        members.insert("next".to_owned(), next.into());
-    }
-    Ok(answer)
+    Ok(with_next_steps(serde_json::to_value(imported).map_err(Error::internal)?))
 }
 
 /// Replaces the data file, or the content of a shared database, with a backup. Servers continue with the backup.

@@ -1,12 +1,14 @@
 //! `steward init`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use serde_json::Value;
 
 use crate::bootstrap::{self, InitialRecords};
 use crate::config::Config;
 use crate::error::Error;
-use crate::store::Place;
+use crate::store::{Cell, Place, signing_secret_of};
 
 use super::Failure;
 
@@ -24,15 +26,26 @@ pub(super) struct Init {
     /// The owner's first name.
     #[arg(long, value_name = "N", default_value = "")]
     first_name: String,
+    /// The number of this installation among several that organizations move between, 0 to 20. Each creates ids of its
+    /// own range.
+    #[arg(long, value_name = "N", default_value_t)]
+    cell: Cell,
+    /// Use the signing secret of this backup of another installation, so that the API keys of organizations stay valid
+    /// when they move.
+    #[arg(long, value_name = "BACKUP")]
+    secrets_of: Option<PathBuf>,
 }
 
 impl Init {
     /// Creates the data, and returns the ids and the key of its first records.
     pub(super) async fn run(self, place: &Place) -> Result<Value, Failure> {
-        let Self { email, organization, project, first_name } = self;
-        let first = InitialRecords { email, first_name, organization, project };
+        let Self { email, organization, project, first_name, cell, secrets_of } = self;
         let place = place.clone();
-        let create = move || bootstrap::create_at(&place, Config::default(), &first, |_| Ok(()));
+        let create = move || {
+            let secret = secrets_of.as_deref().map(signing_secret_of).transpose()?;
+            let first = InitialRecords { email, first_name, organization, project, cell, secret };
+            bootstrap::create_at(&place, Config::default(), &first, |_| Ok(()))
+        };
         let created = tokio::task::spawn_blocking(create).await.map_err(Error::internal)?;
         let (app, created) = created?;
         app.close().await;

@@ -9,8 +9,10 @@ mod configuration_page;
 mod control;
 mod file_commands;
 mod flags;
+mod import_stream;
 mod init;
 mod man_pages;
+mod messages;
 mod open;
 mod output;
 mod progress_bar;
@@ -30,6 +32,7 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::error::Error;
+use crate::ids::OrganizationId;
 use crate::operator::Operation;
 use crate::store::{OpenError, Place, resolve_symlink};
 
@@ -51,7 +54,7 @@ const DEFAULT_DATA: &str = "steward.redb";
 #[derive(Parser)]
 #[command(name = "steward", version, propagate_version = true)]
 #[command(
-    after_help = "All commands except serve, init and import work while a server runs, which then performs them. \
+    after_help = "All commands except serve, init and import of a workspace work while a server runs, which then performs them. \
     All except log and healthcheck also work without a server. Example: `steward user list`, in the folder of the data file."
 )]
 struct Cli {
@@ -172,8 +175,12 @@ enum Command {
         /// The file to create. It must not exist.
         file: PathBuf,
     },
-    /// Export all data as lines of JSON, by default without secrets.
+    /// Export all data, or one organization, as lines of JSON. By default without secrets.
     Export {
+        /// Export only this organization, with the accounts of its users. The export can be imported into a workspace
+        /// in use.
+        #[arg(long, value_name = "ID")]
+        organization: Option<OrganizationId>,
         /// Include secrets: hashes of API keys, secrets of batch exports and the signing secret. Such an export is a
         /// credential.
         #[arg(long)]
@@ -181,8 +188,16 @@ enum Command {
         /// The file to create, which must not exist; stdout by default.
         file: Option<PathBuf>,
     },
-    /// Create a data file from an export. If the export has no secrets, create new API keys afterwards.
+    /// Create a data file from an export, or add one organization to a workspace in use. If the export has no secrets,
+    /// create new API keys afterwards.
     Import {
+        /// Add the organization of an export that contains only that. A running server adds it.
+        #[arg(long)]
+        organization: bool,
+        /// Accept that users of the organization have accounts here whose address is unverified because an invite's link
+        /// created them.
+        #[arg(long, requires = "organization")]
+        existing: bool,
         /// The export; `-` for stdin.
         file: PathBuf,
     },
@@ -326,13 +341,19 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
             output::print(&file_commands::backup(&place, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }
-        Command::Export { secrets, file } => {
-            if let Some(exported) = file_commands::export(&place, secrets, file).await? {
+        Command::Export { organization, secrets, file } => {
+            let what = (secrets, organization);
+            if let Some(exported) = file_commands::export(&place, what, file).await? {
                 output::print(&exported, json);
             }
             return Ok(ExitCode::SUCCESS);
         }
-        Command::Import { file } => {
+        Command::Import { organization: true, existing, file } => {
+            let imported = file_commands::import_organization(&place, file, existing).await?;
+            output::print(&imported, json);
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Import { organization: false, existing: _, file } => {
             output::print(&file_commands::import(&place, file).await?, json);
             return Ok(ExitCode::SUCCESS);
         }

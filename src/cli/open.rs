@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::operator::{Operation, perform};
 use crate::resources::record_registry;
 use crate::state::App;
-use crate::store::{Compacted, OpenError, Place, Progress, Store, beside};
+use crate::store::{Cell, Compacted, OpenError, Place, Progress, Store, beside};
 
 use super::Failure;
 use super::startup_message::{FirstRun, FirstVisit};
@@ -58,14 +58,26 @@ async fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, Op
     }
 }
 
+/// Fails if the data has another number than the server was given: two installations would create the same ids.
+fn require_cell(store: &Store, wanted: Option<Cell>) -> Result<(), Failure> {
+    let found = store.cell()?;
+    match wanted {
+        Some(wanted) if wanted != found => {
+            Err(Failure::Other(format!("the data is cell {found}, not cell {wanted} (--cell)")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Opens the data, or creates it if it does not exist.
 pub(super) async fn open_or_create(
     place: &Place,
     config: Config,
-    compact_first: bool,
+    (compact_first, cell): (bool, Option<Cell>),
 ) -> Result<(App, Option<FirstRun>), Failure> {
     match open_when_reachable(place, &config).await {
         Ok(store) => {
+            require_cell(&store, cell)?;
             if compact_first {
                 store.require_known_layouts(&record_registry())?;
                 compact_if_sparse(&store).await;
@@ -77,16 +89,14 @@ pub(super) async fn open_or_create(
     }
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(place.file(), "first-key"));
     let mut has_written = false;
-    let created =
-        bootstrap::create_at(place, config.clone(), &InitialRecords::default(), |created| {
-            match &key_file {
-                Some(path) => {
-                    has_written = true;
-                    write_key_file(path, &created.api_key)
-                }
-                None => Ok(()),
-            }
-        });
+    let first = InitialRecords { cell: cell.unwrap_or_default(), ..InitialRecords::default() };
+    let created = bootstrap::create_at(place, config.clone(), &first, |created| match &key_file {
+        Some(path) => {
+            has_written = true;
+            write_key_file(path, &created.api_key)
+        }
+        None => Ok(()),
+    });
     match created {
         Ok((app, workspace)) => {
             // The link is a credential too: it is printed only where the key is.
@@ -104,6 +114,7 @@ pub(super) async fn open_or_create(
                 std::fs::remove_file(path)?;
             }
             let store = open_when_reachable(place, &config).await?;
+            require_cell(&store, cell)?;
             Ok((App::new(store, config)?, None))
         }
         Err(error) => Err(error.into()),

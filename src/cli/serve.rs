@@ -26,7 +26,7 @@ use crate::http::tls::Tls;
 use crate::metrics::Metrics;
 use crate::router::{self, router};
 use crate::state::App;
-use crate::store::Place;
+use crate::store::{Cell, Place};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
 use super::open::open_or_create;
@@ -85,6 +85,11 @@ pub(super) struct Serve {
     #[arg(long, env = "STEWARD_COMPACT_AT_START", value_parser = FalseyValueParser::new())]
     compact_at_start: bool,
 
+    /// The number of this installation among several that organizations move between, 0 to 20. Each creates ids of its
+    /// own range. New data gets this number, by default 0; the server refuses data with another number.
+    #[arg(long, env = "STEWARD_CELL", value_name = "N")]
+    cell: Option<Cell>,
+
     /// How long to serve after a stop signal while /_readyz answers 503, so that load balancers notice.
     #[arg(long, env = "STEWARD_DRAIN_DELAY", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
     drain_delay: Duration,
@@ -131,9 +136,9 @@ impl Serve {
             let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
             on.serve(&config, &limits, ConnectionMetrics::none())
         });
-        let (opening, compact_first) = (place.clone(), self.compact_at_start);
+        let (opening, how) = (place.clone(), (self.compact_at_start, self.cell));
         let runtime = Handle::current();
-        let open = move || runtime.block_on(open_or_create(&opening, config, compact_first));
+        let open = move || runtime.block_on(open_or_create(&opening, config, how));
         let mut stop = pin!(stop);
         let (app, first) = tokio::select! {
             opened = tokio::task::spawn_blocking(open) => opened.map_err(Error::internal)??,

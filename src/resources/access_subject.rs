@@ -38,6 +38,13 @@ impl Subject {
         }
     }
 
+    /// Calls `visit` with the user, if the rule names a member.
+    pub fn visit_user(&mut self, visit: &mut dyn FnMut(&mut UserId)) {
+        if let Self::User(user) = self {
+            visit(user);
+        }
+    }
+
     /// Returns what a rule in this organization refers to by its subject.
     pub fn reference(self, organization: OrganizationId) -> Option<Reference> {
         match self {

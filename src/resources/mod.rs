@@ -14,6 +14,7 @@ pub mod cascade_delete;
 pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
+pub mod import_mark;
 pub mod insights;
 pub mod invites;
 pub mod list;
@@ -24,6 +25,7 @@ pub mod organizations;
 pub mod pending_deletion;
 pub mod projects;
 pub mod registration;
+pub mod relocation;
 pub mod roles;
 pub mod sessions;
 pub mod sharing;
@@ -35,6 +37,7 @@ use crate::store::{
     Record, RecordRegistry, RecordType, RecordTypeOf, Redaction, Reference, Snapshot, Table, Tx,
 };
 use crate::{idempotency, leases, mail};
+use import_mark::ImportMark;
 use logged_records::logged_records;
 use pending_deletion::PendingDeletion;
 use registration::RegisteredRecord;
@@ -44,7 +47,10 @@ const OTHER_RECORD_TYPES: &[&[&dyn RecordType]] = &[
     mail::RECORD_TYPES,
     idempotency::RECORD_TYPES,
     leases::RECORD_TYPES,
-    &[&RecordTypeOf::<PendingDeletion>(Redaction::Open)],
+    &[
+        &RecordTypeOf::<PendingDeletion>(Redaction::Open),
+        &RecordTypeOf::<ImportMark>(Redaction::Open),
+    ],
 ];
 
 /// Returns the records of all resources, in an order in which a record follows all records that it refers to.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
-use crate::store::impl_record;
+use crate::store::{Record, impl_record};
 
 /// The bit that marks the key of a removed member. Ids of projects are smaller.
 const MEMBER_BIT: u64 = 1 << 63;
@@ -20,6 +20,13 @@ pub enum PendingDeletion {
     Member(OrganizationId, UserId),
     /// A role that was deleted in the organization.
     Role(OrganizationId, RoleId),
+}
+
+impl PendingDeletion {
+    /// Returns the organization whose records are deleted.
+    pub fn organization(&self) -> OrganizationId {
+        self.key().0
+    }
 }
 
 impl_record!(PendingDeletion {

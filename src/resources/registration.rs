@@ -5,9 +5,16 @@
 //!     &[&record::<Domain>().logged().deleted_with_organization()];
 //! ```
 
-use crate::error::Result;
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
-use crate::store::{Change, Key, Record, RecordType, RecordTypeOf, Redaction, Table, Tx, WriteTx};
+use crate::store::{
+    Change, Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table, Tx,
+    WriteTx, find_taken,
+};
 
 use super::access_objects::Object;
 use super::loggable::{FieldAction, LogTarget, Loggable};
@@ -24,11 +31,19 @@ pub const fn record<R: Record>() -> Registration<R> {
         with_member: None,
         with_role: None,
         with_account: None,
+        users: None,
+        number: None,
+        adapt: None,
     }
 }
 
 /// Deletes up to a number of records that a deleted parent leaves, and returns how many it deleted.
 type Delete<P> = fn(&mut WriteTx<'_>, P, usize) -> Result<usize>;
+
+/// Receives each user that a record names, and may replace it.
+pub type VisitUser<'v> = dyn FnMut(&mut UserId) + 'v;
+/// The accounts of an import that have another number in this installation.
+pub type UserMap = HashMap<UserId, UserId>;
 
 /// What a resource declares about the type `R` of records.
 pub struct Registration<R: Record> {
@@ -40,6 +55,9 @@ pub struct Registration<R: Record> {
     with_member: Option<Delete<(OrganizationId, UserId)>>,
     with_role: Option<Delete<(OrganizationId, RoleId)>>,
     with_account: Option<fn(&mut WriteTx<'_>, UserId) -> Result<()>>,
+    users: Option<fn(&mut R, &mut VisitUser<'_>)>,
+    number: Option<fn(&R) -> u64>,
+    adapt: Option<fn(&mut R, &WriteTx<'_>) -> Result<()>>,
 }
 
 /// The name and the short id of an object, if it has them.
@@ -60,6 +78,12 @@ pub struct LogRules {
     pub target_of: fn(&WriteTx<'_>, &Change) -> Result<LogTarget>,
     /// Returns the name and the short id of the record with an encoded key.
     pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<Names>,
+}
+
+/// A record of another installation, and its version.
+struct Arriving<R> {
+    record: R,
+    version: u64,
 }
 
 /// A key that begins with a `P`.
@@ -155,6 +179,43 @@ impl<R: Record> Registration<R> {
         self
     }
 
+    /// Declares the users that a record names. The export of an organization contains their accounts, and an import
+    /// replaces those that have another number here.
+    #[must_use]
+    pub const fn names_users(mut self, visit: fn(&mut R, &mut VisitUser<'_>)) -> Self {
+        self.users = Some(visit);
+        self
+    }
+
+    /// Declares which number a record has from the sequence of its table.
+    #[must_use]
+    pub const fn numbered(mut self, number: fn(&R) -> u64) -> Self {
+        self.number = Some(number);
+        self
+    }
+
+    /// Declares what in a record follows from the accounts of the installation that imports it.
+    #[must_use]
+    pub const fn adapted(mut self, adapt: fn(&mut R, &WriteTx<'_>) -> Result<()>) -> Self {
+        self.adapt = Some(adapt);
+        self
+    }
+
+    /// Reads a record of another installation, with the numbers that its users have here.
+    fn arriving(&self, payload: &[u8], users: &UserMap) -> Result<Arriving<R>> {
+        let mut arriving = Row::visit(payload, |row: Row<'_, R>| {
+            Ok(Arriving { version: row.version, record: row.into_record()? })
+        })?;
+        if let Some(visit) = self.users {
+            visit(&mut arriving.record, &mut |user| {
+                if let Some(here) = users.get(user) {
+                    *user = *here;
+                }
+            });
+        }
+        Ok(arriving)
+    }
+
     /// Declares that `delete` deletes the records of an account when the owner of its address takes it over.
     #[must_use]
     pub const fn deleted_with_account(
@@ -186,6 +247,17 @@ pub trait RegisteredRecord: Sync {
     ) -> Result<usize>;
     /// Deletes the records of an account when the owner of its address takes it over.
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()>;
+    /// Returns whether the record belongs to an organization. `tx` must contain the records that it refers to.
+    fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool>;
+    /// Calls `visit` with each user that the record names.
+    fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()>;
+    /// Returns the fields that responses show of a record.
+    fn fields(&self, payload: &[u8]) -> Result<Value>;
+    /// Returns the table in which a key of a record of another installation is taken.
+    fn find_taken(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>>;
+    /// Adds a record of another installation. Returns the table in which a key of the record is taken, if it adds none.
+    fn adopt(&self, tx: &mut WriteTx<'_>, payload: &[u8], users: &UserMap)
+    -> Result<Option<Table>>;
 }
 
 impl<R: Record> RegisteredRecord for Registration<R> {
@@ -236,5 +308,44 @@ impl<R: Record> RegisteredRecord for Registration<R> {
 
     fn delete_with_account(&self, tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
         self.with_account.map_or(Ok(()), |delete| delete(tx, user))
+    }
+
+    fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool> {
+        let record = Row::visit(payload, |row: Row<'_, R>| row.into_record())?;
+        Ok(record.owner(tx)? == Some(Owner::Organization(organization.0)))
+    }
+
+    fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()> {
+        let Some(users) = self.users else { return Ok(()) };
+        let mut record = Row::visit(payload, |row: Row<'_, R>| row.into_record())?;
+        users(&mut record, &mut |user| visit(*user));
+        Ok(())
+    }
+
+    fn fields(&self, payload: &[u8]) -> Result<Value> {
+        Row::visit(payload, |row: Row<'_, R>| {
+            serde_json::from_slice(row.fields).map_err(Error::internal)
+        })
+    }
+
+    fn find_taken(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>> {
+        find_taken(tx, &self.arriving(payload, users)?.record)
+    }
+
+    fn adopt(
+        &self,
+        tx: &mut WriteTx<'_>,
+        payload: &[u8],
+        users: &UserMap,
+    ) -> Result<Option<Table>> {
+        let Arriving { mut record, version } = self.arriving(payload, users)?;
+        if let Some(adapt) = self.adapt {
+            adapt(&mut record, tx)?;
+        }
+        let taken = find_taken(tx, &record)?;
+        if taken.is_none() {
+            tx.adopt(&record, version, self.number.map(|number| number(&record)))?;
+        }
+        Ok(taken)
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
-use crate::resources::{activity, cascade_delete, record_registry, roles, sessions};
+use crate::resources::{activity, cascade_delete, import_mark, record_registry, roles, sessions};
 use crate::store::{OpenError, RankBuilder, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
@@ -40,9 +40,12 @@ impl App {
         self.start_ranking();
         self.start_compaction();
         let taken = Arc::clone(&due);
-        store.on_taken(&[Table::Sweeps, Table::PendingListings], move |_| taken.notify_one());
+        store.on_taken(&[Table::Sweeps, Table::PendingListings, Table::Imports], move |_| {
+            taken.notify_one();
+        });
         let clock = self.0.clock.clone();
         let mut lease = self.0.leases.watch(Duty::Maintenance);
+        let mut imports = AbandonedImports { clock: clock.clone(), next: None };
         due.notify_one();
         tokio::spawn(async move {
             loop {
@@ -56,14 +59,22 @@ impl App {
                 tokio::select! {
                     () = due.notified() => {}
                     () = expiring.is_due() => {}
+                    () = imports.is_due() => {}
                 }
                 let may_go_on = || inner.strong_count() > 0 && has_lease(&lease, &clock);
                 let mut more = true;
                 while more && may_go_on() {
-                    more = match store.write(complete_changes).await {
+                    let now = clock.now();
+                    let complete = move |tx: &mut WriteTx<'_>| complete_changes(tx, now);
+                    more = match store.write(complete).await {
                         Ok(more) => more,
                         Err(error) => warn_and_wait(&error).await,
                     };
+                }
+                if may_go_on()
+                    && let Err(error) = imports.look(&store).await
+                {
+                    warn_and_wait(&error).await;
                 }
                 more = true;
                 while more && may_go_on() {
@@ -124,8 +135,33 @@ fn has_lease(lease: &LeaseWatch, clock: &Clock) -> bool {
 }
 
 /// Completes some of what requests and commands began. Returns whether there may be more.
-fn complete_changes(tx: &mut WriteTx<'_>) -> Result<bool> {
-    Ok(cascade_delete::delete_batch(tx)? || roles::continue_listing(tx)?)
+fn complete_changes(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
+    Ok(cascade_delete::end_abandoned_imports(tx, now)?
+        || cascade_delete::delete_batch(tx)?
+        || roles::continue_listing(tx)?)
+}
+
+/// Imports of organizations that may stop before they are complete.
+struct AbandonedImports {
+    clock: Clock,
+    /// When the first of them counts as abandoned, if there is one.
+    next: Option<Timestamp>,
+}
+
+impl AbandonedImports {
+    async fn is_due(&self) {
+        match self.next {
+            Some(next) => self.clock.wait_until(next).await,
+            None => pending().await,
+        }
+    }
+
+    /// Reads when to look again.
+    async fn look(&mut self, store: &Store) -> Result<()> {
+        let snapshot = store.fresh().await?;
+        self.next = import_mark::next_end(&*snapshot)?;
+        Ok(())
+    }
 }
 
 /// All data that expires.

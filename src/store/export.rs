@@ -1,6 +1,7 @@
 //! `export`: writes the state of the last commit as lines of JSON. The state comes from a store of this
 //! process, or from a server as a stream.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
@@ -14,17 +15,19 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::Store;
+use super::cell::stored_cell;
 use super::engine::{RETRY_AFTER, begin_read, storage_error};
-use super::export_lines::{self, ExportLine, Sequence};
+use super::export_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use super::file::{self, builder, folder_of};
 use super::file_system::FsHandle;
 use super::fill::{PAGE_CACHE, fill, require_length};
 use super::key::Key;
 use super::open_error::OpenError;
+use super::organization_export::{OrganizationHeader, OrganizationRecords, SelectOrganization};
 use super::progress::{Progress, Steps};
 use super::record_registry::{RecordRegistry, RecordTypes};
 use super::schema::{
-    FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
+    CELL_KEY, FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
 use super::sealed::damaged;
 use super::sliced_walk::SliceLimit;
@@ -45,6 +48,12 @@ pub(super) struct Header {
     pub(super) schema: u64,
     /// Whether the export contains secrets.
     pub(super) secrets: bool,
+    /// The organization, if the export contains only that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) organization: Option<OrganizationHeader>,
+    /// The [cell](super::Cell); 0 is left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) cell: u64,
     /// The layout of the records of each table to which members were added.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) layouts: BTreeMap<String, u64>,
@@ -52,6 +61,26 @@ pub(super) struct Header {
     pub(super) counts: BTreeMap<String, u64>,
     /// The BLAKE3 hash of all other lines in canonical form.
     pub(super) blake3: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Header {
+    /// Returns which secrets the export contains.
+    pub(super) const fn included_secrets(&self) -> IncludedSecrets {
+        included_secrets(self.secrets, self.organization.is_some())
+    }
+}
+
+const fn included_secrets(secrets: bool, is_of_organization: bool) -> IncludedSecrets {
+    match (secrets, is_of_organization) {
+        (false, _) => IncludedSecrets::Nothing,
+        (true, true) => IncludedSecrets::Portable,
+        (true, false) => IncludedSecrets::Everything,
+    }
 }
 
 /// An export that was written to a file.
@@ -82,6 +111,8 @@ pub struct ExportOptions {
     pub registry: RecordRegistry,
     /// Whether to include secrets.
     pub secrets: bool,
+    /// The organization to export alone; `None` for everything.
+    pub organization: Option<SelectOrganization>,
     /// The folder for the temporary file.
     pub folder: PathBuf,
     /// Receives the progress.
@@ -142,9 +173,9 @@ impl ExportOptions {
         let mut steps = self.progress.begin("copying", of);
         let of = fill(transaction, |take| source(&mut steps, take))?;
         require_length(&values, of)?;
-        let mut lines = ExportWriter::new(self, file()?);
-        let mut steps = self.progress.begin("exporting", of);
         let snapshot = Snapshot::new(begin_read(&values)?, Box::new(|| ()));
+        let mut lines = ExportWriter::new(self, &snapshot, file()?)?;
+        let mut steps = self.progress.begin("exporting", of);
         for table in self.tables() {
             snapshot.each(table, &mut |key, payload| {
                 steps.advance();
@@ -159,6 +190,8 @@ impl ExportOptions {
 struct ExportWriter<'e> {
     options: &'e ExportOptions,
     types: RecordTypes<'e>,
+    /// The records of the organization, if the export contains only that.
+    organization: Option<OrganizationRecords<'e>>,
     out: BufWriter<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
@@ -166,20 +199,24 @@ struct ExportWriter<'e> {
     /// The parts of the signing secret, once they were read.
     first: Option<[u8; 32]>,
     renewed: Option<[u8; 32]>,
+    cell: u64,
 }
 
 impl<'e> ExportWriter<'e> {
-    fn new(options: &'e ExportOptions, body: File) -> Self {
-        Self {
+    fn new(options: &'e ExportOptions, state: &'e Snapshot, body: File) -> Result<Self> {
+        let select = options.organization.as_ref();
+        Ok(Self {
             options,
             types: RecordTypes::of(&options.registry),
+            organization: select.map(|select| select.records(state)).transpose()?,
+            cell: stored_cell(state)?.number(),
             out: BufWriter::new(body),
             hasher: blake3::Hasher::new(),
             line: Vec::new(),
             counts: BTreeMap::new(),
             first: None,
             renewed: None,
-        }
+        })
     }
 
     /// Adds the line of a value, if it has one.
@@ -188,21 +225,27 @@ impl<'e> ExportWriter<'e> {
             return self.note(key, payload);
         }
         self.add_secret()?;
+        let payload = match &self.organization {
+            None => Cow::Borrowed(payload),
+            Some(organization) => match organization.select(table, payload)? {
+                Some(payload) => payload,
+                None => return Ok(()),
+            },
+        };
+        let secrets = included_secrets(self.options.secrets, self.organization.is_some());
         let line = &mut self.line;
         let has_line = match (table, self.types.get(table)) {
             (Table::Sequences, _) => {
                 let of = String::read(&mut &*key);
                 let of = of.and_then(|of| Table::ALL.iter().find(|table| table.name() == of));
-                let last = u64::read(&mut &*payload);
+                let last = u64::read(&mut payload.as_ref());
                 let (of, last) = of
                     .zip(last)
                     .ok_or_else(|| damaged(table, &"not a sequence of a known table"))?;
                 export_lines::write_meta(table, &Sequence::of(*of, last), line)?;
                 true
             }
-            (_, Some(record_type)) => {
-                record_type.write_line(self.options.secrets, payload, line)?
-            }
+            (_, Some(record_type)) => record_type.write_line(secrets, &payload, line)?,
             // Counts and indexes are derived from the records.
             _ => false,
         };
@@ -219,7 +262,7 @@ impl<'e> ExportWriter<'e> {
         match key {
             SECRET_KEY => self.first = Some(part()?),
             RENEWED_KEY => self.renewed = Some(part()?),
-            MARK_KEY | FORMAT_KEY | TABLES_KEY => {}
+            MARK_KEY | FORMAT_KEY | TABLES_KEY | CELL_KEY => {}
             _ if key.starts_with(LAYOUT_KEY) => {}
             _ => return Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
         }
@@ -228,7 +271,8 @@ impl<'e> ExportWriter<'e> {
 
     /// Adds the line of the signing secret. Both of its parts are read before any other table.
     fn add_secret(&mut self) -> Result<()> {
-        let Some(first) = self.first.take().filter(|_| self.options.secrets) else { return Ok(()) };
+        let is_due = self.options.secrets && self.organization.is_none();
+        let Some(first) = self.first.take().filter(|_| is_due) else { return Ok(()) };
         let secret = SigningSecret::from_parts(first, self.renewed.take());
         export_lines::write_meta(Table::Meta, &secret, &mut self.line)?;
         self.flush(Table::Meta)
@@ -249,6 +293,8 @@ impl<'e> ExportWriter<'e> {
             steward_export: EXPORT_FORMAT,
             schema: FORMAT,
             secrets: self.options.secrets,
+            organization: self.organization.map(|organization| organization.header),
+            cell: self.cell,
             layouts: self.options.registry.layouts(),
             counts: self.counts,
             blake3: self.hasher.finalize().to_hex().to_string(),

@@ -49,7 +49,29 @@ pub enum Redaction<R: Record> {
     },
 }
 
-/// The source of new secrets for an import without secrets.
+/// Which secrets an export contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IncludedSecrets {
+    /// No secrets.
+    Nothing,
+    /// Secrets that are valid in every installation: not the signing secret, and nothing that derives from it.
+    Portable,
+    /// All secrets.
+    Everything,
+}
+
+impl IncludedSecrets {
+    /// Returns whether the export hides what `redaction` declares.
+    pub(super) const fn hide<R: Record>(self, redaction: &Redaction<R>) -> bool {
+        match redaction {
+            Redaction::Open => false,
+            Redaction::Whole | Redaction::Member { .. } => matches!(self, Self::Nothing),
+            Redaction::Meta { .. } => !matches!(self, Self::Everything),
+        }
+    }
+}
+
+/// The source of new secrets for those that an export hides.
 pub(super) struct Regenerator {
     pub(super) secret: SigningSecret,
     pub(super) draw: SeededRng,
@@ -125,7 +147,7 @@ impl ExportLine {
         read_part(&self.meta, "meta")
     }
 
-    /// Parses the record. `regenerate` creates the omitted secrets; it is `None` if the export contains secrets.
+    /// Parses the record. `regenerate` creates the secrets that the export hides; it is `None` if it contains them.
     pub(super) fn record<R: Record>(
         &self,
         redaction: &Redaction<R>,
@@ -159,23 +181,23 @@ impl ExportLine {
 /// Appends the line of a record. Returns false if the record has no line.
 pub(super) fn write_record<R: Record>(
     redaction: &Redaction<R>,
-    with_secrets: bool,
+    secrets: IncludedSecrets,
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    Row::visit(payload, |row| write_row(redaction, with_secrets, row, out))
+    Row::visit(payload, |row| write_row(redaction, secrets, row, out))
 }
 
 fn write_row<R: Record>(
     redaction: &Redaction<R>,
-    with_secrets: bool,
+    secrets: IncludedSecrets,
     mut row: Row<'_, R>,
     out: &mut Vec<u8>,
 ) -> Result<bool> {
     let fields = std::str::from_utf8(row.fields).map_err(|error| damaged(R::TABLE, &error))?;
     let mut fields = Cow::Borrowed(fields);
     match redaction {
-        _ if with_secrets => {}
+        _ if !secrets.hide(redaction) => {}
         Redaction::Open => {}
         Redaction::Whole => return Ok(false),
         Redaction::Member { name, .. } => {

@@ -12,9 +12,12 @@ use crate::secret::{SeededRng, SigningSecret};
 
 use super::DEFAULT_CACHE;
 use super::backup::require_valid;
+use super::cell::Cell;
 use super::engine::{begin, storage_error};
 use super::export::{EXPORT_FORMAT, Header};
-use super::export_lines::{self, ExportLine, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field};
+use super::export_lines::{
+    self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,
+};
 use super::file::{self, FileLock};
 use super::file_system::FsHandle;
 use super::import_writer::ImportWriter;
@@ -54,19 +57,22 @@ pub fn import(
     data: &Path,
     from: impl BufRead,
     registry: &RecordRegistry,
-    rng: SeededRng,
+    mut rng: SeededRng,
     progress: &Progress,
 ) -> Result<Imported, OpenError> {
     let fs = FsHandle::os();
     file::require_absent(&fs, data)?;
     let lock = FileLock::take(data)?;
     let mut imported = None;
-    let mut reader = Reader { from, line: Vec::new(), number: 0 };
+    let mut reader = Reader::new(from);
     let created = file::create(&fs, data, DEFAULT_CACHE, |database| {
         let header = reader.header()?;
-        let known = require_known_layouts(&header, registry);
-        known.map_err(|error| reader.with_line_number(error))?;
-        let lines = fill(database, &mut reader, &header, registry, rng, progress)?;
+        if header.organization.is_some() {
+            let text = "it has one organization only; import it into a workspace with `steward import --organization`";
+            return Err(Error::invalid("not_imported", text).into());
+        }
+        let source = Regenerator { secret: SigningSecret::new(&mut rng), draw: rng };
+        let lines = fill(database, &mut reader, &header, registry, source, progress)?;
         require_valid(data, database, registry, progress)?;
         let to = Destination::File(data.to_owned());
         imported = Some(Imported { to, lines, secrets: header.secrets });
@@ -78,13 +84,17 @@ pub fn import(
 }
 
 /// Reads an export line by line.
-struct Reader<R> {
+pub(super) struct Reader<R> {
     from: R,
     line: Vec<u8>,
     number: u64,
 }
 
 impl<R: BufRead> Reader<R> {
+    pub(super) const fn new(from: R) -> Self {
+        Self { from, line: Vec::new(), number: 0 }
+    }
+
     /// Reads the next line. Returns false at the end.
     fn next(&mut self) -> Result<bool> {
         self.line.clear();
@@ -100,7 +110,7 @@ impl<R: BufRead> Reader<R> {
         Ok(read > 0)
     }
 
-    fn header(&mut self) -> Result<Header> {
+    pub(super) fn header(&mut self) -> Result<Header> {
         let header = match (self.next()?, std::str::from_utf8(&self.line)) {
             (true, Ok(text)) => export_lines::parse(text, ""),
             (true, Err(_)) => Err(invalid_field("", "is not UTF-8 text")),
@@ -130,6 +140,10 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
+fn known_cell(header: &Header) -> Result<Cell> {
+    Cell::new(header.cell).ok_or_else(|| invalid_field("cell", "is not the number of a cell"))
+}
+
 /// Fails if a newer release added members to records of the export.
 fn require_known_layouts(header: &Header, registry: &RecordRegistry) -> Result<()> {
     let types = RecordTypes::of(registry);
@@ -148,28 +162,32 @@ fn require_known_layouts(header: &Header, registry: &RecordRegistry) -> Result<(
     Ok(())
 }
 
-fn fill<R: BufRead>(
+/// Fills an empty file with the lines of an export. `source` has the secrets that the export hides.
+pub(super) fn fill<R: BufRead>(
     database: &Database,
     reader: &mut Reader<R>,
     header: &Header,
     registry: &RecordRegistry,
-    mut rng: SeededRng,
+    source: Regenerator,
     progress: &Progress,
 ) -> Result<u64> {
+    let known = require_known_layouts(header, registry).and_then(|()| known_cell(header));
+    let cell = known.map_err(|error| reader.with_line_number(error))?;
+    let secrets = header.included_secrets();
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.begin_file()?;
-    let regenerator =
-        (!header.secrets).then(|| Regenerator { secret: SigningSecret::new(&mut rng), draw: rng });
+    tx.found_cell(cell);
+    let regenerator = (secrets != IncludedSecrets::Everything).then_some(source);
     if let Some(regenerator) = &regenerator {
         tx.put_secret(&regenerator.secret);
     }
     let mut import = Import {
         types: RecordTypes::of(registry),
-        layouts: &header.layouts,
+        header,
         counts: BTreeMap::new(),
         hasher: blake3::Hasher::new(),
-        writer: ImportWriter::new(tx, regenerator),
+        writer: ImportWriter::new(tx, secrets, regenerator),
     };
     let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
     let mut steps = progress.begin("importing", of);
@@ -177,7 +195,7 @@ fn fill<R: BufRead>(
         import.add(&reader.line).map_err(|error| reader.with_line_number(error))?;
         steps.advance();
     }
-    let lines = import.end(header)?;
+    let lines = import.end()?;
     transaction.commit().map_err(storage_error)?;
     Ok(lines)
 }
@@ -185,8 +203,8 @@ fn fill<R: BufRead>(
 /// An import under way.
 struct Import<'t, 'c> {
     types: RecordTypes<'c>,
-    /// The layouts of the records in the export, by table. Absent tables have layout 0.
-    layouts: &'c BTreeMap<String, u64>,
+    /// The first line. Tables without a layout in it have layout 0.
+    header: &'c Header,
     counts: BTreeMap<String, u64>,
     /// Hashes the canonical lines.
     hasher: blake3::Hasher,
@@ -210,7 +228,7 @@ impl Import<'_, '_> {
     }
 
     fn layout(&self, table: &str) -> usize {
-        let layout = self.layouts.get(table).copied().unwrap_or(0);
+        let layout = self.header.layouts.get(table).copied().unwrap_or(0);
         usize::try_from(layout).unwrap_or(usize::MAX)
     }
 
@@ -222,6 +240,9 @@ impl Import<'_, '_> {
     ) -> Result<()> {
         self.writer.rendered.clear();
         match (table, record_type) {
+            (Table::Meta | Table::Sequences, _) if self.header.organization.is_some() => {
+                return Err(invalid_field("table", "belongs to no organization"));
+            }
             (Table::Meta, _) => self.secret(line)?,
             (Table::Sequences, _) => self.sequence(line)?,
             (_, Some(record_type)) if !table.is_transient() => {
@@ -265,12 +286,14 @@ impl Import<'_, '_> {
     }
 
     /// Compares the lines with the header and completes the file. Returns the number of lines.
-    fn end(self, header: &Header) -> Result<u64> {
+    fn end(self) -> Result<u64> {
+        let header = self.header;
         if self.counts != header.counts {
             let text = "line 1: counts does not match the lines: some are missing or extra";
             return Err(Error::invalid("not_imported", text));
         }
-        if header.secrets && !self.counts.contains_key(Table::Meta.plain_name()) {
+        let has_all = header.included_secrets() == IncludedSecrets::Everything;
+        if has_all && !self.counts.contains_key(Table::Meta.plain_name()) {
             let text = "line 1: secrets is true, but there is no signing secret";
             return Err(Error::invalid("not_imported", text));
         }

@@ -2,7 +2,9 @@
 
 use crate::error::Result;
 
-use super::export_lines::{self, ExportLine, ParsedRecord, Redaction, Regenerator, invalid_field};
+use super::export_lines::{
+    self, ExportLine, IncludedSecrets, ParsedRecord, Redaction, Regenerator, invalid_field,
+};
 use super::key::Key;
 use super::record::Record;
 use super::schema::Table;
@@ -11,7 +13,9 @@ use super::write::WriteTx;
 /// A new file during an import.
 pub struct ImportWriter<'t> {
     pub(super) tx: WriteTx<'t>,
-    /// The source of new secrets; `None` if the export contains secrets.
+    /// Which secrets the export contains.
+    secrets: IncludedSecrets,
+    /// The source of the others; `None` if the export contains all secrets.
     pub(super) regenerator: Option<Regenerator>,
     /// The current line as an export would write it.
     pub(super) rendered: Vec<u8>,
@@ -20,8 +24,12 @@ pub struct ImportWriter<'t> {
 }
 
 impl<'t> ImportWriter<'t> {
-    pub(super) fn new(tx: WriteTx<'t>, regenerator: Option<Regenerator>) -> Self {
-        Self { tx, regenerator, rendered: Vec::new(), previous: None }
+    pub(super) fn new(
+        tx: WriteTx<'t>,
+        secrets: IncludedSecrets,
+        regenerator: Option<Regenerator>,
+    ) -> Self {
+        Self { tx, secrets, regenerator, rendered: Vec::new(), previous: None }
     }
 
     /// Adds the record in a line.
@@ -30,13 +38,10 @@ impl<'t> ImportWriter<'t> {
         redaction: &Redaction<R>,
         line: &ExportLine,
     ) -> Result<()> {
-        let ParsedRecord { record, payload } = line.record(redaction, self.regenerator.as_mut())?;
-        export_lines::write_record(
-            redaction,
-            self.regenerator.is_none(),
-            &payload,
-            &mut self.rendered,
-        )?;
+        let is_hidden = self.secrets.hide(redaction);
+        let regenerator = self.regenerator.as_mut().filter(|_| is_hidden);
+        let ParsedRecord { record, payload } = line.record(redaction, regenerator)?;
+        export_lines::write_record(redaction, self.secrets, &payload, &mut self.rendered)?;
         let key = record.key().encoded();
         self.require_order(R::TABLE, &key)?;
         self.tx.replace(key, None, None, &record, payload)

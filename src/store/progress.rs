@@ -44,7 +44,7 @@ impl Progress {
     }
 
     /// Begins a stage of `of` values; 0 if their number is unknown.
-    pub(super) fn begin(&self, doing: &'static str, of: u64) -> Steps {
+    pub(crate) fn begin(&self, doing: &'static str, of: u64) -> Steps {
         let stage = Stage { doing: doing.into(), done: 0, of };
         self.report(&stage);
         Steps { progress: self.clone(), stage }
@@ -56,7 +56,7 @@ const REPORT_INTERVAL: u64 = 4096;
 
 /// Counts the values of a stage and reports them.
 #[derive(Debug)]
-pub(super) struct Steps {
+pub(crate) struct Steps {
     progress: Progress,
     stage: Stage,
 }
@@ -69,7 +69,7 @@ impl Default for Steps {
 
 impl Steps {
     /// Counts one value.
-    pub(super) fn advance(&mut self) {
+    pub(crate) fn advance(&mut self) {
         self.stage.done += 1;
         if self.stage.done.is_multiple_of(REPORT_INTERVAL) || self.stage.done == self.stage.of {
             self.progress.report(&self.stage);

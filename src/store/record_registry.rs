@@ -6,7 +6,7 @@ use crate::error::Result;
 
 use super::check_report::{CheckReport, check_number};
 use super::expected_counts::ExpectedCounts;
-use super::export_lines::{self, ExportLine, Redaction};
+use super::export_lines::{self, ExportLine, IncludedSecrets, Redaction};
 use super::import_writer::ImportWriter;
 use super::key::Key;
 use super::per_table::PerTable;
@@ -107,7 +107,12 @@ pub trait RecordType: Send + Sync {
     ) -> Result<()>;
     /// Appends the line of a record to an export. Returns false if the record has no line.
     #[doc(hidden)]
-    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool>;
+    fn write_line(
+        &self,
+        secrets: IncludedSecrets,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool>;
     /// Adds the record in a line of an export to a new file.
     #[doc(hidden)]
     fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()>;
@@ -200,8 +205,13 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         Ok(())
     }
 
-    fn write_line(&self, with_secrets: bool, payload: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        export_lines::write_record(&self.0, with_secrets, payload, out)
+    fn write_line(
+        &self,
+        secrets: IncludedSecrets,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        export_lines::write_record(&self.0, secrets, payload, out)
     }
 
     fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()> {

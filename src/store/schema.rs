@@ -17,6 +17,8 @@ pub const MARK: &[u8] = b"steward";
 pub const MARK_KEY: &[u8] = b"mark";
 /// The key of the format version: eight bytes, big-endian.
 pub const FORMAT_KEY: &[u8] = b"format";
+/// The key of the file's cell: eight bytes, big-endian. Absent for cell 0.
+pub const CELL_KEY: &[u8] = b"cell";
 /// The key of the names of the file's tables, separated by line breaks. A table that this release added has no
 /// name there, and is created when the file is opened.
 pub const TABLES_KEY: &[u8] = b"tables";
@@ -280,6 +282,10 @@ tables! {
     /// Deleted organizations, projects, memberships and roles whose records are not all deleted yet. Key: organization,
     /// then a role, or null and 0, the project, or the user with the highest bit set.
     Sweeps = "sweeps/2",
+
+    /// Imports of organizations that are not complete, and the accounts that they created. Key: whether it is an account,
+    /// organization, user or 0.
+    Imports = "imports/1",
 
     /// Which node of a shared database does the work that only one node may do. Empty in a data file. Key: the duty.
     Leases = "leases/1",

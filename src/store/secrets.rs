@@ -1,14 +1,21 @@
 //! Storing and rotating the signing secret.
 
+use std::path::Path;
+
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
-use super::Store;
-use super::engine::{begin, storage_error};
+use super::engine::{begin, begin_read, storage_error};
+use super::file;
+use super::file_system::FsHandle;
+use super::migrate::format_of;
+use super::open_error::OpenError;
 use super::record::Tx;
 use super::schema::{RENEWED_KEY, SECRET_KEY, Table};
 use super::sealed::damaged;
+use super::snapshot::Snapshot;
 use super::write::WriteTx;
+use super::{DEFAULT_CACHE, Store};
 
 /// Returns the signing secret of a file.
 pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
@@ -55,7 +62,7 @@ pub(super) fn require_same_secret(
 
 impl WriteTx<'_> {
     /// Stores the signing secret.
-    pub(super) fn put_secret(&mut self, secret: &SigningSecret) {
+    pub fn put_secret(&mut self, secret: &SigningSecret) {
         let (first, renewed) = secret.parts();
         self.put_raw(Table::Meta, SECRET_KEY, first);
         if let Some(renewed) = renewed {
@@ -69,6 +76,18 @@ impl WriteTx<'_> {
         self.put_secret(&secret);
         Ok(secret)
     }
+}
+
+/// Returns the signing secret of the data file or backup at `path`, and leaves the file as it is.
+///
+/// # Errors
+/// When the file is missing, not a Steward data file, newer than this release, or damaged.
+pub fn signing_secret_of(path: &Path) -> Result<SigningSecret, OpenError> {
+    file::inspect(&FsHandle::os(), path, DEFAULT_CACHE, |database| {
+        format_of(database, path)?;
+        let state = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        Ok(stored_secret(&state)?)
+    })
 }
 
 impl Store {

@@ -18,7 +18,7 @@ use super::sealed::unseal;
 use super::window::Order;
 
 /// Called with a key and its verified payload, or the error of its verification.
-pub(super) type InspectValue<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
+pub type InspectValue<'v> = dyn FnMut(&[u8], Result<&[u8]>) -> Result<()> + 'v;
 /// Called with a key and its sealed value.
 pub(super) type InspectSealed<'v> = dyn FnMut(&[u8], &[u8]) -> Result<()> + 'v;
 /// Called with a key and its sealed value; decides whether the walk continues.
@@ -132,7 +132,8 @@ impl Snapshot {
     }
 
     /// Calls `visit` with every key of `table` and its verified payload, or the error of its verification.
-    pub(super) fn each(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
+    #[doc(hidden)]
+    pub fn each(&self, table: Table, visit: &mut InspectValue<'_>) -> Result<()> {
         if !table.is_packed() {
             return self.each_value(table, visit);
         }

@@ -144,7 +144,7 @@ impl<'t> WriteTx<'t> {
 
     /// Returns the version that follows `version`; 0 stands for no record.
     fn next_version<R: Record>(&mut self, version: u64) -> Result<u64> {
-        if R::REUSES_KEYS { self.next_number(R::TABLE) } else { Ok(version + 1) }
+        if R::REUSES_KEYS { self.next_in_sequence(R::TABLE) } else { Ok(version + 1) }
     }
 
     /// Increases the version of the record under `key` and changes nothing else, because a dependent of the record
@@ -221,14 +221,6 @@ impl<'t> WriteTx<'t> {
             self.remove::<R>(key)?;
         }
         Ok(keys.len())
-    }
-
-    /// Returns the next number of the sequence of `table`. The first is 1.
-    pub fn next_number(&mut self, table: Table) -> Result<u64> {
-        let key = table.name().to_owned().encoded();
-        let number = read_number(self, Table::Sequences, &key)? + 1;
-        self.set_number(Table::Sequences, &key, number)?;
-        Ok(number)
     }
 
     pub(super) fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {

@@ -1,15 +1,18 @@
 //! Moving a workspace between a data file and a shared database, by backup, restore, export and import.
 
+use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 use steward::testing::bootstrap::{self, CreatedWorkspace, InitialRecords};
 use steward::testing::resources::record_registry;
-use steward::testing::store::{OpenError, Place, PreparedRestore, Progress, Store};
+use steward::testing::store::{Cell, OpenError, Place, PreparedRestore, Progress, Store};
 use steward::{App, Config, router};
 use tempfile::TempDir;
 
+use crate::exports::organization::export_one;
 use crate::exports::{export, import};
+use crate::support::exports::lines;
 use crate::support::postgres::Schema;
 use crate::support::{TestClient, Workspace};
 
@@ -166,6 +169,46 @@ async fn export_is_imported_into_an_empty_database_only() {
     let file = scene.path("file.redb");
     import(&bytes, &file).expect("imported");
     assert!(exported(&file).await == bytes, "the file differs from the export");
+}
+
+#[tokio::test]
+#[ignore = "needs PostgreSQL"]
+async fn organization_moves_from_a_file_to_a_database_in_use() {
+    let (scene, workspace) = (Scene::new(), Workspace::new().await);
+    create(&workspace.owner, &workspace.made, "Revenue").await;
+    let [email, organization] = ["there@other.example", "Elsewhere"].map(str::to_owned);
+    let secret = Some(workspace.app.store().signing_secret().expect("a secret"));
+    let cell = Cell::new(1).expect("a cell");
+    let first = InitialRecords { email, organization, secret, cell, ..InitialRecords::default() };
+    let founded = bootstrap::create_at(&scene.place("a"), Config::default(), &first, |_| Ok(()));
+    let (a, made) = founded.expect("a workspace");
+    create(&client(&a, &made), &made, "Own").await;
+    let b = scene.serve("b");
+    let id = workspace.made.organization_id;
+    let bytes = export_one(workspace.app.store(), id, true).await;
+    let import = |app: &App| {
+        let app = app.clone();
+        let from = Cursor::new(bytes.clone());
+        async move { app.import_organization(from, false, Progress::silent()).await }
+    };
+    import(&b).await.expect("imported");
+    let refused = import(&a).await.expect_err("a refusal").to_string();
+    assert_eq!(refused, format!("the organization {id} exists here already"));
+    for app in [&a, &b] {
+        app.store().refresh().await.expect("the newest state");
+        assert_eq!(problems(app).await, [""; 0]);
+        // The key is that of the file: both have the same secret.
+        assert_eq!(names(&client(app, &workspace.made), &workspace.made).await, ["Revenue"]);
+        assert_eq!(names(&client(app, &made), &made).await, ["Own"]);
+    }
+    let back = lines(&export_one(a.store(), id, true).await);
+    let is_use = |line: &&Vec<u8>| line.starts_with(b"{\"table\":\"api_key_uses\"");
+    let records = |lines: &[Vec<u8>]| -> Vec<Vec<u8>> {
+        lines[1..].iter().filter(|line| !is_use(line)).cloned().collect()
+    };
+    assert!(records(&back) == records(&lines(&bytes)), "the export of the database differs");
+    a.close().await;
+    b.close().await;
 }
 
 #[tokio::test]

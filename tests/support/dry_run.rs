@@ -112,6 +112,7 @@ pub async fn everything(workspace: &Workspace) -> Vec<String> {
         .export(ExportOptions {
             registry: record_registry(),
             secrets: true,
+            organization: None,
             folder: std::env::temp_dir(),
             progress: Progress::silent(),
         })

@@ -122,14 +122,25 @@ impl Workspace {
         Self::create(Home::of(Some(Arc::new(Schema::new())), node), config)
     }
 
+    /// Does what [`with`](Self::with) does, and founds the workspace with this owner, organization, cell and
+    /// signing secret.
+    pub async fn founded(founding: InitialRecords, config: Config) -> Self {
+        Self::create_as(Home::new(), config, founding)
+    }
+
     fn create(home: Home, config: Config) -> Self {
-        let config = patient(config);
-        let first = InitialRecords {
+        let founding = InitialRecords {
             email: OWNER.to_owned(),
-            first_name: "Olga".to_owned(),
             organization: "Corp".to_owned(),
-            project: "Web".to_owned(),
+            ..InitialRecords::default()
         };
+        Self::create_as(home, config, founding)
+    }
+
+    fn create_as(home: Home, config: Config, founding: InitialRecords) -> Self {
+        let config = patient(config);
+        let first =
+            InitialRecords { first_name: "Olga".to_owned(), project: "Web".to_owned(), ..founding };
         let created = create_at(&home.place, config, &first, |_| Ok(()));
         let (app, made) = created.expect("a new workspace");
         let router = router(app.clone());

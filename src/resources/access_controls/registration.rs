@@ -15,6 +15,7 @@ use super::rules::{self, AccessRule};
 /// The records of access controls. An access control on a project is a [`Grant`].
 pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<AccessRule>()
     .logged()
+    .names_users(|rule, visit| rule.subject.visit_user(visit))
     .deleted_with_project()
     .deleted_with_member(|tx, member, limit| tx.remove_indexed(&rules::BY_MEMBER, &member, limit))
     .deleted_with_role(|tx, role, limit| tx.remove_indexed(&rules::BY_ROLE, &role, limit))];

@@ -6,10 +6,14 @@ use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::resources::access_objects::Object;
+use crate::resources::collaborators::Collaborator;
+use crate::resources::loggable::Loggable;
+use crate::resources::projects::grants::Grant;
+use crate::resources::registration::VisitUser;
 use crate::store::Row;
 
-use super::Entry;
 use super::scopes::Scope;
+use super::{Entry, Fields};
 
 /// The target of an entry, parsed without its list of changes.
 #[derive(Deserialize)]
@@ -43,6 +47,20 @@ impl<'e> EntityRef<'e> {
 }
 
 impl Entry {
+    /// Calls `visit` with the user that made the change, and with the member that an access rule or a collaborator names:
+    /// the last part of the item's id.
+    pub(super) fn visit_users(&mut self, visit: &mut VisitUser<'_>) {
+        self.meta.user.iter_mut().for_each(&mut *visit);
+        let Fields { scope, item_id, .. } = &mut self.fields;
+        let names_member = [Grant::SCOPE, Collaborator::SCOPE].contains(&scope.as_str());
+        if let Some((rest, last)) = item_id.rsplit_once(':').filter(|_| names_member)
+            && let Ok(mut user) = last.parse()
+        {
+            visit(&mut user);
+            *item_id = format!("{rest}:{user}");
+        }
+    }
+
     /// Returns the target of the entry.
     pub(super) fn entity_ref(&self) -> EntityRef<'_> {
         EntityRef {

@@ -34,6 +34,13 @@ pub struct Verifiers {
     pub(super) retired: Option<RetiredSecret>,
 }
 
+impl Verifiers {
+    /// Returns the id of the key.
+    pub const fn id(&self) -> ApiKeyId {
+        self.key
+    }
+}
+
 /// A replaced secret, valid until its grace period expires.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RetiredSecret {

@@ -12,7 +12,7 @@ use super::{BatchExport, Secrets};
 
 /// The records of batch exports.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
-    &record::<BatchExport>().logged().deleted_with_project(),
+    &record::<BatchExport>().logged().deleted_with_project().numbered(|export| export.meta.serial),
     &record::<Secrets>().redacted(Redaction::Whole).logged().deleted_with_project(),
 ];
 

@@ -3,9 +3,11 @@
 //! in the same way.
 
 mod accounts;
+mod imports;
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
+use crate::resources::import_mark;
 use crate::resources::members::{self, Membership};
 use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::projects::{self, Project};
@@ -14,6 +16,7 @@ use crate::store::{Order, Record, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
 pub use accounts::{delete_account_data, needs_batches};
+pub use imports::{end_abandoned_imports, forget_accounts};
 
 /// The maximum number of records that one transaction deletes.
 const DELETE_BATCH: usize = 500;
@@ -95,7 +98,7 @@ pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Ve
     Ok(removed)
 }
 
-/// Deletes one batch of records. Returns whether there may be more.
+/// Deletes one batch of records. Returns whether there may be more. Leaves out organizations whose import is not complete.
 ///
 /// The deletions run from the end of the table: removed members, then projects, then the organization, then deleted roles,
 /// whose records are gone by then if the organization is. The records of projects must be deleted before the members that they refer to.
@@ -107,11 +110,13 @@ pub fn delete_batch(tx: &mut WriteTx<'_>) -> Result<bool> {
 pub fn delete_up_to(tx: &mut WriteTx<'_>, limit: usize) -> Result<bool> {
     let mut next = None;
     let last = Window { offset: 0, limit: 1, order: Order::Descending };
-    tx.scan::<PendingDeletion, _>(&(), last, |row| {
+    let arriving = import_mark::under_way(tx)?;
+    let is_due = |parent: &PendingDeletion| !arriving.contains(&parent.organization());
+    tx.scan_where::<PendingDeletion, _>(&(), last, is_due, |row| {
         next = Some(row.meta);
         Ok(())
     })?;
-    let Some(parent) = next else { return Ok(false) };
+    let Some(parent) = next else { return imports::delete_accounts(tx, &arriving) };
     let deleted = match parent {
         PendingDeletion::Organization(id) => delete_projects(tx, id)?,
         PendingDeletion::Project(..) | PendingDeletion::Member(..) | PendingDeletion::Role(..) => 0,

@@ -13,6 +13,7 @@ use super::{BY_USER, Collaborator};
 /// The records of collaborators.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<Collaborator>()
     .logged()
+    .names_users(|collaborator, visit| visit(&mut collaborator.user))
     .deleted_with_project()
     .deleted_with_member(|tx, member, limit| tx.remove_indexed(&BY_USER, &member, limit))];
 

@@ -21,13 +21,31 @@ use super::{Dashboard, Details, DetailsFields};
 
 /// The records of dashboards.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
-    &record::<Dashboard>().logged().deleted_with_project(),
+    &record::<Dashboard>()
+        .logged()
+        .deleted_with_project()
+        .numbered(|dashboard| dashboard.meta.id.0)
+        .names_users(|dashboard, visit| dashboard.meta.created_by.iter_mut().for_each(visit)),
     &record::<Details>().logged().deleted_with_project(),
-    &record::<Deletion>().deleted_with_project(),
-    &record::<Insight>().logged().deleted_with_project(),
-    &record::<InsightDeletion>().deleted_with_project(),
-    &record::<Text>().logged().deleted_with_project(),
-    &record::<Tile>().logged().deleted_with_project(),
+    &record::<Deletion>()
+        .deleted_with_project()
+        .names_users(|deletion, visit| visit(&mut deletion.removed_by)),
+    &record::<Insight>()
+        .logged()
+        .deleted_with_project()
+        .numbered(|insight| insight.meta.id.0)
+        .names_users(|Insight { meta, .. }, visit| {
+            meta.created_by.iter_mut().chain(&mut meta.last_modified_by).for_each(visit);
+        }),
+    &record::<InsightDeletion>()
+        .deleted_with_project()
+        .names_users(|deletion, visit| visit(&mut deletion.removed_by)),
+    &record::<Text>().logged().deleted_with_project().numbered(|text| text.meta.id.0).names_users(
+        |Text { meta, .. }, visit| {
+            meta.created_by.iter_mut().chain(&mut meta.last_modified_by).for_each(visit);
+        },
+    ),
+    &record::<Tile>().logged().deleted_with_project().numbered(|tile| tile.meta.id.0),
 ];
 
 impl Loggable for Dashboard {

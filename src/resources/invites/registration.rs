@@ -13,7 +13,12 @@ use super::{Invite, InviteMail};
 
 /// The records of invites.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
-    &record::<Invite>().logged().deleted_with_organization().deleted_with_member(delete_created_by),
+    &record::<Invite>()
+        .logged()
+        .deleted_with_organization()
+        .deleted_with_member(delete_created_by)
+        .numbered(|invite| invite.meta.serial)
+        .names_users(|invite, visit| invite.meta.created_by.iter_mut().for_each(visit)),
     &record::<InviteMail>().deleted_with_organization(),
 ];
 

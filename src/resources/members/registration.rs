@@ -9,15 +9,24 @@ use crate::resources::registration::{RegisteredRecord, record};
 use crate::resources::users;
 use crate::store::{Row, Tx};
 
-use super::{Membership, MembershipOrigin};
+use super::{Membership, MembershipOrigin, is_listed};
 
 /// The records of members.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
     &record::<Membership>()
         .logged()
         .parent(|(organization, user)| PendingDeletion::Member(organization, user))
-        .deleted_with_organization(),
-    &record::<MembershipOrigin>().logged().deleted_with_organization(),
+        .deleted_with_organization()
+        .names_users(|member, visit| visit(&mut member.user))
+        .adapted(|member, tx| {
+            member.listed = is_listed(&tx.get(&member.user)?);
+            Ok(())
+        }),
+    &record::<MembershipOrigin>().logged().deleted_with_organization().names_users(
+        |MembershipOrigin { user, invited_by, .. }, visit| {
+            std::iter::once(user).chain(invited_by).for_each(visit);
+        },
+    ),
 ];
 
 impl Loggable for Membership {

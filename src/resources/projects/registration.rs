@@ -16,10 +16,12 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
     &record::<Project>()
         .redacted(REDACTION)
         .logged()
-        .parent(|(organization, project)| PendingDeletion::Project(organization, project)),
+        .parent(|(organization, project)| PendingDeletion::Project(organization, project))
+        .numbered(|project| project.meta.id.0),
     &record::<Settings>().redacted(settings::REDACTION).logged(),
     &record::<Grant>()
         .logged()
+        .names_users(|grant, visit| grant.subject.visit_user(visit))
         .deleted_with_project_of_organization()
         .deleted_with_member(|tx, member, limit| {
             tx.remove_indexed(&grants::BY_USER, &member, limit)

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::resources::loggable::{Location, Loggable};
+use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::registration::{RegisteredRecord, record};
@@ -21,6 +22,11 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
     &record::<RoleMembership>()
         .logged()
         .deleted_with_organization()
+        .names_users(|member, visit| visit(&mut member.user))
+        .adapted(|member, tx| {
+            member.listed = tx.get::<Membership>(&(member.organization, member.user))?.listed;
+            Ok(())
+        })
         .deleted_with_role(|tx, role, limit| tx.remove_some::<RoleMembership>(&role, limit)),
     &record::<PendingListing>(),
     &record::<DefaultRole>().logged().deleted_with_organization(),

@@ -10,8 +10,11 @@ use crate::store::{Row, Tx};
 use super::{Meta, Profile, UnverifiedAccount, User};
 
 /// The records of users.
-pub const RECORDS: &[&dyn RegisteredRecord] =
-    &[&record::<User>().logged(), &record::<Profile>().logged(), &record::<UnverifiedAccount>()];
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<User>().logged().numbered(|user| user.meta.id.0),
+    &record::<Profile>().logged(),
+    &record::<UnverifiedAccount>(),
+];
 
 impl Loggable for User {
     const SCOPE: &'static str = "User";

@@ -142,7 +142,13 @@ const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
 
 async fn exported(scratch: &Scratch, store: &Store, registry: RecordRegistry) -> Vec<u8> {
     let folder = scratch.folder.path().to_owned();
-    let how = ExportOptions { registry, secrets: true, folder, progress: Progress::silent() };
+    let how = ExportOptions {
+        registry,
+        secrets: true,
+        organization: None,
+        folder,
+        progress: Progress::silent(),
+    };
     let mut lines = Vec::new();
     store.export(how).await.expect("an export").write_to(&mut lines).expect("written");
     lines

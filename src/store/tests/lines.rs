@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::export_lines::{self, ExportLine};
+use super::super::export_lines::{self, ExportLine, IncludedSecrets};
 use super::super::record::payload;
 use super::*;
 
@@ -17,6 +17,7 @@ fn things() -> impl Strategy<Value = (u64, Thing)> {
 
 fn line_of(redaction: &Redaction<Thing>, secrets: bool, stored: &[u8]) -> Option<Vec<u8>> {
     let mut line = Vec::new();
+    let secrets = if secrets { IncludedSecrets::Everything } else { IncludedSecrets::Nothing };
     let written =
         export_lines::write_record(redaction, secrets, stored, &mut line).expect("a sound record");
     assert_eq!(written, !line.is_empty());
@@ -115,8 +116,13 @@ async fn export_of_a_file_with_damaged_indexes_imports_to_a_valid_file() {
     let found = check(&store).await;
     assert!(found.problem_count > 3, "{:?}", found.problems);
     let folder = scratch.folder.path().to_owned();
-    let how =
-        ExportOptions { registry: checks(), secrets: true, folder, progress: Progress::silent() };
+    let how = ExportOptions {
+        registry: checks(),
+        secrets: true,
+        organization: None,
+        folder,
+        progress: Progress::silent(),
+    };
     let mut lines = Vec::new();
     store.export(how).await.expect("an export").write_to(&mut lines).expect("written");
     store.close().await;

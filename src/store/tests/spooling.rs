@@ -47,6 +47,7 @@ async fn backup_and_export_contain_what_is_written_meanwhile_and_hold_no_snapsho
     let how = ExportOptions {
         registry: checks(),
         secrets: false,
+        organization: None,
         folder: scratch.folder.path().to_owned(),
         progress: watching(&store, state(), &held),
     };

@@ -339,6 +339,33 @@ async fn record_changed_twice_is_one_change() {
 }
 
 #[tokio::test]
+async fn numbers_stay_in_the_range_of_their_cell() {
+    let (_scratch, store) = Scratch::new();
+    let next = |tx: &mut WriteTx<'_>| tx.next_number(Table::Projects);
+    // Numbers of another cell, and older ones, change nothing.
+    let reserve =
+        |number: u64| move |tx: &mut WriteTx<'_>| tx.reserve_number(Table::Projects, number);
+    for (number, expected) in [(100_000_001, 1), (1, 2), (99_999_998, 99_999_999)] {
+        store.write(reserve(number)).await.expect("noted");
+        assert_eq!(store.write(next).await.expect("a number"), expected);
+    }
+    assert_eq!(store.write(next).await.expect("the last number"), 100_000_000);
+    let refused = store.write(next).await.expect_err("no number is left");
+    assert_eq!((refused.status(), refused.code()), (400, "limit_reached"));
+    let found = Cell::new(1).expect("a cell");
+    let cell = move |tx: &mut WriteTx<'_>| {
+        tx.found_cell(found);
+        Ok(())
+    };
+    store.write(cell).await.expect("founded");
+    assert_eq!(store.write(next).await.expect("a number"), 100_000_001);
+    // Versions are not ids, and never end.
+    store.write(reserve(200_000_000)).await.expect("noted");
+    let version = |tx: &mut WriteTx<'_>| tx.next_in_sequence(Table::Projects);
+    assert_eq!(store.write(version).await.expect("a version"), 200_000_001);
+}
+
+#[tokio::test]
 async fn numbers_increase_and_failed_writes_return_theirs() {
     let (_scratch, store) = Scratch::new();
     let next = |tx: &mut WriteTx<'_>| tx.next_number(Table::Projects);

@@ -2,6 +2,7 @@
 //! requested.
 
 mod damage;
+pub mod organization;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,6 +19,7 @@ use steward::testing::ids::{OutboxMessageId, ProjectId, UserId};
 use steward::testing::mail::sent_log::SentMail;
 use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::PendingDeletion;
+use steward::testing::resources::import_mark::ImportMark;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
@@ -42,6 +44,7 @@ pub fn how(secrets: bool) -> ExportOptions {
     ExportOptions {
         registry: record_registry(),
         secrets,
+        organization: None,
         folder: std::env::temp_dir(),
         progress: Progress::silent(),
     }
@@ -246,6 +249,7 @@ impl Everything {
         let put = move |tx: &mut steward::testing::store::WriteTx<'_>| {
             tx.put(&sent)?;
             tx.put(&sweep)?;
+            tx.put(&ImportMark::Account { organization, user: UserId(999) })?;
             tx.put(&PendingListing { user: UserId(1), next: organization })
         };
         self.workspace.app.store().write(put).await.expect("written");

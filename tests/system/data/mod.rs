@@ -5,4 +5,5 @@ mod compacting;
 mod durability;
 mod export_files;
 mod export_many;
+mod organization_moves;
 mod shared_database;

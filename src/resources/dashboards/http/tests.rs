@@ -122,6 +122,7 @@ impl Site {
         let options = ExportOptions {
             registry: record_registry(),
             secrets: true,
+            organization: None,
             folder: self.folder.path().to_owned(),
             progress: Progress::silent(),
         };

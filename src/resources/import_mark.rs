@@ -1,0 +1,198 @@
+//! Marks of imports of single organizations that are not complete.
+//!
+//! An organization arrives in several transactions. Until the last one it looks like a deleted organization whose records
+//! are not deleted yet: it has no record of its own, and a [`PendingDeletion`]. The mark keeps the background task from
+//! deleting the records. When an import fails or stops, its mark is deleted, and the background task deletes the rest.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::ids::{OrganizationId, UserId};
+use crate::resources::organizations::Organization;
+use crate::resources::pending_deletion::PendingDeletion;
+use crate::store::{Order, Record, Tx, Window, WriteTx, impl_record};
+use crate::time::Timestamp;
+
+/// How long an import may pause. After that it counts as abandoned.
+const MAX_PAUSE: Duration = Duration::from_mins(1);
+/// How far the clocks of two nodes may differ. A mark that ends later than the clock of any of them allows does not count.
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_hours(1);
+
+/// A mark of an import.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ImportMark {
+    /// The import of an organization that is not complete.
+    Begun {
+        /// The organization.
+        organization: OrganizationId,
+        /// A random id of this attempt.
+        attempt: Uuid,
+        /// When the import counts as abandoned, unless it goes on.
+        until: Timestamp,
+    },
+    /// An account that the import of an organization created.
+    Account {
+        /// The organization.
+        organization: OrganizationId,
+        /// The user of the account.
+        user: UserId,
+    },
+}
+
+impl_record!(ImportMark {
+    table: Imports,
+    key: |mark| -> (bool, OrganizationId, u64) {
+        match mark {
+            Self::Begun { organization, .. } => (false, *organization, 0),
+            Self::Account { organization, user } => (true, *organization, user.0),
+        }
+    },
+    owner: |_, _| Ok(None),
+});
+
+/// An attempt to import an organization.
+#[derive(Debug, Clone, Copy)]
+pub struct Attempt {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// A random id.
+    pub id: Uuid,
+}
+
+impl Attempt {
+    /// Begins the import.
+    ///
+    /// # Errors
+    /// 400 if the organization exists, is being deleted, or is being imported.
+    pub fn begin(self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+        require_absent(tx, self.organization)?;
+        tx.put(&PendingDeletion::Organization(self.organization))?;
+        self.put(tx, now)
+    }
+
+    /// Notes that the import goes on.
+    ///
+    /// # Errors
+    /// 400 if it counts as abandoned.
+    pub fn renew(self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+        self.require_current(tx)?;
+        self.put(tx, now)
+    }
+
+    /// Completes the import. The caller has added the record of the organization.
+    ///
+    /// # Errors
+    /// 400 if it counts as abandoned.
+    pub fn complete(self, tx: &mut WriteTx<'_>) -> Result<()> {
+        self.require_current(tx)?;
+        tx.remove::<PendingDeletion>(&PendingDeletion::Organization(self.organization).key())?;
+        tx.remove::<ImportMark>(&self.key()).map(drop)
+    }
+
+    /// Gives the import up, unless it was completed or given up before. The background task deletes what it added.
+    pub fn abandon(self, tx: &mut WriteTx<'_>) -> Result<()> {
+        if self.is_current(tx)? {
+            tx.remove::<ImportMark>(&self.key())?;
+        }
+        Ok(())
+    }
+
+    const fn key(self) -> (bool, OrganizationId, u64) {
+        (false, self.organization, 0)
+    }
+
+    fn put(self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+        let Self { organization, id: attempt } = self;
+        tx.put(&ImportMark::Begun { organization, attempt, until: now.plus(MAX_PAUSE) })
+    }
+
+    fn is_current(self, tx: &impl Tx) -> Result<bool> {
+        let found = tx.meta::<ImportMark>(&self.key())?;
+        Ok(matches!(found, Some(ImportMark::Begun { attempt, .. }) if attempt == self.id))
+    }
+
+    fn require_current(self, tx: &impl Tx) -> Result<()> {
+        if self.is_current(tx)? {
+            return Ok(());
+        }
+        let text = "the import paused for over a minute and was given up; import the export again";
+        Err(Error::invalid("not_imported", text))
+    }
+}
+
+/// Fails if the organization exists, is being deleted, or is being imported.
+///
+/// # Errors
+/// 400 then.
+pub fn require_absent(tx: &impl Tx, organization: OrganizationId) -> Result<()> {
+    let is_pending =
+        tx.exists::<PendingDeletion>(&PendingDeletion::Organization(organization).key())?;
+    let why = if tx.exists::<Organization>(&organization)? {
+        "exists here already"
+    } else if is_pending || has_accounts(tx, organization)? {
+        "is being deleted or imported here; try again when that is complete"
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid("not_imported", format!("the organization {organization} {why}")))
+}
+
+/// Returns whether marks of accounts remain from an earlier import of the organization.
+fn has_accounts(tx: &impl Tx, organization: OrganizationId) -> Result<bool> {
+    Ok(!accounts(tx, &(true, organization), 1, |_| true)?.is_empty())
+}
+
+/// Returns the organizations whose import is not complete.
+pub fn under_way(tx: &impl Tx) -> Result<Vec<OrganizationId>> {
+    Ok(begun(tx)?.into_iter().map(|(organization, _)| organization).collect())
+}
+
+/// Returns when the first import counts as abandoned unless it goes on.
+pub fn next_end(tx: &impl Tx) -> Result<Option<Timestamp>> {
+    Ok(begun(tx)?.into_iter().map(|(_, until)| until).min())
+}
+
+/// Returns the imports that count as abandoned at `now`.
+pub fn find_abandoned(tx: &impl Tx, now: Timestamp) -> Result<Vec<OrganizationId>> {
+    let is_abandoned = |until: Timestamp| until <= now || now.plus(MAX_CLOCK_DIFFERENCE) < until;
+    let begun = begun(tx)?.into_iter().filter(|(_, until)| is_abandoned(*until));
+    Ok(begun.map(|(organization, _)| organization).collect())
+}
+
+/// Deletes the mark of an import that is not complete.
+pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<()> {
+    tx.remove::<ImportMark>(&(false, organization, 0)).map(drop)
+}
+
+fn begun(tx: &impl Tx) -> Result<Vec<(OrganizationId, Timestamp)>> {
+    let mut found = Vec::new();
+    tx.scan::<ImportMark, _>(&false, Window::all(Order::Ascending), |row| {
+        if let ImportMark::Begun { organization, until, .. } = row.meta {
+            found.push((organization, until));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Returns up to `limit` accounts of the organizations that `keep` passes.
+pub fn accounts(
+    tx: &impl Tx,
+    prefix: &impl crate::store::Key,
+    limit: usize,
+    keep: impl Fn(OrganizationId) -> bool,
+) -> Result<Vec<(OrganizationId, UserId)>> {
+    let mut found = Vec::new();
+    let window = Window { offset: 0, limit, order: Order::Ascending };
+    let keep = |mark: &ImportMark| matches!(mark, ImportMark::Account { organization, .. } if keep(*organization));
+    tx.scan_where::<ImportMark, _>(prefix, window, keep, |row| {
+        if let ImportMark::Account { organization, user } = row.meta {
+            found.push((organization, user));
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
