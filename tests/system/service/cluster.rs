@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::process::{CommandOutput, DataFolder, STEWARD, tool};
 
-/// How long HAProxy may need to notice that a node is not ready: an interval, and two fast ones.
+/// How long `HAProxy` may need to notice that a node is not ready: an interval, and two fast ones.
 const NOTICED_AFTER: Duration = Duration::from_secs(2);
 
 fn folder() -> PathBuf {
