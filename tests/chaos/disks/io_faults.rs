@@ -345,7 +345,14 @@ async fn each_failed_access_of_a_compaction_is_recovered_and_loses_nothing() {
     {
         let step = if all() { 1 } else { step };
         for after in (0..ENOUGH).step_by(step) {
-            owner.post(&path, json!({ "name": format!("{access:?} {after}") })).await.ok();
+            let name = json!({ "name": format!("{access:?} {after}") });
+            let mut created = owner.post(&path, name.clone()).await;
+            // The service may have noticed a failed read only now, and refuses writes while it opens the file again.
+            while created.status == 503 {
+                faulty.recover().await;
+                created = owner.post(&path, name.clone()).await;
+            }
+            created.ok();
             made += 1;
             faulty.disk.fail([fault(access, after)], after as u64);
             let done = store.compact(record_registry(), &Progress::silent()).await;
