@@ -85,9 +85,9 @@ impl WriteTx<'_> {
     /// # Errors
     /// 400 `limit_reached` if the cell has no id left.
     pub fn next_number(&mut self, table: Table) -> Result<u64> {
-        let last = stored_cell(self)?.last();
-        let number = self.next_in_sequence(table)?;
-        if number > last {
+        let cell = stored_cell(self)?;
+        let number = self.next_above(cell.floor(), table)?;
+        if number > cell.last() {
             let text = "This installation has no id left for another object of this kind.";
             return Err(Error::limit_reached(text));
         }
@@ -96,8 +96,12 @@ impl WriteTx<'_> {
 
     /// Returns the next number of the sequence of `table`, which may leave the ids of this cell.
     pub(super) fn next_in_sequence(&mut self, table: Table) -> Result<u64> {
-        let key = table.name().to_owned().encoded();
         let floor = stored_cell(self)?.floor();
+        self.next_above(floor, table)
+    }
+
+    fn next_above(&mut self, floor: u64, table: Table) -> Result<u64> {
+        let key = table.name().to_owned().encoded();
         let number = read_number(self, Table::Sequences, &key)?.max(floor) + 1;
         self.set_number(Table::Sequences, &key, number)?;
         Ok(number)

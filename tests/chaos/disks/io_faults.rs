@@ -348,7 +348,9 @@ async fn each_failed_access_of_a_compaction_is_recovered_and_loses_nothing() {
             let name = json!({ "name": format!("{access:?} {after}") });
             let mut created = owner.post(&path, name.clone()).await;
             // The service may have noticed a failed read only now, and refuses writes while it opens the file again.
-            while created.status == 503 {
+            let mut tries = 0;
+            while created.status == 503 && tries < 10 {
+                tries += 1;
                 faulty.recover().await;
                 created = owner.post(&path, name.clone()).await;
             }
