@@ -141,8 +141,12 @@ impl Service {
             What::Backup => {
                 let _ = fs::remove_file(self.backup());
                 self.backups += 1;
-                let made =
-                    self.app().store().backup(self.backup(), record_registry(), Progress::silent());
+                let (store, registry) = (self.app().store(), record_registry());
+                let made = async {
+                    // As for `steward backup`, the node first asks for the commits of the others.
+                    store.refresh().await.expect("the last commit");
+                    store.backup(self.backup(), registry, Progress::silent()).await
+                };
                 self.runtime.block_on(made).expect("a backup");
             }
             What::RestoreServing if self.backups > 0 => {
