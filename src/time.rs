@@ -26,6 +26,8 @@ pub struct Timestamp(i64);
 const FIRST: i64 = -62_167_219_200_000_000;
 /// 9999-12-31T23:59:59.999999Z, the last time that RFC 3339 can express.
 const LAST: i64 = 253_402_300_799_999_999;
+/// How far the clocks of two nodes may differ.
+pub(crate) const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_hours(1);
 
 impl Timestamp {
     /// Earlier than every time that can be shown.
@@ -119,6 +121,13 @@ impl Timestamp {
     pub fn minus(self, time: Duration) -> Self {
         let micros = i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(micros).max(FIRST))
+    }
+
+    /// Whether a period of at most `length` that ends at this time lasts at `now`, which may be from the clock of another
+    /// node. An end that is later than the clock of any node allows does not count: the clock that set it has since been
+    /// set back.
+    pub(crate) fn is_end_of_current(self, length: Duration, now: Self) -> bool {
+        now < self && self <= now.plus(length).plus(MAX_CLOCK_DIFFERENCE)
     }
 
     /// Returns the time that lies an amount before this one: a number and `h`, `d`, `w`, `m` for months or `y`. A day that

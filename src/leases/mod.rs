@@ -26,9 +26,6 @@ pub const RECORD_TYPES: &[&dyn RecordType] = &[&RecordTypeOf::<Lease>(Redaction:
 const LEASE_TIME: Duration = Duration::from_mins(1);
 /// The age at which its holder renews a lease.
 const RENEWAL_AGE: Duration = Duration::from_secs(20);
-/// How far the clocks of two nodes may differ. A lease that ends later than the clock of any of them allows does not count:
-/// the clock of its holder has since been set back.
-const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_hours(1);
 
 /// Work that only one node does at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,8 +79,7 @@ impl_record!(Lease {
 impl Lease {
     /// Whether the lease has its holder at `now`.
     pub fn is_valid(&self, now: Timestamp) -> bool {
-        let last = now.plus(LEASE_TIME).plus(MAX_CLOCK_DIFFERENCE);
-        now < self.expires_at && self.expires_at <= last
+        self.expires_at.is_end_of_current(LEASE_TIME, now)
     }
 
     /// Returns when the holder renews the lease.

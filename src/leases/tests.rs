@@ -8,7 +8,7 @@ use tokio::sync::watch as channel;
 use crate::secret::Seed;
 use crate::store::Store;
 use crate::store::file_system::OsFileSystem;
-use crate::time::{Clock, ManualClock};
+use crate::time::{Clock, MAX_CLOCK_DIFFERENCE, ManualClock};
 
 use super::watch::HeldLeases;
 use super::*;

@@ -18,8 +18,6 @@ use crate::time::Timestamp;
 
 /// How long an import may pause. After that it counts as abandoned.
 const MAX_PAUSE: Duration = Duration::from_mins(1);
-/// How far the clocks of two nodes may differ. A mark that ends later than the clock of any of them allows does not count.
-const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_hours(1);
 
 /// A mark of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -157,7 +155,7 @@ pub fn next_end(tx: &impl Tx) -> Result<Option<Timestamp>> {
 
 /// Returns the imports that count as abandoned at `now`.
 pub fn find_abandoned(tx: &impl Tx, now: Timestamp) -> Result<Vec<OrganizationId>> {
-    let is_abandoned = |until: Timestamp| until <= now || now.plus(MAX_CLOCK_DIFFERENCE) < until;
+    let is_abandoned = |until: Timestamp| !until.is_end_of_current(MAX_PAUSE, now);
     let begun = begun(tx)?.into_iter().filter(|(_, until)| is_abandoned(*until));
     Ok(begun.map(|(organization, _)| organization).collect())
 }

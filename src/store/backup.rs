@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 use super::Store;
 use super::check::{check_snapshot, check_structure};
-use super::engine::{RETRY_AFTER, begin, begin_read};
+use super::engine::{RETRY_AFTER, begin};
 use super::file::{self, FileLock};
 use super::file_system::{FileReader, FsHandle};
 use super::fill::{PAGE_CACHE, fill, require_length};
@@ -132,7 +132,7 @@ pub(super) fn require_valid(
     registry: &RecordRegistry,
     progress: &Progress,
 ) -> Result<(), OpenError> {
-    let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    let snapshot = Snapshot::begin(database)?;
     let mut report = check_snapshot(&snapshot, registry, progress);
     drop(snapshot);
     check_structure(database, progress, &mut report);

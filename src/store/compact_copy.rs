@@ -13,7 +13,7 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use super::Store;
 use super::copy_position::carry_position;
-use super::engine::{RETRY_AFTER, begin, begin_read};
+use super::engine::{RETRY_AFTER, begin};
 use super::file;
 use super::file_system::FsHandle;
 use super::fill::{PAGE_CACHE, fill};
@@ -162,7 +162,7 @@ fn complete(
     fill(begin(&copy)?, |take| walk.catch_up(Table::ALL, take))?;
     carry_position(current, &copy)?;
     let lengths = |database| {
-        let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        let snapshot = Snapshot::begin(database)?;
         Table::ALL.iter().map(|table| snapshot.len(*table)).collect::<Result<Vec<_>>>()
     };
     if lengths(&copy)? == lengths(current)? {

@@ -17,7 +17,7 @@ use super::open_error::OpenError;
 use super::origin::{Fault, Row, Take};
 use super::progress::Progress;
 use super::sealed::HexKey;
-use super::shared_restore::{keep, snapshot};
+use super::shared_restore::keep;
 use super::snapshot::Snapshot;
 use super::stored_rows::StoredRows;
 
@@ -67,7 +67,7 @@ impl Store {
                 "the database ended the comparison; try again",
             ));
         }
-        compare_rows(&own, &snapshot(&second)?, report)?;
+        compare_rows(&own, &Snapshot::begin(&second)?, report)?;
         close(second)
     }
 

@@ -16,7 +16,7 @@ use crate::secret::SigningSecret;
 
 use super::Store;
 use super::cell::stored_cell;
-use super::engine::{RETRY_AFTER, begin_read, storage_error};
+use super::engine::{RETRY_AFTER, storage_error};
 use super::export_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use super::file::{self, builder, folder_of};
 use super::file_system::FsHandle;
@@ -173,7 +173,7 @@ impl ExportOptions {
         let mut steps = self.progress.begin("copying", of);
         let of = fill(transaction, |take| source(&mut steps, take))?;
         require_length(&values, of)?;
-        let snapshot = Snapshot::new(begin_read(&values)?, Box::new(|| ()));
+        let snapshot = Snapshot::begin(&values)?;
         let mut lines = ExportWriter::new(self, &snapshot, file()?)?;
         let mut steps = self.progress.begin("exporting", of);
         for table in self.tables() {

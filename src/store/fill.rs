@@ -4,7 +4,7 @@ use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
 
-use super::engine::{Bytes, begin_read, definition, storage_error};
+use super::engine::{Bytes, definition, storage_error};
 use super::per_table::PerTable;
 use super::schema::Table;
 use super::snapshot::Snapshot;
@@ -57,7 +57,7 @@ pub(super) fn fill<T>(
 
 /// Fails unless the file contains `values` values.
 pub(super) fn require_length(database: &Database, values: u64) -> Result<()> {
-    let found = Snapshot::new(begin_read(database)?, Box::new(|| ())).values()?;
+    let found = Snapshot::begin(database)?.values()?;
     if found == values {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 use super::Store;
 use super::copy_position::position_of;
-use super::engine::{begin, begin_read, storage_error};
+use super::engine::{begin, storage_error};
 use super::file;
 use super::file_system::FsHandle;
 use super::key::Key;
@@ -61,7 +61,7 @@ pub(super) fn open_database(
 /// Returns the format of a data file that this release can read.
 pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
     let foreign = || OpenError::Foreign(path.to_owned());
-    let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    let snapshot = Snapshot::begin(database)?;
     let unreadable = |error: Error| match error.status() {
         503 => OpenError::io("read", path)(io::Error::other(error.to_string())),
         _ => OpenError::damaged(path, &error),
@@ -84,7 +84,7 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
 /// Returns whether the file has all tables of this release; it lacks those that this release added. Fails if it lost a
 /// table: a new one would be empty, as if its records had never existed.
 pub(super) fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
-    let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    let snapshot = Snapshot::begin(database)?;
     let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY);
     let noted = noted.map_err(|error| OpenError::damaged(path, &error))?;
     let noted = noted.map(|names| String::from_utf8_lossy(&names).into_owned());
@@ -169,7 +169,7 @@ pub(super) fn migrate(
     to: u64,
 ) -> Result<(), OpenError> {
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
-    let added = added_tables(&Snapshot::new(begin_read(database)?, Box::new(|| ())))?;
+    let added = added_tables(&Snapshot::begin(database)?)?;
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.create_tables()?;

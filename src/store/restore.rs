@@ -10,7 +10,7 @@ use crate::secret::SigningSecret;
 
 use super::backup::require_valid;
 use super::copy_position::position_of;
-use super::engine::{begin, begin_read, close, definition, storage_error};
+use super::engine::{begin, close, definition, storage_error};
 use super::file::{self, FileLock, beside, resolve_symlink};
 use super::file_system::FsHandle;
 use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
@@ -79,7 +79,7 @@ impl PreparedRestore {
         copied?;
         let opened = open_database(&fs, &prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.with_path(from))?;
-        let snapshot = Snapshot::new(begin_read(&database)?, Box::new(|| ()));
+        let snapshot = Snapshot::begin(&database)?;
         require_known_layouts(&snapshot, from, registry)?;
         drop(snapshot);
         clear_transient(&database)?;
@@ -152,8 +152,7 @@ impl Store {
         }
         let (fs, data) = (self.fs.clone(), self.path().to_owned());
         self.with_exclusive_file(move |database| {
-            let held =
-                || Ok(stored_secret(&Snapshot::new(begin_read(&database)?, Box::new(|| ())))?);
+            let held = || Ok(stored_secret(&Snapshot::begin(&database)?)?);
             let swapped = held().and_then(|secret| {
                 require_same(&fs, &data, &secret, &registry)?;
                 close(database)?;
@@ -178,7 +177,7 @@ fn require_same(
             let text = "the command is a different release than the server; use the same release";
             return Err(Error::invalid("another_release", text).into());
         }
-        let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        let snapshot = Snapshot::begin(database)?;
         require_known_layouts(&snapshot, &copy, registry)?;
         Ok(stored_secret(&snapshot)?)
     })?;

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 
-use super::engine::{begin, begin_read, storage_error};
+use super::engine::{begin, storage_error};
 use super::file;
 use super::file_system::FsHandle;
 use super::fill::{PAGE_CACHE, fill};
@@ -90,7 +90,7 @@ fn each(
     database: &Database,
     mut walk: impl FnMut(Table, &mut dyn FnMut(&mut InspectSealed<'_>) -> Result<()>) -> Result<()>,
 ) -> Result<u64> {
-    let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+    let snapshot = Snapshot::begin(database)?;
     let mut sum = Xxh3Default::new();
     for table in Table::ALL {
         sum.update(table.name().as_bytes());

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
-use super::engine::{begin, begin_read, storage_error};
+use super::engine::{begin, storage_error};
 use super::file;
 use super::file_system::FsHandle;
 use super::migrate::format_of;
@@ -85,7 +85,7 @@ impl WriteTx<'_> {
 pub fn signing_secret_of(path: &Path) -> Result<SigningSecret, OpenError> {
     file::inspect(&FsHandle::os(), path, DEFAULT_CACHE, |database| {
         format_of(database, path)?;
-        let state = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        let state = Snapshot::begin(database)?;
         Ok(stored_secret(&state)?)
     })
 }

@@ -13,7 +13,7 @@ use super::copy::{self, origin_error};
 use super::copy_position::put_position;
 use super::copy_source::CopySource;
 use super::create::fill_new;
-use super::engine::{begin, begin_read, storage_error};
+use super::engine::{begin, storage_error};
 use super::file::{self, FileLock, resolve_symlink};
 use super::file_system::{FileSystem, FsHandle};
 use super::open_error::OpenError;
@@ -177,7 +177,7 @@ pub(super) fn found<T>(
     let mut filled = None;
     let founded = file::create(fs, copy, cache, |database| {
         filled = Some(fill_new(database, rng, fill)?);
-        let snapshot = Snapshot::new(begin_read(database)?, Box::new(|| ()));
+        let snapshot = Snapshot::begin(database)?;
         let founded = origin.found(random_name(), &mut StoredRows::new(&snapshot));
         let position = founded.map_err(|fault| origin_error(origin, fault))?;
         let position =

@@ -10,7 +10,7 @@ use crate::secret::SigningSecret;
 use super::DEFAULT_CACHE;
 use super::copy::origin_error;
 use super::copy_source::{CopySource, take_rows};
-use super::engine::{begin_read, close};
+use super::engine::close;
 use super::file;
 use super::file_system::FsHandle;
 use super::open_error::OpenError;
@@ -92,11 +92,6 @@ fn with_file<T>(
     Ok(done)
 }
 
-/// Returns the state of a file that nothing writes.
-pub(super) fn snapshot(database: &Database) -> Result<Snapshot> {
-    Ok(Snapshot::new(begin_read(database)?, Box::new(|| ())))
-}
-
 /// Returns the rows of a state, and shows how many were sent.
 fn uploaded(snapshot: &Snapshot, progress: &Progress) -> impl Iterator<Item = Result<Row>> {
     let mut steps = progress.begin("uploading", snapshot.values().unwrap_or(0));
@@ -109,7 +104,7 @@ fn found_with(
     database: &Database,
     progress: &Progress,
 ) -> Result<bool, OpenError> {
-    let snapshot = snapshot(database)?;
+    let snapshot = Snapshot::begin(database)?;
     let founded = origin.found(random_name(), &mut uploaded(&snapshot, progress));
     Ok(founded.map_err(|fault| origin_error(origin, fault))?.is_some())
 }
@@ -122,7 +117,7 @@ pub(super) fn replace_with(
     kept: &Path,
 ) -> Result<(), OpenError> {
     let (fs, origin) = (FsHandle::os(), &*source.origin);
-    let snapshot = snapshot(backup)?;
+    let snapshot = Snapshot::begin(backup)?;
     let secret = stored_secret(&snapshot)?;
     let position = keep(&fs, source, kept)?;
     let turn = with_file(kept, |database| {
@@ -157,6 +152,6 @@ pub(super) fn keep(fs: &FsHandle, source: &CopySource, kept: &Path) -> Result<Po
 }
 
 fn require_kept_secret(kept: &Database, secret: &SigningSecret) -> Result<(), OpenError> {
-    let held = stored_secret(&snapshot(kept)?)?;
+    let held = stored_secret(&Snapshot::begin(kept)?)?;
     require_same_secret(secret, &held, SecretsOf::Database).map_err(|error: Error| error.into())
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 
 use super::copy_position::put_position;
 use super::copy_source::{CopySource, take_rows};
-use super::engine::{begin, begin_read, storage_error};
+use super::engine::{begin, storage_error};
 use super::migrate::{STEPS, added_tables, migrate, stored_format};
 use super::open_error::OpenError;
 use super::origin::{Fault, Position, Take, random_name};
@@ -19,7 +19,7 @@ use super::stored_rows::StoredRows;
 
 /// Whether a copy has the format and all tables of this release, so its database has them, too.
 pub(super) fn is_current(database: &Database) -> Result<bool> {
-    let snapshot = snapshot(database)?;
+    let snapshot = Snapshot::begin(database)?;
     Ok(stored_format(&snapshot)? == Some(FORMAT) && added_tables(&snapshot)?.is_empty())
 }
 
@@ -32,9 +32,10 @@ pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Positi
     let (mut position, turn) = take_rows(database, source, ask, |_, _| Ok(()))?;
     if !is_current(database)? {
         turn.extend()?;
-        let found = stored_format(&snapshot(database)?)?.unwrap_or_default();
+        let found = stored_format(&Snapshot::begin(database)?)?.unwrap_or_default();
         migrate(database, found, STEPS, FORMAT).map_err(|error| not_migrated(&error))?;
-        position = turn.replace(random_name(), &mut StoredRows::new(&snapshot(database)?))?;
+        position =
+            turn.replace(random_name(), &mut StoredRows::new(&Snapshot::begin(database)?))?;
         tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
     }
     let transaction = begin(database)?;
@@ -45,8 +46,4 @@ pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Positi
 
 fn not_migrated(error: &OpenError) -> Fault {
     Fault::Refused(format!("the database was not migrated: {error}"))
-}
-
-fn snapshot(database: &Database) -> Result<Snapshot> {
-    Ok(Snapshot::new(begin_read(database)?, Box::new(|| ())))
 }

@@ -3,11 +3,11 @@
 use std::ops::{Bound, ControlFlow};
 use std::sync::{Arc, OnceLock};
 
-use redb::{ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
+use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
 use crate::error::Result;
 
-use super::engine::{Bytes, definition, get_value, storage_error, walk_range};
+use super::engine::{Bytes, begin_read, definition, get_value, storage_error, walk_range};
 use super::opened_file::OpenedFile;
 use super::origin::Position;
 use super::packed::{self, unpack};
@@ -41,6 +41,14 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// Begins a read of the last committed state of a database that is not served: nobody is told of a failed read.
+    ///
+    /// # Errors
+    /// Those of [`begin_read`].
+    pub(super) fn begin(database: &Database) -> Result<Self> {
+        Ok(Self::new(begin_read(database)?, Box::new(|| ())))
+    }
+
     pub(super) fn new(transaction: ReadTransaction, on_read_failure: ReadFailureHook) -> Self {
         Self {
             tables: PerTable::new(OnceLock::new),

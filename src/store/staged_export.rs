@@ -12,7 +12,7 @@ use crate::secret::{SeededRng, SigningSecret};
 
 use super::Cell;
 use super::backup::require_valid;
-use super::engine::{begin_read, storage_error};
+use super::engine::storage_error;
 use super::export_lines::{Regenerator, invalid_field};
 use super::file::builder;
 use super::fill::PAGE_CACHE;
@@ -80,7 +80,7 @@ impl StagedExport {
     /// # Errors
     /// 503 when the file cannot be read.
     pub fn records(&self) -> Result<Arc<Snapshot>> {
-        Ok(Arc::new(Snapshot::new(begin_read(&self.database)?, Box::new(|| ()))))
+        Ok(Arc::new(Snapshot::begin(&self.database)?))
     }
 
     /// Fails unless the export of this organization would contain each record as it is.

@@ -4,7 +4,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use redb::ReadableDatabase;
 
-use super::engine::begin_read;
 use super::migrate::{Step, format_of, migrate};
 use super::*;
 
@@ -225,7 +224,7 @@ async fn older_file_is_migrated_once() {
     set_format(&scratch, 2);
     let migrated = || {
         let database = Database::open(scratch.path()).expect("the file");
-        let now = || Snapshot::new(begin_read(&database).expect("a snapshot"), Box::new(|| ()));
+        let now = || Snapshot::begin(&database).expect("a snapshot");
         let found = now().get_raw(Table::Meta, schema::FORMAT_KEY).expect("read").expect("there");
         let found = u64::read(&mut found.as_slice()).expect("a number");
         migrate(&database, found, &steps, 4).expect("migrated");

@@ -7,7 +7,6 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::engine::begin_read;
 
 /// A packed table.
 const PACKED: Table = Table::ActivityByItem;
@@ -109,7 +108,7 @@ proptest! {
         assert_shows(&tx, &model, skip, &ends);
         tx.finish().expect("applied");
         transaction.commit().expect("committed");
-        let snapshot = Snapshot::new(begin_read(&database).expect("a read"), Box::new(|| ()));
+        let snapshot = Snapshot::begin(&database).expect("a read");
         assert_shows(&snapshot, &model, skip, &ends);
         let mut each = Model::new();
         let mut note = |key: &[u8], payload: Result<&[u8]>| {
