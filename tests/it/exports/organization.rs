@@ -349,6 +349,54 @@ async fn conflict_refuses_the_import_and_leaves_nothing() {
     assert!(refused.contains("another installation that is cell 0 too"), "{refused}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn conflict_that_arises_during_an_import_refuses_it_and_leaves_nothing() {
+    let source = source().await;
+    let id = source.workspace.made.organization_id;
+    let bytes = export_one(source.workspace.app.store(), id, true).await;
+    for (path, sent, refusal) in [
+        (
+            "domains/",
+            json!({ "domain": "corp.example" }),
+            "domains \"corp.example\": its key in domains_by_name is taken here",
+        ),
+        (
+            "invites/",
+            json!({ "target_email": "ann@corp.example", "send_email": false }),
+            "users \"ann@corp.example\": its key in users_by_email is taken here",
+        ),
+    ] {
+        let target = Arc::new(Workspace::founded(founding(1), Config::default()).await);
+        let (writer, runtime) = (Arc::clone(&target), tokio::runtime::Handle::current());
+        // The first report of this stage comes after the comparison and before the first record.
+        let progress = Progress::new(move |stage| {
+            if stage.doing == "adding" && stage.done == 0 {
+                let write = async {
+                    let path = writer.organization(path);
+                    let made = writer.owner.post(&path, sent.clone()).await.ok();
+                    if path.ends_with("/invites/") {
+                        let offer = crate::signup::Offer::of(&made);
+                        offer
+                            .accept(&writer.anonymous(), json!({ "first_name": "Eve" }))
+                            .await
+                            .ok();
+                    }
+                };
+                tokio::task::block_in_place(|| runtime.block_on(write));
+            }
+        });
+        let from = Cursor::new(bytes.clone());
+        let refused = target.app.import_organization(from, true, progress).await;
+        assert_eq!(refused.expect_err("a refusal").to_string(), refusal);
+        let left = export(target.app.store(), true).await;
+        assert!(!String::from_utf8(left).expect("text").contains(&id.to_string()), "{path}");
+        let state = target.app.store().snapshot().expect("a state");
+        assert_eq!(all::<ImportMark>(&state).len(), 0, "{path}");
+        drop(state);
+        target.assert_file_valid().await;
+    }
+}
+
 #[tokio::test]
 async fn damaged_or_foreign_export_is_refused_with_its_line() {
     let source = source().await;
