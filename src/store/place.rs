@@ -84,8 +84,8 @@ impl fmt::Display for Place {
 
 /// Returns the name of the node with this copy: the machine's name and the path of the copy.
 fn default_node(copy: &Path) -> String {
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let host = if host.trim().is_empty() { "localhost" } else { host.trim() };
+    let system = rustix::system::uname();
+    let host = system.nodename().to_string_lossy();
     let copy = std::path::absolute(copy).unwrap_or_else(|_| copy.to_owned());
     format!("{host}:{}", copy.display())
 }

@@ -166,7 +166,8 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault>;
 
     /// Waits for the right to be next, then does what [`since`](Self::since) does. No other node can commit until the
-    /// turn ends. It ends when it is dropped or used, or after a few seconds.
+    /// turn ends. It ends when it is dropped or used, or after a few seconds. `known` is a commit: all rows would take too
+    /// long.
     fn turn<'o>(
         &'o self,
         known: Position,

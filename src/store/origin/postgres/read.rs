@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::pin::pin;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use tokio_postgres::error::SqlState;
@@ -32,18 +33,25 @@ pub(super) fn since(
     known: Position,
     take: &mut Take<'_>,
 ) -> Result<Position, Fault> {
-    if known != Position::NONE {
-        return changes(link, known, take);
-    }
-    // All rows can take longer than a statement may.
-    let begin = format!("{} READ ONLY; {}", sql::BEGIN, sql::WITHOUT_LIMITS);
-    link.run(&begin).map_err(|failure| failure.of_question())?;
-    let head = changes(link, known, take)?;
-    link.run("COMMIT").map_err(|failure| failure.of_question())?;
-    Ok(head)
+    if known == Position::NONE { whole(link, take) } else { changes(link, known, take) }
 }
 
-/// Does what [`since`] does, within the time limits of the session.
+/// Calls `take` with all rows.
+fn whole(link: &mut Link, take: &mut Take<'_>) -> Result<Position, Fault> {
+    let question = |failure: Failure| failure.of_question();
+    link.run(sql::BEGIN_WHOLE).map_err(question)?;
+    let head = head(link)?.ok_or_else(no_workspace)?;
+    require_known_format(head.format)?;
+    let asking = link.client().query_raw(sql::ALL_ROWS, std::iter::empty::<i64>());
+    let rows = link.wait(LONG, asking).map_err(question)?;
+    each(link, rows, LONG, &mut |found| {
+        changed(&found, 0, head.format)?.map_or(Ok(()), &mut *take)
+    })?;
+    link.run("COMMIT").map_err(question)?;
+    Ok(head.position)
+}
+
+/// Calls `take` with what changed, within the time limits of the session.
 fn changes(link: &mut Link, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
     let question = |failure: Failure| failure.of_question();
     let statement = link.prepared(sql::SINCE).map_err(question)?;
@@ -52,56 +60,66 @@ fn changes(link: &mut Link, known: Position, take: &mut Take<'_>) -> Result<Posi
     hand_over(link, rows, known, take)
 }
 
-/// Hands the rows over between the waits, so that `take` may do what it likes, and a slow `take` slows the database.
+/// Calls `take` with what changed after `known`, and returns the head. `rows` is the result of [`sql::SINCE`].
 pub(super) fn hand_over(
     link: &Link,
     rows: RowStream,
     known: Position,
     take: &mut Take<'_>,
 ) -> Result<Position, Fault> {
-    let mut chunks = pin!(rows.ready_chunks(CHUNK));
-    let limit = if known == Position::NONE { LONG } else { ANSWER };
     let mut head = None;
+    each(link, rows, ANSWER, &mut |found| {
+        let format = number(&found, 0)?;
+        if head.is_none() {
+            require_known_format(format)?;
+            head = Some(head_of(&found, known)?);
+        }
+        changed(&found, 5, format)?.map_or(Ok(()), &mut *take)
+    })?;
+    head.ok_or_else(no_workspace)
+}
+
+/// Calls `take` with each row of a result, between the waits, so that `take` may do what it likes, and a slow `take` slows
+/// the database. `limit` is that of one wait.
+fn each(
+    link: &Link,
+    rows: RowStream,
+    limit: Duration,
+    take: &mut dyn FnMut(SqlRow) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut chunks = pin!(rows.ready_chunks(CHUNK));
     while let Some(chunk) = link
         .wait(limit, async { Ok(chunks.next().await) })
         .map_err(|failure| failure.of_question())?
     {
         for row in chunk {
-            let row = row.map_err(|error| Failure::Sql(error).of_question())?;
-            if head.is_none() {
-                head = Some(head_of(&row, known)?);
-            }
-            if let Some(row) = changed(&row)?
-                && (row.sealed.is_some() || known != Position::NONE)
-            {
-                take(row)?;
-            }
+            take(row.map_err(|error| Failure::Sql(error).of_question())?)?;
         }
     }
-    head.ok_or_else(no_workspace)
+    Ok(())
+}
+
+fn require_known_format(format: u64) -> Result<(), Fault> {
+    if format > FORMAT { Err(Fault::Newer { found: format }) } else { Ok(()) }
 }
 
 /// Returns the head if a copy at `known` can take what follows.
-fn head_of(row: &SqlRow, known: Position) -> Result<Position, Fault> {
-    let format = number(row, 0)?;
-    if format > FORMAT {
-        return Err(Fault::Newer { found: format });
-    }
-    let head = Position { seq: number(row, 2)?, name: column(row, 3)? };
-    let (horizon, mine) = (number(row, 1)?, column::<Option<Uuid>>(row, 4)?);
+fn head_of(found: &SqlRow, known: Position) -> Result<Position, Fault> {
+    let head = Position { seq: number(found, 2)?, name: column(found, 3)? };
+    let (horizon, mine) = (number(found, 1)?, column::<Option<Uuid>>(found, 4)?);
     let is_past = mine == Some(known.name) && (horizon..=head.seq).contains(&known.seq);
-    if known == Position::NONE || is_past { Ok(head) } else { Err(Fault::Forked) }
+    if is_past { Ok(head) } else { Err(Fault::Forked) }
 }
 
-/// Returns the changed row, if there is one.
-fn changed(row: &SqlRow) -> Result<Option<Row>, Fault> {
-    let Some(name) = column::<Option<&str>>(row, 5)? else { return Ok(None) };
-    let sealed = column::<Option<Vec<u8>>>(row, 7)?;
+/// Returns the changed row, if there is one: its table is the column `at`, its key and value are the next two.
+fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<Row>, Fault> {
+    let Some(name) = column::<Option<&str>>(found, at)? else { return Ok(None) };
+    let sealed = column::<Option<Vec<u8>>>(found, at + 2)?;
     match TABLES.get(name) {
-        Some(table) => Ok(Some(Row { table: *table, key: column(row, 6)?, sealed })),
+        Some(table) => Ok(Some(Row { table: *table, key: column(found, at + 1)?, sealed })),
         // A table that this release does not have lacks the row, too.
         None if sealed.is_none() => Ok(None),
-        None => Err(Fault::Newer { found: number(row, 0)? }),
+        None => Err(Fault::Newer { found: format }),
     }
 }
 

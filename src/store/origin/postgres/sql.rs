@@ -1,7 +1,7 @@
 //! The statements.
 //!
-//! Tables lie in the first schema of the role's `search_path`. Transactions ask for READ COMMITTED: the order of commits
-//! comes from the lock of the head's row, and under a stricter level a session that waited for it would fail instead.
+//! Tables lie in the first schema of the role's `search_path`. Transactions that write ask for READ COMMITTED: the order of
+//! commits comes from the lock of the head's row, and under a stricter level a session that waited for it would fail instead.
 
 /// The version of the tables below, in the head.
 pub(super) const LAYOUT: i32 = 1;
@@ -45,6 +45,13 @@ pub(super) const SINCE: &str = concat!(
      WHERE h.",
     head_row!()
 );
+
+/// Begins the reading of all rows. Its statements see the same moment, and may take long. They need no index.
+pub(super) const BEGIN_WHOLE: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
+     SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL enable_seqscan = on";
+
+/// All rows, without removed ones.
+pub(super) const ALL_ROWS: &str = "SELECT tab, k, v FROM steward_rows WHERE v IS NOT NULL";
 
 /// Begins a turn.
 pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";

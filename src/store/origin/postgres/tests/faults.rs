@@ -67,7 +67,7 @@ fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
     line.set(Flow::Passes, Flow::Passes);
     // The server may still be at it.
     let direct = open(&schema.url(), "node b");
-    let _ = direct.turn(Position::NONE, &mut |_| Ok(()));
+    let _ = direct.turn(second, &mut |_| Ok(()));
     assert_eq!(origin.committed(name).expect("an answer"), Some(3));
     assert_eq!(origin.commit(&commit).expect("an outcome"), Outcome::Overtaken);
 }
