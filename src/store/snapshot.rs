@@ -41,7 +41,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Begins a read of the last committed state of a database that is not served: nobody is told of a failed read.
+    /// Begins a read of the last committed state of a database that is not served. A failed read alarms nobody.
     ///
     /// # Errors
     /// Those of [`begin_read`].
