@@ -194,7 +194,7 @@ impl<R: Record> Registration<R> {
         self
     }
 
-    /// Declares what in a record follows from the accounts of the installation that imports it.
+    /// Declares what in a record depends on the installation that imports it.
     #[must_use]
     pub const fn adapted(mut self, adapt: fn(&mut R, &WriteTx<'_>) -> Result<()>) -> Self {
         self.adapt = Some(adapt);

@@ -27,6 +27,8 @@ pub struct ImportedOrganization {
     pub id: OrganizationId,
     /// Its name.
     pub name: String,
+    /// Its slug. It differs from that in the export if that one is in use here.
+    pub slug: String,
     /// Its projects.
     pub projects: Vec<ProjectId>,
     /// How many lines the export has, not counting the first.
@@ -71,12 +73,14 @@ impl App {
         let attempt = Attempt { organization, id: Seed::generate().rng().uuid(now) };
         self.store().write(move |tx| attempt.begin(tx, now)).await?;
         let batches = Batches::new(Arc::clone(&plan), records);
-        let added = self.add_batches(batches, attempt, (lines, &progress)).await;
-        if let Err(error) = added {
-            tracing::warn!(%organization, %error, "an import failed; deleting what it added");
-            self.undo_import(attempt).await;
-            return Err(error.into());
-        }
+        let slug = match self.add_batches(batches, attempt, (lines, &progress)).await {
+            Ok(slug) => slug,
+            Err(error) => {
+                tracing::warn!(%organization, %error, "an import failed; deleting what it added");
+                self.undo_import(attempt).await;
+                return Err(error.into());
+            }
+        };
         if let Err(error) = self.forget_accounts(organization).await {
             tracing::warn!(%organization, %error, "marks of an import are left for the background task");
         }
@@ -85,6 +89,7 @@ impl App {
         Ok(ImportedOrganization {
             id: organization,
             name: plan.name.clone(),
+            slug,
             projects: plan.projects.clone(),
             lines,
             accounts_created: created,
@@ -121,12 +126,13 @@ impl App {
         run_low_priority(Priority::Upkeep, plan).await?
     }
 
+    /// Adds the records. Returns the slug that the organization has here.
     async fn add_batches(
         &self,
         mut batches: Batches,
         attempt: Attempt,
         (lines, progress): (u64, &Progress),
-    ) -> Result<()> {
+    ) -> Result<String> {
         let mut steps = progress.begin("adding", lines);
         loop {
             let read = move || batches.read_next().map(|batch| (batch, batches));

@@ -150,6 +150,16 @@ fn free_slug(tx: &impl Tx, name: &str, rng: &mut SeededRng) -> Result<String> {
     Ok(if plain.is_empty() { end.to_owned() } else { format!("{plain}-{end}") })
 }
 
+/// Gives an organization of another installation a slug of its own if its slug is in use here. It ends in a part of the id.
+fn free_arriving_slug(organization: &mut Organization, tx: &WriteTx<'_>) -> Result<()> {
+    let slug = &mut organization.fields.slug;
+    if tx.lookup(&BY_SLUG, slug)?.is_some() {
+        let [.., a, b, c, d] = *organization.meta.id.0.as_bytes();
+        *slug = format!("{slug}-{:08x}", u32::from_be_bytes([a, b, c, d]));
+    }
+    Ok(())
+}
+
 /// Updates an organization, except `default_role_id`, which is stored with the roles.
 ///
 /// # Errors

@@ -6,11 +6,13 @@ use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::Tx;
 
-use super::Organization;
+use super::{Organization, free_arriving_slug};
 
 /// The records of organizations.
-pub const RECORDS: &[&dyn RegisteredRecord] =
-    &[&record::<Organization>().logged().parent(PendingDeletion::Organization)];
+pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<Organization>()
+    .logged()
+    .parent(PendingDeletion::Organization)
+    .adapted(free_arriving_slug)];
 
 impl Loggable for Organization {
     const SCOPE: &'static str = "Organization";

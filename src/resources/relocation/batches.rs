@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::error::Result;
 use crate::ids::UserId;
 use crate::resources::import_mark::{Attempt, ImportMark};
+use crate::resources::organizations::Organization;
 use crate::resources::registration::RegisteredRecord;
 use crate::resources::{record_in, records};
 use crate::store::{Key, Order, Raw, Snapshot, Table, Tx, WriteTx};
@@ -52,13 +53,15 @@ impl Batch {
         self.records.iter().try_for_each(|record| self.adopt(tx, record))
     }
 
-    /// Adds the record of the organization, which makes the import visible.
+    /// Adds the record of the organization, which makes the import visible. Returns the slug that the organization has
+    /// here.
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    pub fn complete(&self, tx: &mut WriteTx<'_>, attempt: Attempt) -> Result<()> {
+    pub fn complete(&self, tx: &mut WriteTx<'_>, attempt: Attempt) -> Result<String> {
         attempt.complete(tx)?;
-        self.records.iter().try_for_each(|record| self.adopt(tx, record))
+        self.records.iter().try_for_each(|record| self.adopt(tx, record))?;
+        Ok(tx.get::<Organization>(&attempt.organization)?.fields.slug)
     }
 
     fn adopt(&self, tx: &mut WriteTx<'_>, arriving: &ArrivingRecord) -> Result<()> {

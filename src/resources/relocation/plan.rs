@@ -127,7 +127,8 @@ impl Plan {
                     return Ok(());
                 }
                 match record.find_taken(here, payload, &self.users)? {
-                    None => Ok(()),
+                    // The organization gets another slug when it is added.
+                    None | Some(Table::OrganizationsBySlug) => Ok(()),
                     Some(taken) => Err(conflict(taken, table, payload)),
                 }
             })?;

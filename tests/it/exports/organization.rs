@@ -320,6 +320,42 @@ async fn organization_moves_away_and_back() {
 }
 
 #[tokio::test]
+async fn organization_whose_slug_is_in_use_gets_another() {
+    let source = source().await;
+    let (workspace, id) = (&source.workspace, source.workspace.made.organization_id);
+    let limits = json!({ "organizations": [id] });
+    let here = workspace.limited_key(OWNER, &["*"], limits).await;
+    let before = shown(&here, &source).await;
+    let target = sister(workspace, 1).await;
+    let one = workspace.organization("");
+    let shown_here = workspace.owner.get(&one).await.ok();
+    let (name, slug) = (&shown_here["name"], shown_here["slug"].as_str().expect("a slug"));
+    let other = target.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+    assert_eq!(other["slug"], slug);
+    let bytes = export_one(workspace.app.store(), id, true).await;
+    let imported = import_one(&target, &bytes).await.expect("imported");
+    let text = id.to_string();
+    let expected = format!("{slug}-{}", &text[text.len() - 8..]);
+    assert_eq!(imported.slug, expected);
+    target.assert_file_valid().await;
+    let there = target.with_key(here.key.as_deref().expect("a key"));
+    assert_eq!(there.get(&one).await.ok()["slug"], expected.as_str());
+    for ((path, status, body, _), (other, answered, is, _)) in
+        before.iter().zip(shown(&there, &source).await)
+    {
+        let body = String::from_utf8(body.clone()).expect("text");
+        let is = String::from_utf8(is).expect("text");
+        let renamed =
+            body.replace(&format!("\"slug\":\"{slug}\""), &format!("\"slug\":\"{expected}\""));
+        assert_eq!((path, status, renamed), (&other, &answered, is));
+    }
+    // The slug stays with the organization.
+    let away = export_one(target.app.store(), id, true).await;
+    let back = sister(workspace, 2).await;
+    assert_eq!(import_one(&back, &away).await.expect("imported").slug, expected);
+}
+
+#[tokio::test]
 async fn conflict_refuses_the_import_and_leaves_nothing() {
     let source = source().await;
     let id = source.workspace.made.organization_id;

@@ -50,7 +50,7 @@ fn organization_moves_with_and_without_servers() {
             old.json(&["export", "--organization", &organization, "--secrets", "one.jsonl"]);
         let told = new.json(&["import", "--organization", file]);
         let expected = json!({
-            "id": organization, "name": "Corp", "projects": [project], "lines": exported["lines"],
+            "id": organization, "name": "Corp", "slug": "corp", "projects": [project], "lines": exported["lines"],
             "accounts_created": 1, "accounts_kept": 0, "keys": 1, "keys_left_out": 0, "secrets": true, "next": null,
         });
         assert_eq!(told, expected);
