@@ -39,7 +39,9 @@ pub(super) fn since(
 /// Calls `take` with all rows.
 fn whole(link: &mut Link, take: &mut Take<'_>) -> Result<Position, Fault> {
     let question = |failure: Failure| failure.of_question();
-    link.run(sql::BEGIN_WHOLE).map_err(question)?;
+    // All rows can take longer than a statement may.
+    let begin = format!("{}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS);
+    link.run(&begin).map_err(question)?;
     let head = head(link)?.ok_or_else(no_workspace)?;
     require_known_format(head.format)?;
     let asking = link.client().query_raw(sql::ALL_ROWS, std::iter::empty::<i64>());

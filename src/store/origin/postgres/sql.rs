@@ -46,11 +46,10 @@ pub(super) const SINCE: &str = concat!(
     head_row!()
 );
 
-/// Begins the reading of all rows. Its statements see the same moment, and may take long. They need no index.
-pub(super) const BEGIN_WHOLE: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-     SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL enable_seqscan = on";
+/// Begins a reading whose statements see the same moment.
+pub(super) const BEGIN_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
-/// All rows, without removed ones.
+/// All rows, without removed ones. No index fits, so the table is scanned, although the settings of the session avoid that.
 pub(super) const ALL_ROWS: &str = "SELECT tab, k, v FROM steward_rows WHERE v IS NOT NULL";
 
 /// Begins a turn.
