@@ -340,9 +340,9 @@ async fn organization_whose_slug_is_in_use_gets_another() {
     target.assert_file_valid().await;
     let there = target.with_key(here.key.as_deref().expect("a key"));
     assert_eq!(there.get(&one).await.ok()["slug"], expected.as_str());
-    for ((path, status, body, _), (other, answered, is, _)) in
-        before.iter().zip(shown(&there, &source).await)
-    {
+    let after = shown(&there, &source).await;
+    assert_eq!(before.len(), after.len());
+    for ((path, status, body, _), (other, answered, is, _)) in before.iter().zip(after) {
         let body = String::from_utf8(body.clone()).expect("text");
         let is = String::from_utf8(is).expect("text");
         let renamed =

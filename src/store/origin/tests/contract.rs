@@ -100,20 +100,21 @@ fn new_copy_gets_the_rows_and_the_head_of_one_moment(nodes: &Nodes) {
     let first = found(&*nodes.a, &[put("a", "1"), put("b", "1")]);
     let last = 300;
     thread::scope(|scope| {
-        scope.spawn(|| {
+        let writer = scope.spawn(|| {
             let mut head = first;
             while head.seq < last {
                 let value = (head.seq + 1).to_string();
                 head = taken(&*nodes.a, head, &[put("a", &value), put("b", &value)]);
             }
         });
-        loop {
+        let mut is_over = false;
+        while !is_over {
+            // Known before the question, so that the last answer has the last commit.
+            is_over = writer.is_finished();
             let (rows, head) = all(&*nodes.b);
             let value = head.seq.to_string();
             assert_eq!(rows, [put("a", &value), put("b", &value)]);
-            if head.seq == last {
-                break;
-            }
+            assert!(!is_over || head.seq == last);
         }
     });
 }
