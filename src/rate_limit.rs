@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::net::IpAddr;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use governor::clock::Clock as RateClock;
 use governor::middleware::StateInformationMiddleware;
@@ -18,7 +18,7 @@ use crate::config::RateLimit;
 use crate::error::Error;
 use crate::fair_queue::client_network;
 use crate::ids::{ApiKeyId, SessionId};
-use crate::time::Clock;
+use crate::time::{Clock, Stopwatch};
 
 /// The number of buckets for addresses, which bounds the memory for any number of addresses.
 const ADDRESS_BUCKETS: u64 = 1 << 16;
@@ -136,12 +136,11 @@ pub struct RateLimitStatus {
     pub reset: u64,
 }
 
-type KeyedLimiter<K> =
-    RateLimiter<K, DashMapStateStore<K>, MonotonicClock, StateInformationMiddleware>;
+type KeyedLimiter<K> = RateLimiter<K, DashMapStateStore<K>, Stopwatch, StateInformationMiddleware>;
 
 /// Several rate limits that all apply.
 struct Quotas<K: Hash + Eq + Clone> {
-    limiters: Vec<(KeyedLimiter<K>, MonotonicClock)>,
+    limiters: Vec<(KeyedLimiter<K>, Stopwatch)>,
     requests: AtomicU64,
 }
 
@@ -150,7 +149,7 @@ impl<K: Hash + Eq + Clone> Quotas<K> {
         let quota = |rate: &RateLimit| {
             let quota =
                 Quota::with_period(rate.per / rate.requests.get())?.allow_burst(rate.requests);
-            let ticks = MonotonicClock::new(clock.clone());
+            let ticks = clock.stopwatch();
             Some((KeyedLimiter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks))
         };
         Self { limiters: rates.iter().filter_map(quota).collect(), requests: AtomicU64::new(0) }
@@ -194,29 +193,11 @@ fn seconds(time: std::time::Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
-/// A monotonic clock, unlike the time of day.
-#[derive(Debug, Clone)]
-struct MonotonicClock {
-    start: Instant,
-    clock: Clock,
-}
-
-impl MonotonicClock {
-    fn new(clock: Clock) -> Self {
-        Self { start: Instant::now(), clock }
-    }
-}
-
-impl RateClock for MonotonicClock {
+impl RateClock for Stopwatch {
     type Instant = Nanos;
 
     fn now(&self) -> Nanos {
-        match &self.clock {
-            Clock::System => self.start.elapsed().into(),
-            Clock::Manual(_) => {
-                Nanos::new(self.clock.now().micros().unsigned_abs().saturating_mul(1000))
-            }
-        }
+        self.elapsed().into()
     }
 }
 

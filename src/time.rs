@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use time::format_description::BorrowedFormatItem;
@@ -269,6 +269,33 @@ impl Clock {
                 Timestamp(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
             }
             Self::Manual(clock) => *clock.0.borrow(),
+        }
+    }
+
+    /// Starts to measure a time.
+    pub fn stopwatch(&self) -> Stopwatch {
+        Stopwatch { clock: self.clone(), begun: Instant::now(), shown: self.now() }
+    }
+}
+
+/// Measures a time. The result does not change if the system clock is set meanwhile. Of a manual clock, it is the time by which
+/// the clock was advanced.
+#[derive(Debug, Clone)]
+pub struct Stopwatch {
+    clock: Clock,
+    begun: Instant,
+    shown: Timestamp,
+}
+
+impl Stopwatch {
+    /// Returns the time since the start.
+    pub fn elapsed(&self) -> Duration {
+        match &self.clock {
+            Clock::System => self.begun.elapsed(),
+            Clock::Manual(_) => {
+                let micros = self.clock.now().0.saturating_sub(self.shown.0);
+                Duration::from_micros(micros.unsigned_abs())
+            }
         }
     }
 }

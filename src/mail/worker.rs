@@ -5,7 +5,7 @@
 //! restart. Of the nodes of a shared database, the one with the lease sends the mails of all.
 
 use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -263,8 +263,7 @@ impl WorkerTask {
             } else if let Some(paused) = schedule.pauses.message_free_at(&message, begun) {
                 Some(paused)
             } else {
-                // A monotonic clock: the system clock may be set during the attempt.
-                let stopwatch = Instant::now();
+                let stopwatch = self.clock.stopwatch();
                 let held = self.process(message.clone()).await?;
                 schedule.pauses.add(&message, stopwatch.elapsed(), self.clock.now());
                 held
