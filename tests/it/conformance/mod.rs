@@ -13,7 +13,7 @@ use evidence::{gaps, lines, quoted};
 use test_names::{is_test, means_a_test};
 
 const EVIDENCE: &str = include_str!("evidence.txt");
-/// The tests that `.ci/run` leaves out when the workspaces of the tests lie in PostgreSQL: they are about the data file itself, or
+/// The tests that `.ci/full` leaves out when the workspaces of the tests lie in PostgreSQL: they are about the data file itself, or
 /// count every write, and a lease is one.
 const ONLY_ON_FILES: &str = include_str!("../only_on_files.txt");
 /// Other pages that name tests.
