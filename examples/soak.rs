@@ -397,7 +397,12 @@ async fn main() -> Outcome<()> {
     while let Some(ended) = tasks.join_next().await {
         ended??;
     }
-    let scrub = app.last_scrub().ok_or("no scrub ended")?;
+    let scrub = loop {
+        if let Some(scrub) = app.last_scrub() {
+            break scrub;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    };
     println!("last scrub: {} values, {} problems", scrub.values, scrub.problems);
     let findings = app.store().check(record_registry(), Progress::silent()).await?;
     println!("check: {} values, {} problems", findings.values, findings.problem_count);

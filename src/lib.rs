@@ -69,6 +69,9 @@ mod state;
 mod store;
 mod time;
 mod trusted_proxies;
+#[cfg(test)]
+#[path = "../tests/support/wait.rs"]
+mod wait;
 
 #[doc(hidden)]
 pub mod testing;

@@ -22,7 +22,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
-REQUEST_TIMEOUT = 60.0
+# Ends a drill that hangs. Nothing that works comes near it, also if the machine is busy.
+TIMEOUT = 300.0
+# A loopback address that no other process uses, so a port of it stays free while a node is down.
+HOST = f"127.{64 + (os.getpid() >> 16) % 64}.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 
 
 class CannotRun(Exception):
@@ -60,10 +63,10 @@ def database_user():
 
 
 def free_ports(count):
-    """Returns ports of the loopback address that nothing uses."""
+    """Returns ports of `HOST` that nothing uses."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
-        one.bind(("127.0.0.1", 0))
+        one.bind((HOST, 0))
     ports = [one.getsockname()[1] for one in sockets]
     for one in sockets:
         one.close()
@@ -85,8 +88,8 @@ class Stage:
         return self
 
     def __exit__(self, *_):
-        for process in reversed(self.processes):
-            self.end(process)
+        for process, how in reversed(self.processes):
+            self.end(process, how)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def subfolder(self, name, user=None):
@@ -97,8 +100,9 @@ class Stage:
             os.chown(path, user.pw_uid, user.pw_gid)
         return path
 
-    def start(self, words, name, cwd=None, env=None, user=None):
-        """Starts a process with its output in the file `name`.log. It ends with this process, however that ends."""
+    def start(self, words, name, cwd=None, env=None, user=None, end=signal.SIGTERM):
+        """Starts a process with its output in the file `name`.log. It ends with this process, however that ends: at the end of
+        the drill by the signal `end`."""
         log = open(self.folder / f"{name}.log", "ab")
         identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
         process = subprocess.Popen(
@@ -106,7 +110,7 @@ class Stage:
             start_new_session=True, preexec_fn=end_with_parent, **identity,
         )
         log.close()
-        self.processes.append(process)
+        self.processes.append((process, end))
         return process
 
     def end(self, process, how=signal.SIGTERM):
@@ -114,7 +118,7 @@ class Stage:
         if process.poll() is None:
             process.send_signal(how)
             try:
-                process.wait(20)
+                process.wait(TIMEOUT)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -128,19 +132,19 @@ def run(words, cwd=None, env=None, user=None):
     identity = {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []} if user else {}
     done = subprocess.run(
         words, cwd=cwd, env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=120, check=False, **identity,
+        timeout=TIMEOUT, check=False, **identity,
     )
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(map(str, words))}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout
 
 
-def wait_until(what, is_true, seconds=60.0, pause=0.02):
+def wait_until(what, is_true, pause=0.02):
     """Waits until `is_true` returns something true. Returns how many seconds that took."""
     begun = time.monotonic()
     while not is_true():
-        if time.monotonic() - begun > seconds:
-            raise RuntimeError(f"timed out after {seconds:.0f} s: {what}")
+        if time.monotonic() - begun > TIMEOUT:
+            raise RuntimeError(f"timed out: {what}")
         time.sleep(pause)
     return time.monotonic() - begun
 
@@ -152,21 +156,27 @@ class Node:
         self.stage, self.name, self.port = stage, name, port
         self.folder = stage.subfolder(f"node-{name}")
         self.env = {"STEWARD_DATA": database, "STEWARD_NODE": name, "STEWARD_LOG_FORMAT": "text"}
+        # No limit of the nodes ends a request that only a busy machine delays.
+        for limit in ("BODY_TIMEOUT", "DRAIN_DELAY", "GRACE", "HEADER_TIMEOUT", "REQUEST_TIMEOUT"):
+            self.env[f"STEWARD_{limit}"] = "1h"
         self.process = None
 
     def command(self, *words):
         return run([steward_program(), *words], cwd=self.folder, env=self.env)
 
     def start(self):
-        words = [steward_program(), "serve", "--listen", f"127.0.0.1:{self.port}", "--trusted-proxy", "127.0.0.1/32"]
-        words += ["--drain-delay", "3s"]
-        self.process = self.stage.start(words, f"node-{self.name}", cwd=self.folder, env=self.env)
+        words = [steward_program(), "serve", "--listen", f"{HOST}:{self.port}", "--trusted-proxy", "127.0.0.0/8"]
+        self.process = self.stage.start(words, f"node-{self.name}", cwd=self.folder, env=self.env, end=signal.SIGKILL)
 
     def kill(self):
         self.stage.end(self.process, signal.SIGKILL)
 
-    def restart(self):
-        """Stops the node as a service manager does, and starts it again. Returns when it is ready."""
+    def restart(self, is_out):
+        """Stops the node as a service manager does, and starts it again. The node ends when `is_out` returns that the balancer
+        sends it nothing more. Returns when it is ready."""
+        self.process.send_signal(signal.SIGTERM)
+        wait_until(f"the balancer leaves out node {self.name}", is_out)
+        # A second signal ends the drain.
         self.stage.end(self.process)
         self.start()
         return wait_until(f"node {self.name} is ready again", self.is_ready)
@@ -195,7 +205,7 @@ class Connection:
             headers["Content-Type"] = "application/json"
             body = json.dumps(body)
         if self.http is None:
-            self.http = http.client.HTTPConnection("127.0.0.1", self.port, timeout=REQUEST_TIMEOUT)
+            self.http = http.client.HTTPConnection(HOST, self.port, timeout=TIMEOUT)
         try:
             self.http.request(method, path, body, headers)
             response = self.http.getresponse()
@@ -261,7 +271,7 @@ class Client(threading.Thread):
         """Creates a dashboard. Sends the same request, with the same Idempotency-Key, until it is acknowledged."""
         name = f"{self.prefix}-{len(self.created)}"
         headers = {"Idempotency-Key": str(uuid.uuid4())}
-        until = time.monotonic() + REQUEST_TIMEOUT
+        until = time.monotonic() + TIMEOUT
         status = 0
         while status != 201:
             status, made = self.send("POST", "/api/projects/@current/dashboards/", {"name": name}, headers)
@@ -291,6 +301,9 @@ class Client(threading.Thread):
         if status == 200:
             self.judge("a read through the balancer", found["description"])
 
+    def writes(self):
+        return self.changes + len(self.created)
+
     def judge(self, where, description):
         if not self.acknowledged <= int(description or 0) <= self.sent:
             expected = f"{self.acknowledged} to {self.sent}"
@@ -310,7 +323,7 @@ class Load:
         for client in self.clients:
             client.is_over.set()
         for client in self.clients:
-            client.join(2 * REQUEST_TIMEOUT)
+            client.join(2 * TIMEOUT)
             if client.is_alive():
                 client.problems.append(f"client {client.number} did not end")
         self.ended = time.monotonic()
@@ -322,7 +335,12 @@ class Load:
         return [problem for client in self.clients for problem in client.problems]
 
     def acknowledged_writes(self):
-        return sum(client.changes + len(client.created) for client in self.clients)
+        return sum(client.writes() for client in self.clients)
+
+    def go_on(self, writes):
+        """Waits until this many more writes are acknowledged, or something is wrong."""
+        enough = self.acknowledged_writes() + writes
+        wait_until("writes are acknowledged", lambda: self.acknowledged_writes() >= enough or self.problems())
 
 
 def dashboards(port, key):

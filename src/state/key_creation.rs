@@ -86,21 +86,26 @@ impl KeyCreation {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::mpsc;
+
     use futures_util::FutureExt;
 
     use super::*;
+    use crate::wait::eventually;
 
     #[tokio::test]
     async fn cancelled_hash_keeps_its_slot_until_hashing_ends() {
         let keys = KeyCreation::new(1, &Metrics::default());
-        let work = |_: &KeyHasher| {
-            std::thread::sleep(Duration::from_millis(50));
+        let (finish, finished) = mpsc::channel::<Infallible>();
+        let work = move |_: &KeyHasher| {
+            // Fails when `finish` is dropped.
+            let _ = finished.recv();
             Ok(())
         };
         assert!(keys.run(Consumer::User(1), work).now_or_never().is_none());
         assert_eq!(keys.queue.used(), 1);
-        while keys.queue.used() > 0 {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        drop(finish);
+        eventually("a free slot", || (keys.queue.used() == 0).then_some(())).await;
     }
 }

@@ -133,6 +133,11 @@ impl Sender {
     pub(super) fn len(&self) -> usize {
         self.0.lock().queued
     }
+
+    #[cfg(test)]
+    pub(super) fn with_cooldowns<T>(&self, with: impl FnOnce(&mut Cooldowns) -> T) -> T {
+        with(&mut self.0.lock().cooldowns)
+    }
 }
 
 impl Drop for Sender {

@@ -10,14 +10,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::sizes::{seed, size};
 use crate::support::process::{Connection, DataFolder, Server, until};
+use crate::support::sim::TestRng;
 
 const WRITERS: usize = 4;
-const KILLS: u32 = 12;
+const KILLS: u64 = 12;
 
 /// Records of the load by path, each with its expected content.
 type AcknowledgedNames = BTreeMap<String, Value>;
@@ -29,21 +30,7 @@ struct AcknowledgedWrites {
     /// The content that a change under way would give a record, by the record's path.
     under_way: Mutex<BTreeMap<String, Value>>,
     over: AtomicBool,
-}
-
-/// Pseudo-random numbers that are the same in every run.
-struct TestRng(u64);
-
-impl TestRng {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
+    seed: u64,
 }
 
 /// The paths of the workspace.
@@ -77,7 +64,7 @@ impl AcknowledgedWrites {
         until("writes are acknowledged", || (self.count() >= before + number).then_some(()));
     }
 
-    /// Sends one write. Returns `None` if the server was killed before it responded.
+    /// Sends one write. Returns `None` if the server was killed before it responded, or if it refused the write at the end.
     fn send(
         &self,
         connection: &mut Connection,
@@ -89,7 +76,8 @@ impl AcknowledgedWrites {
             let reply = connection.send(method, path, &place.key, Some(sent)).ok()?;
             match reply.status {
                 200 | 201 => return Some(reply.json()),
-                503 if !self.over.load(Ordering::Relaxed) => {}
+                503 if self.over.load(Ordering::Relaxed) => return None,
+                503 => {}
                 _ => panic!("{}: {}", reply.status, reply.json()),
             }
         }
@@ -98,7 +86,7 @@ impl AcknowledgedWrites {
     /// Writes until the load is over or the server is gone.
     fn write(&self, address: SocketAddr, place: &WorkspacePaths, writer: usize, round: u64) {
         let Ok(mut connection) = Connection::open(address) else { return };
-        let mut dice = TestRng(round * 1000 + writer as u64);
+        let mut dice = TestRng((self.seed << 32) + round * 1000 + writer as u64);
         let mut own: Vec<String> = Vec::new();
         for number in 0_u64.. {
             if self.over.load(Ordering::Relaxed) {
@@ -116,8 +104,7 @@ impl AcknowledgedWrites {
                         .map(|path| (path, json!({ "name": name, "description": name })))
                 }
                 3..6 if !own.is_empty() => {
-                    let at = usize::try_from(dice.below(own.len() as u64)).expect("few");
-                    let path = own[at].clone();
+                    let path = own[dice.below(own.len())].clone();
                     let sent = json!({ "name": name, "description": name });
                     self.under_way.lock().unwrap().insert(path.clone(), sent.clone());
                     let done = self.send(&mut connection, ("PATCH", &path), place, &sent);
@@ -222,7 +209,7 @@ fn damage(path: &Path, seed: u64) -> usize {
     let mut dice = TestRng(seed);
     let mut pieces = 0;
     while pieces < 64 {
-        let at = 4096 + usize::try_from(dice.below(bytes.len() as u64 - 8192)).expect("a place");
+        let at = 4096 + dice.below(bytes.len() - 8192);
         bytes[at..at + 512].fill_with(|| dice.next().to_le_bytes()[0]);
         pieces += 1;
     }
@@ -244,7 +231,7 @@ fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
         load.more(60);
         server.kill();
     });
-    let pieces = damage(&site.data(), 7);
+    let pieces = damage(&site.data(), seed());
 
     let run = site.run(&["check", "--json"]);
     assert!(run.code != Some(0) || !run.stdout.contains("\"problem_count\":0"), "{run:?}");
@@ -280,12 +267,12 @@ fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
 
 #[test]
 fn kills_at_random_moments_under_load_lose_no_acknowledged_write() {
-    let kills = std::env::var("KILLS").ok().and_then(|text| text.parse().ok()).unwrap_or(KILLS);
+    let kills = size("KILLS", KILLS);
     let (site, made) = DataFolder::with_workspace();
-    let (place, load) = (WorkspacePaths::of(&made), AcknowledgedWrites::default());
-    let mut dice = TestRng(u64::from(kills));
-    let begun = Instant::now();
-    for round in 0..u64::from(kills) {
+    let seed = seed();
+    let load = AcknowledgedWrites { seed, ..AcknowledgedWrites::default() };
+    let (place, mut dice) = (WorkspacePaths::of(&made), TestRng(seed));
+    for round in 0..kills {
         let server = site.serve(&[]);
         let found = shown(&server, &place);
         let under_way = std::mem::take(&mut *load.under_way.lock().unwrap());
@@ -296,9 +283,8 @@ fn kills_at_random_moments_under_load_lose_no_acknowledged_write() {
         *load.kept.lock().unwrap() = found;
         let address = server.address;
         load.under(address, &place, round, || {
-            load.more(1);
             // Vary the moment of the kill.
-            thread::sleep(Duration::from_micros(dice.below(60_000)));
+            load.more(1 + dice.below(20));
             server.kill();
         });
     }
@@ -308,5 +294,5 @@ fn kills_at_random_moments_under_load_lose_no_acknowledged_write() {
     let missing = lost(&load.kept.lock().unwrap(), &load.under_way.lock().unwrap(), &found);
     assert!(missing.is_empty(), "after the last: {missing:?}");
     none_is_half(&server, &place, &found);
-    println!("{kills} kills, {} records, {:?}", found.len(), begun.elapsed());
+    println!("{kills} kills, {} records", found.len());
 }

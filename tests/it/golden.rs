@@ -33,7 +33,7 @@ use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::smtp::MailServer;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::{OWNER, TestClient, Workspace, eventually_async};
 
 /// The time at which the fixtures were created.
 const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
@@ -434,10 +434,9 @@ async fn join_by_link(workspace: &Workspace) {
 
 /// Waits until the use of the caller's key is recorded, because responses show it and must not change later.
 async fn used(caller: &TestClient) {
-    let path = "/api/personal_api_keys/@current/";
-    let mut shown = caller.get(path).await.ok();
-    while shown["last_used_at"].is_null() {
-        tokio::task::yield_now().await;
-        shown = caller.get(path).await.ok();
-    }
+    eventually_async("the use is recorded", async || {
+        let shown = caller.get("/api/personal_api_keys/@current/").await.ok();
+        (!shown["last_used_at"].is_null()).then_some(())
+    })
+    .await;
 }

@@ -14,7 +14,7 @@ use crate::exports::organization::export_one;
 use crate::exports::{export, import};
 use crate::support::exports::lines;
 use crate::support::postgres::Schema;
-use crate::support::{TestClient, Workspace};
+use crate::support::{TestClient, Workspace, eventually_async};
 
 /// An empty schema, and a folder for the copies of its nodes and for data files.
 struct Scene {
@@ -123,9 +123,10 @@ async fn restore_replaces_the_workspace_on_every_node_and_keeps_what_it_replaced
     of_kept.close().await;
     for app in [&a, &b] {
         // The copy of the node is made anew, and requests get 503 meanwhile.
-        while app.store().fresh().await.is_err() || !app.store().ready() {
-            tokio::task::yield_now().await;
-        }
+        eventually_async("the copy is made anew", async || {
+            (app.store().fresh().await.is_ok() && app.store().ready()).then_some(())
+        })
+        .await;
         assert_eq!(names(&client(app, made), made).await, [""; 0]);
         assert_eq!(problems(app).await, [""; 0]);
     }

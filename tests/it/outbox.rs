@@ -27,7 +27,7 @@ use tokio::net::TcpSocket;
 use uuid::Uuid;
 
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
-use crate::support::wait::until;
+use crate::support::wait::{TEST_TIMEOUT, until};
 use crate::support::{TestClient, eventually, log};
 
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
@@ -110,7 +110,7 @@ struct Office {
 
 impl Office {
     async fn open() -> Self {
-        Self::within(Duration::from_mins(10)).await
+        Self::within(2 * TEST_TIMEOUT).await
     }
 
     /// Opens it with this timeout for the mail server.
@@ -699,14 +699,10 @@ fn mail_worker_child_process() {
     logging::init("info", LogFormat::Json).unwrap();
     runtime.block_on(async {
         let store = Store::open(data.as_ref(), 1 << 20).unwrap();
-        let mut mail = Config::default().mail;
-        mail.smtp_url = Some(url.parse().unwrap());
-        mail.smtp_from = Some("steward@corp.example".to_owned());
-        let mailer = Mailer::new(&mail).unwrap().unwrap();
         let postman = MailWorker::start(
             store.clone(),
             Clock::System,
-            mailer,
+            mailer(&url, 2 * TEST_TIMEOUT),
             Arc::new(Scribe),
             LeaseWatch::unneeded(),
             &Metrics::default(),

@@ -3,16 +3,48 @@
 use std::io::Read;
 use std::sync::LazyLock;
 
+use fantoccini::error::{CmdError, ErrorStatus};
 use fantoccini::wd::WindowHandle;
 use fantoccini::{Client, ClientBuilder, Locator};
 use flate2::read::GzDecoder;
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
+use steward::{ServerLimits, router, serve};
 use tempfile::TempDir;
+use tokio::net::TcpListener;
 use url::Url;
 
+use super::Workspace;
 use super::chromedriver::{Chromedriver, Devtools, capabilities};
-use super::wait::TEST_TIMEOUT;
+use super::wait::{TEST_TIMEOUT, eventually_async};
+
+/// Serves a workspace on this listener. No browser reaches its time limits.
+pub fn serve_to_browsers(workspace: &Workspace, listener: TcpListener) {
+    let router = router(workspace.app.clone());
+    let limits = ServerLimits {
+        header_timeout: TEST_TIMEOUT,
+        write_timeout: TEST_TIMEOUT,
+        ..ServerLimits::default()
+    };
+    tokio::spawn(async move { serve(listener, router, &limits, std::future::pending()).await });
+}
+
+/// What a command on an element answers while the page is not ready for it. A transition between pages covers the page.
+const NOT_READY: [ErrorStatus; 4] = [
+    ErrorStatus::NoSuchElement,
+    ErrorStatus::StaleElementReference,
+    ErrorStatus::ElementNotInteractable,
+    ErrorStatus::ElementClickIntercepted,
+];
+
+/// Returns the result of a command on an element, or nothing if the page is not ready for it.
+#[track_caller]
+fn if_ready<T>(done: Result<T, CmdError>) -> Option<T> {
+    match done {
+        Err(CmdError::Standard(error)) if NOT_READY.contains(&error.error) => None,
+        done => Some(done.expect("the browser does it")),
+    }
+}
 
 /// A browser with its own profile. It is closed when it is dropped.
 pub struct Browser {
@@ -46,22 +78,21 @@ impl Browser {
     /// Waits for the element of this CSS selector and returns its text. If the page is replaced meanwhile, that is the text on
     /// the new page.
     pub async fn text(&self, selector: &str) -> String {
-        loop {
-            let wait = self.client.wait().at_most(TEST_TIMEOUT);
-            let found = wait.for_element(Locator::Css(selector)).await;
-            let found = found.unwrap_or_else(|_| panic!("timed out: {selector}"));
-            match found.text().await {
-                Err(error) if error.is_stale_element_reference() => {}
-                text => return text.expect("its text"),
-            }
-        }
+        eventually_async(selector, async || {
+            let found = if_ready(self.client.find(Locator::Css(selector)).await)?;
+            if_ready(found.text().await)
+        })
+        .await
     }
 
-    /// Replaces the text of a field.
+    /// Waits for a field and replaces its text.
     pub async fn fill(&self, selector: &str, text: &str) {
-        let field = self.client.find(Locator::Css(selector)).await.expect("a field");
-        field.clear().await.expect("it can be changed");
-        field.send_keys(text).await.expect("it takes text");
+        eventually_async(selector, async || {
+            let field = if_ready(self.client.find(Locator::Css(selector)).await)?;
+            if_ready(field.clear().await)?;
+            if_ready(field.send_keys(text).await)
+        })
+        .await;
     }
 
     /// Enters a text in the field with this id, or chooses it if the field is a list or a box.
@@ -80,9 +111,13 @@ impl Browser {
         }
     }
 
+    /// Waits until an element can be clicked on, and clicks on it.
     pub async fn click(&self, selector: &str) {
-        let found = self.client.find(Locator::Css(selector)).await.expect("something to click on");
-        found.click().await.expect("it can be clicked on");
+        eventually_async(selector, async || {
+            let found = if_ready(self.client.find(Locator::Css(selector)).await)?;
+            if_ready(found.click().await)
+        })
+        .await;
     }
 
     /// Runs a script in the page and returns its result.
@@ -214,13 +249,13 @@ impl Browser {
 
     /// Waits until a script returns true.
     pub async fn wait_until(&self, what: &str, condition: &str) {
-        let begun = std::time::Instant::now();
         let script = format!("return {condition}");
-        // A script fails while the browser replaces the page.
-        while !self.client.execute(&script, Vec::new()).await.is_ok_and(|found| found == true) {
-            assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {what}");
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        eventually_async(what, async || {
+            // A script fails while the browser replaces the page.
+            let found = self.client.execute(&script, Vec::new()).await;
+            found.is_ok_and(|found| found == true).then_some(())
+        })
+        .await;
     }
 
     /// Whether a dialog is open.

@@ -50,6 +50,9 @@ impl Drop for Chromedriver {
     }
 }
 
+/// How long a browser may take to start, to load a page and to run a script, in milliseconds.
+const TIMEOUT: u32 = 300_000;
+
 /// Returns the capabilities of a browser with its profile in this folder, and with these arguments too.
 pub fn capabilities(profile: &Path, more: &[&str]) -> Capabilities {
     let profile = format!("--user-data-dir={}", profile.display());
@@ -67,7 +70,9 @@ pub fn capabilities(profile: &Path, more: &[&str]) -> Capabilities {
     ];
     arguments.extend(more);
     let mut wanted = Capabilities::new();
-    wanted.insert("goog:chromeOptions".to_owned(), json!({ "args": arguments }));
+    let options = json!({ "args": arguments, "browserStartupTimeout": TIMEOUT });
+    wanted.insert("goog:chromeOptions".to_owned(), options);
+    wanted.insert("timeouts".to_owned(), json!({ "pageLoad": TIMEOUT, "script": TIMEOUT }));
     wanted
 }
 

@@ -5,7 +5,6 @@ use std::future::pending;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use hickory_server::Server;
 use hickory_server::net::runtime::Time;
@@ -18,6 +17,8 @@ use hickory_server::zone_handler::MessageResponseBuilder;
 use steward::Config;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::watch;
+
+use super::wait::{TEST_TIMEOUT, eventually};
 
 /// The reply for a name.
 #[derive(Debug, Clone)]
@@ -58,8 +59,17 @@ pub struct Dns {
 
 struct Zone {
     replies: Mutex<HashMap<String, Reply>>,
-    asked: watch::Sender<Vec<Question>>,
+    asked: Mutex<Vec<Question>>,
     open: watch::Sender<bool>,
+}
+
+impl Zone {
+    fn note(&self, question: Question) {
+        let mut asked = self.asked.lock().expect("the zone");
+        if !asked.contains(&question) {
+            asked.push(question);
+        }
+    }
 }
 
 impl Dns {
@@ -69,12 +79,12 @@ impl Dns {
         let address = udp.local_addr().expect("an address");
         let zone = Arc::new(Zone {
             replies: Mutex::default(),
-            asked: watch::Sender::new(Vec::new()),
+            asked: Mutex::default(),
             open: watch::Sender::new(true),
         });
         let mut server = Server::new(Handler(Arc::clone(&zone)));
         server.register_socket(udp);
-        server.register_listener(tcp, Duration::from_secs(30), 16);
+        server.register_listener(tcp, TEST_TIMEOUT, 16);
         Self { address, zone, _server: server }
     }
 
@@ -83,11 +93,10 @@ impl Dns {
         self.address
     }
 
-    /// Returns a configuration that uses this server, with a timeout for busy machines.
+    /// Returns a configuration that uses this server.
     pub fn config(&self) -> Config {
         let mut config = Config::default();
         config.dns_resolvers = vec![self.address];
-        config.dns_timeout = Duration::from_secs(15);
         config
     }
 
@@ -108,13 +117,12 @@ impl Dns {
 
     /// Waits until `count` queries have arrived.
     pub async fn heard(&self, count: usize) {
-        let mut asked = self.zone.asked.subscribe();
-        asked.wait_for(|asked| asked.len() >= count).await.expect("a zone");
+        eventually("queries arrive", || (self.asked().len() >= count).then_some(())).await;
     }
 
     /// Returns the protocol and name of every query so far. Retransmissions count once.
     pub fn asked(&self) -> Vec<(Protocol, String)> {
-        let asked = self.zone.asked.borrow();
+        let asked = self.zone.asked.lock().expect("the zone");
         asked.iter().map(|(over, name, _)| (*over, name.clone())).collect()
     }
 }
@@ -153,13 +161,7 @@ impl Handler {
         let asked = request.request_info().expect("one question");
         let name = asked.query.original().name().to_string();
         let question = (asked.protocol, name.clone(), request.metadata.id);
-        self.0.asked.send_if_modified(|all| {
-            let new = !all.contains(&question);
-            if new {
-                all.push(question);
-            }
-            new
-        });
+        self.0.note(question);
         self.0.open.subscribe().wait_for(|open| *open).await.expect("a zone");
 
         let reply = self.0.replies.lock().expect("the zone").get(&name).cloned();

@@ -143,9 +143,7 @@ impl State {
             if matches!(direction, Direction::Requests) {
                 (self.alter)(bytes);
             }
-            if !delay.is_zero() {
-                thread::sleep(delay);
-            }
+            drop(self.changed.wait_timeout_while(self.conditions(), delay, |_| true));
             to.write_all(bytes)?;
         }
     }

@@ -41,7 +41,7 @@ else
 fi
 printf '%s\n' "$2" >>"$1/data/postgresql.conf"
 printf '%s\n' "$3" | cat - "$1/data/pg_hba.conf" >"$1/hba" && mv "$1/hba" "$1/data/pg_hba.conf"
-pg_ctl -D "$1/data" -l "$1/server.log" -w -s start >"$1/start.log" 2>&1 || fail "$1"
+pg_ctl -D "$1/data" -l "$1/server.log" -w -t 300 -s start >"$1/start.log" 2>&1 || fail "$1"
 echo ready
 cat >/dev/null
 pg_ctl -D "$1/data" -m immediate -s stop >/dev/null 2>&1 || true
@@ -71,7 +71,7 @@ impl Server {
         let user = system_user();
         let folder = new_folder(user);
         let socket = format!("unix_socket_directories = '{}'", folder.display());
-        let usual = ["listen_addresses = ''", &socket, "fsync = off", "max_connections = 300"];
+        let usual = ["listen_addresses = ''", &socket, "fsync = off", "max_connections = 1000"];
         let settings = [&usual, settings].concat().join("\n");
         let mut command = Command::new("sh");
         command.args(["-c", SUPERVISE, "sh"]).arg(&folder).args([&settings, hba]);
@@ -123,7 +123,7 @@ impl Server {
     pub fn control(&self, arguments: &[&str]) {
         let mut command = Command::new("pg_ctl");
         command.env("PATH", path_with_server()).current_dir("/").arg("-D");
-        command.arg(self.folder.join("data")).args(["-w", "-s"]).args(arguments);
+        command.arg(self.folder.join("data")).args(["-w", "-t", "300", "-s"]).args(arguments);
         command.arg("-l").arg(self.folder.join("server.log"));
         if let Some((uid, gid)) = system_user() {
             command.uid(uid).gid(gid);

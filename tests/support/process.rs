@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use super::wait::{READ_TIMEOUT, TEST_TIMEOUT, until};
+pub use super::wait::{TEST_TIMEOUT, until};
 
 use super::contract::contract;
 
@@ -24,6 +25,15 @@ use super::contract::contract;
 pub const STEWARD: &str = env!("CARGO_BIN_EXE_steward");
 /// The owner's email address in a data file of [`DataFolder::with_workspace`].
 pub const OWNER: &str = "owner@corp.example";
+/// The time limits of [`Server::start`]: no test waits for one of an hour. A test whose subject is a limit sets another one.
+const LONG_LIMITS: [&str; 6] = [
+    "STEWARD_BODY_TIMEOUT",
+    "STEWARD_DNS_TIMEOUT",
+    "STEWARD_GRACE",
+    "STEWARD_HEADER_TIMEOUT",
+    "STEWARD_REQUEST_TIMEOUT",
+    "STEWARD_SMTP_TIMEOUT",
+];
 
 /// Returns the binary of tests that also measure: that of `STEWARD_BIN`, or the binary under test.
 pub fn binary() -> PathBuf {
@@ -50,6 +60,16 @@ pub fn tool(program: &str, package: &str) -> Command {
     let is_installed = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
     assert!(is_installed, "{program} is not installed: apt install {package}");
     cleared(program)
+}
+
+/// Returns a free address of the loopback network for a program that is to listen there later. The caller alone uses its IP
+/// address, so nothing else takes the port meanwhile.
+pub fn own_address() -> SocketAddr {
+    static USED: AtomicU8 = AtomicU8::new(1);
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let own = Ipv4Addr::new(127, USED.fetch_add(1, Ordering::Relaxed), high, low);
+    let listener = TcpListener::bind((own, 0)).expect("a port");
+    listener.local_addr().expect("an address")
 }
 
 /// The outcome of a command.
@@ -232,8 +252,13 @@ pub struct Server {
 
 impl Server {
     /// Starts a command that runs `steward serve`, and waits until it prints its address. If it exits instead,
-    /// returns its outcome.
+    /// returns its outcome. Time limits that neither a flag nor a variable of the command sets are an hour.
     pub fn start(command: &mut Command) -> Result<Self, CommandOutput> {
+        for limit in LONG_LIMITS {
+            if command.get_envs().all(|(name, _)| name != limit) {
+                command.env(limit, "1h");
+            }
+        }
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary starts");
         let lines = lines(child.stdout.take().expect("stdout is a pipe"));
@@ -400,7 +425,7 @@ impl Connection {
     }
 
     pub fn of(stream: TcpStream) -> io::Result<Self> {
-        stream.set_read_timeout(Some(READ_TIMEOUT))?;
+        stream.set_read_timeout(Some(TEST_TIMEOUT))?;
         stream.set_write_timeout(Some(TEST_TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream) })
@@ -484,8 +509,10 @@ impl Connection {
 
     /// Returns whether the server closed the connection without sending more.
     pub fn is_closed(&mut self) -> bool {
-        matches!(self.stream.read(&mut [0]), Ok(0))
-            || self.stream.get_ref().take_error().is_ok_and(|error| error.is_some())
+        match self.stream.read(&mut [0]) {
+            Ok(read) => read == 0,
+            Err(error) => error.kind() != io::ErrorKind::WouldBlock,
+        }
     }
 }
 

@@ -19,6 +19,7 @@ impl SystemdManager {
     pub fn of(site: &DataFolder) -> Self {
         let path = site.path("notify");
         let socket = UnixDatagram::bind(&path).expect("a socket");
+        socket.set_read_timeout(Some(TEST_TIMEOUT)).expect("a timeout");
         Self { socket, path }
     }
 
@@ -39,9 +40,16 @@ impl SystemdManager {
         }
     }
 
-    /// Returns the lines of the next notification, or `None` after a timeout.
-    pub fn received_within(&self, patience: Duration) -> Option<Vec<String>> {
-        self.socket.set_read_timeout(Some(patience)).expect("a timeout");
+    /// Receives the notifications that were sent by now, and returns the lines of each.
+    pub fn received(&self) -> Vec<Vec<String>> {
+        self.socket.set_nonblocking(true).expect("a socket");
+        let found = std::iter::from_fn(|| self.receive()).collect();
+        self.socket.set_nonblocking(false).expect("a socket");
+        found
+    }
+
+    /// Returns the lines of the next notification, or `None` after the timeout of the socket.
+    fn receive(&self) -> Option<Vec<String>> {
         let mut bytes = [0; 4096];
         match self.socket.recv(&mut bytes) {
             Ok(length) => {
@@ -53,11 +61,6 @@ impl SystemdManager {
         }
     }
 
-    /// Receives the notifications that were already sent.
-    pub fn drain(&self) {
-        while self.received_within(Duration::from_millis(1)).is_some() {}
-    }
-
     /// Receives notifications until one has this line.
     #[track_caller]
     pub fn assert_received(&self, line: &str) {
@@ -67,6 +70,6 @@ impl SystemdManager {
     /// Returns the lines of the next notification.
     #[track_caller]
     pub fn next(&self) -> Vec<String> {
-        self.received_within(TEST_TIMEOUT).expect("a notification arrives")
+        self.receive().expect("a notification arrives")
     }
 }

@@ -1,14 +1,13 @@
-//! Waiting, with a timeout.
+//! Waiting for events. Tests read no clock and do not sleep, except here: `tidy` checks it.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A timeout that working code never reaches, even on a busy machine.
-pub const TEST_TIMEOUT: Duration = Duration::from_mins(2);
+/// Ends a test that hangs. No working code comes near it, even on a machine that is busy with other work.
+pub const TEST_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// The timeout of a read from a socket. It is shorter than the default time limits of a connection in the server, 30 s, so
-/// that a test which waits for the end of a connection does not wait for those.
-pub const READ_TIMEOUT: Duration = Duration::from_secs(25);
+/// The time between two looks.
+const INTERVAL: Duration = Duration::from_millis(5);
 
 /// Polls `ready` until it returns a value. Panics with `what` after a timeout.
 #[track_caller]
@@ -18,7 +17,36 @@ pub fn until<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = ready() {
             return found;
         }
-        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {what}");
-        thread::sleep(Duration::from_millis(5));
+        require_time(begun, what);
+        thread::sleep(INTERVAL);
     }
+}
+
+/// Does what [`until`] does, while other tasks run.
+pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ready() {
+            return found;
+        }
+        require_time(begun, what);
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+/// Does what [`eventually`] does if the look itself waits, for example for a response.
+pub async fn eventually_async<T>(what: &str, mut ready: impl AsyncFnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = ready().await {
+            return found;
+        }
+        require_time(begun, what);
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+#[track_caller]
+fn require_time(begun: Instant, what: &str) {
+    assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {what}");
 }

@@ -1,7 +1,6 @@
 //! The test kit: a new workspace for each test, and callers of its API.
 
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -17,7 +16,7 @@ use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::VerifiedSession;
-use steward::testing::store::{Place, Progress, Store};
+use steward::testing::store::{Place, Progress, Store, Table};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -26,23 +25,12 @@ use tower::ServiceExt;
 use super::contract::contract;
 use super::postgres::Schema;
 use super::wait::TEST_TIMEOUT;
+pub use super::wait::{eventually, eventually_async};
 
 /// The email address of the owner of every test workspace.
 pub const OWNER: &str = "owner@corp.example";
 
 pub const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
-
-/// Polls `ready` until it returns a value, while other tasks run. Panics with `what` after a timeout.
-pub async fn eventually<T>(what: &str, mut ready: impl FnMut() -> Option<T>) -> T {
-    let begun = Instant::now();
-    loop {
-        if let Some(found) = ready() {
-            return found;
-        }
-        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {what}");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
-}
 
 /// Returns a configuration with a manual clock.
 pub fn with_clock() -> (Config, ManualClock) {
@@ -52,14 +40,18 @@ pub fn with_clock() -> (Config, ManualClock) {
     (config, clock)
 }
 
-/// Replaces the default time limits by long ones.
+/// Replaces the default time limits by long ones, which no test reaches.
 fn patient(mut config: Config) -> Config {
-    let (default, long) = (Config::default(), Duration::from_mins(10));
-    if config.request_timeout == default.request_timeout {
-        config.request_timeout = long;
-    }
-    if config.mail.smtp_timeout == default.mail.smtp_timeout {
-        config.mail.smtp_timeout = long;
+    let default = Config::default();
+    for (limit, usual) in [
+        (&mut config.request_timeout, default.request_timeout),
+        (&mut config.body_timeout, default.body_timeout),
+        (&mut config.dns_timeout, default.dns_timeout),
+        (&mut config.mail.smtp_timeout, default.mail.smtp_timeout),
+    ] {
+        if *limit == usual {
+            *limit = 2 * TEST_TIMEOUT;
+        }
     }
     config
 }
@@ -111,8 +103,8 @@ impl Workspace {
         Self::with(Config::default()).await
     }
 
-    /// Does what [`new`](Self::new) does, with this configuration. The default time limits of a request and of the mail
-    /// server become long ones, because a busy machine may exceed them.
+    /// Does what [`new`](Self::new) does, with this configuration. The default time limits of requests, bodies, name servers
+    /// and the mail server become long ones, because a busy machine may exceed them.
     pub async fn with(config: Config) -> Self {
         Self::create(Home::new(), config)
     }
@@ -165,7 +157,7 @@ impl Workspace {
     /// Closes the file, and serves it again with this configuration.
     pub async fn reopened(&self, config: Config) -> Self {
         self.app.close().await;
-        let app = App::new(self.open_store(), config).expect("it serves");
+        let app = App::new(self.open_store(), patient(config)).expect("it serves");
         let router = router(app.clone());
         let owner = TestClient::of(router.clone(), &self.made.api_key);
         Self { app, owner, router, ..self.clone() }
@@ -270,6 +262,15 @@ impl Workspace {
     /// Performs an operator's operation and returns its result.
     pub async fn run_operation(&self, operation: Operation) -> Value {
         perform(&self.app, operation, Progress::silent()).await.expect("the operation succeeds")
+    }
+
+    /// Waits until the background deletion is complete.
+    pub async fn completes_deletions(&self) {
+        eventually("the background deletion is complete", || {
+            let tx = self.app.store().snapshot().ok()?;
+            (tx.len(Table::Sweeps).ok()? == 0).then_some(())
+        })
+        .await;
     }
 
     /// Asserts that `check` finds no problem in the data file.

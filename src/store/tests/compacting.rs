@@ -1,7 +1,5 @@
 //! Compaction by a copy that replaces the file.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use tokio::runtime::Handle;
 
 use super::*;
@@ -19,30 +17,27 @@ async fn sparse() -> (Scratch, Store) {
 async fn compaction_by_a_copy_keeps_all_values_and_serves_meanwhile() {
     let (scratch, store) = sparse().await;
     let old = store.snapshot().expect("open");
-    let over = Arc::new(AtomicBool::new(false));
-    let writer = tokio::spawn({
-        let (store, over) = (store.clone(), Arc::clone(&over));
+    let compacting = tokio::spawn({
+        let store = store.clone();
         async move {
-            let mut written = 0;
-            while !over.load(Ordering::Relaxed) {
-                written += 1;
-                store.write(move |tx| tx.put(&thing(1000 + written % 50))).await.expect("written");
-                store
-                    .write(move |tx| tx.remove::<Thing>(&(1, 1000 + written % 7)))
-                    .await
-                    .expect("removed");
-                store.snapshot().expect("always open").values().expect("read");
+            let done = store.compact_while_serving(0).await.expect("compacted");
+            assert!(done.bytes < done.bytes_before / 2, "{done:?}");
+            for _ in 0..5 {
+                store.compact_while_serving(0).await.expect("compacted");
             }
-            written
         }
     });
-    let done = store.compact_while_serving(0).await.expect("compacted");
-    assert!(done.bytes < done.bytes_before / 2, "{done:?}");
-    for _ in 0..5 {
-        store.compact_while_serving(0).await.expect("compacted");
+    // A compaction gives up if much more than this changes meanwhile.
+    for id in 0..200 {
+        store.write(move |tx| tx.put(&thing(1000 + id % 50))).await.expect("written");
+        let remove = move |tx: &mut WriteTx<'_>| tx.remove::<Thing>(&(1, 1000 + id % 7));
+        store.write(remove).await.expect("removed");
+        store.snapshot().expect("always open").values().expect("read");
+        if compacting.is_finished() {
+            break;
+        }
     }
-    over.store(true, Ordering::Relaxed);
-    assert!(writer.await.expect("no panic") > 0);
+    compacting.await.expect("no panic");
     assert_eq!(old.version::<Thing>(&(1, 199)).expect("read"), 1, "an old snapshot is still read");
     drop(old);
     assert_clean(&check(&store).await);
@@ -71,13 +66,7 @@ async fn replaced_file_is_closed_after_its_last_snapshot() {
     assert_eq!(deleted(), 1);
     assert!(old.values().expect("read") > 0);
     drop(old);
-    tokio::time::timeout(TEST_TIMEOUT, async {
-        while deleted() > 0 {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-    .expect("closed");
+    until(|| deleted() == 0).await;
     store.close().await;
 }
 

@@ -2,22 +2,12 @@
 //! would. Restoring its bytes repairs it.
 
 use std::fs::OpenOptions;
-use std::time::Duration;
 
 use super::*;
 
 fn cut(scratch: &Scratch) {
     let file = OpenOptions::new().write(true).open(scratch.path()).expect("the file");
     file.set_len(0).expect("cut");
-}
-
-async fn until(what: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(TEST_TIMEOUT, async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    });
-    waited.await.expect("the condition in time");
 }
 
 /// Creates a store whose file contains thing 1 and is then truncated.
@@ -66,8 +56,7 @@ async fn failed_read_is_detected_without_a_write() {
 #[tokio::test]
 async fn queued_writes_fail_when_the_file_fails() {
     let (scratch, store, bytes) = failing().await;
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let (first, refused, paused, ()) = tokio::join!(
         store.write(|tx| tx.put(&thing(3))),
         store.write(|_| Err::<(), _>(Error::denied("a refusal"))),
@@ -94,8 +83,7 @@ async fn store_closes_while_its_file_cannot_be_opened() {
 #[tokio::test]
 async fn store_closes_during_a_failing_batch() {
     let (_scratch, store, _) = failing().await;
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let ended = tokio::time::timeout(TEST_TIMEOUT, async {
         tokio::join!(store.write(|tx| tx.put(&thing(2))), store.close(), async {
             blocker.release();

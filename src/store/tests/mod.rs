@@ -15,23 +15,22 @@ mod spooling;
 mod upkeep;
 mod writing;
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::mpsc;
-use std::time::Duration;
 
 use redb::{Database, ReadableDatabase};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
 
 use super::engine::{begin, definition};
 use super::*;
 use crate::secret::Seed;
+use crate::wait::{TEST_TIMEOUT, eventually, eventually_async};
 
 /// No page cache, so that every read goes to the file.
 const NO_CACHE: usize = 0;
-
-/// A timeout that working code never reaches, even on a busy machine.
-const TEST_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// The record that a [`Thing`] refers to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -220,39 +219,37 @@ fn dump(store: &Store) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// A rule that blocks the writer until it is released.
-struct Blocker {
-    started: mpsc::Receiver<()>,
-    release: mpsc::Sender<()>,
-}
+/// A rule that blocks the writer until this is dropped.
+struct Blocker(mpsc::Sender<Infallible>);
 
 impl Blocker {
-    /// Blocks the writer of `store`. Also returns the task of the blocking write.
-    fn hold(store: &Store) -> (Self, tokio::task::JoinHandle<Result<()>>) {
-        let (start, started) = mpsc::channel();
+    /// Blocks the writer of `store`, and waits until it is blocked. Also returns the task of the blocking write.
+    async fn hold(store: &Store) -> (Self, tokio::task::JoinHandle<Result<()>>) {
+        let (start, mut started) = unbounded_channel();
         let (release, released) = mpsc::channel();
         let store = store.clone();
         let write = tokio::spawn(async move {
             store
                 .write(move |_| {
-                    start.send(()).map_err(Error::internal)?;
-                    released.recv().map_err(Error::internal)
+                    let _ = start.send(());
+                    // Fails when the blocker is dropped.
+                    let _ = released.recv();
+                    Ok(())
                 })
                 .await
         });
-        (Self { started, release }, write)
+        started.recv().await.expect("a blocked writer");
+        (Self(release), write)
     }
 
-    /// Waits until the writer is blocked.
-    async fn holds(&self) {
-        while self.started.try_recv().is_err() {
-            tokio::task::yield_now().await;
-        }
+    fn release(self) {
+        drop(self.0);
     }
+}
 
-    fn release(&self) {
-        self.release.send(()).expect("a writer that waits");
-    }
+/// Waits until `what` holds.
+async fn until(what: impl Fn() -> bool) {
+    eventually("the condition", || what().then_some(())).await;
 }
 
 #[track_caller]

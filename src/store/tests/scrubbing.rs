@@ -1,9 +1,10 @@
 //! The scrub, which reads the file in slices while others write.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as AtomicOrdering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering as AtomicOrdering};
+use std::time::Duration;
 
 use futures_util::future::join_all;
+use tokio::sync::Semaphore;
 
 use super::change_feed::{ChangeFeed, ChangeWatch, CommittedChange};
 use super::schema::count_key;
@@ -47,19 +48,27 @@ async fn write(store: &Store, (owner, id, choice): (u64, u64, u64)) -> Result<()
     store.write(rule).await
 }
 
+/// How many batches are written beside one scrub. A scrub that hardly runs meanwhile misses none of their changes.
+const BATCHES: usize = 100;
+
 /// Writes beside the scrubs.
-#[derive(Default)]
 struct Writing {
-    is_over: AtomicBool,
+    /// The batches that may be written now.
+    batches: Semaphore,
     /// The number of writes that were not undone.
     kept: AtomicUsize,
 }
 
 impl Writing {
+    fn new() -> Self {
+        Self { batches: Semaphore::new(0), kept: AtomicUsize::new(0) }
+    }
+
     /// Writes in batches of four until the scrubs are over.
     async fn run(&self, store: &Store) {
         let mut dice = Dice(1);
-        while !self.is_over.load(AtomicOrdering::Relaxed) {
+        while let Ok(batch) = self.batches.acquire().await {
+            batch.forget();
             let writes = [(); 4].map(|()| (dice.roll() % 3, 4 + dice.roll() % 40, dice.roll() % 8));
             let written = join_all(writes.map(|values| write(store, values))).await;
             let kept = written.iter().filter(|outcome| outcome.is_ok()).count();
@@ -74,14 +83,16 @@ impl Writing {
         (rounds, writes): (usize, usize),
         mut check: impl FnMut(CheckReport),
     ) {
-        let (begun, mut round) = (Instant::now(), 0);
-        let kept = || self.kept.load(AtomicOrdering::Relaxed);
-        while round < rounds || (kept() <= writes && begun.elapsed() < TEST_TIMEOUT / 2) {
+        let mut round = 0;
+        eventually_async("writes beside the scrubs", async || {
+            self.batches.add_permits(BATCHES - self.batches.available_permits());
             check(scrub(store).await);
             round += 1;
-        }
-        self.is_over.store(true, AtomicOrdering::Relaxed);
-        assert!(kept() > writes, "{} writes during {round} scrubs", kept());
+            let is_over = round >= rounds && self.kept.load(AtomicOrdering::Relaxed) > writes;
+            is_over.then_some(())
+        })
+        .await;
+        self.batches.close();
     }
 }
 
@@ -89,14 +100,12 @@ impl Writing {
 async fn scrub_reports_nothing_while_the_records_change() {
     let scratch = Scratch::closed().await;
     let store = scratch.open().expect("a file that opens");
-    let (writing, mut values) = (Writing::default(), 0);
-    let scrubs = writing.scrub(&store, (10, 100), |report| {
-        assert_clean(&report);
-        values = values.max(report.values);
-    });
+    let writing = Writing::new();
+    let scrubs = writing.scrub(&store, (10, 100), |report| assert_clean(&report));
     tokio::join!(scrubs, writing.run(&store));
-    assert!(values > 100, "{values} values");
-    assert_clean(&scrub(&store).await);
+    let report = scrub(&store).await;
+    assert_clean(&report);
+    assert!(report.values > 100, "{} values", report.values);
     assert_clean(&check(&store).await);
 }
 
@@ -109,7 +118,7 @@ async fn scrub_finds_a_wrong_count_of_a_tenant_that_changes_all_the_time() {
         table.insert(count.as_slice(), sealed.as_slice()).expect("written");
     });
     let store = scratch.open().expect("a file that opens");
-    let writing = Writing::default();
+    let writing = Writing::new();
     let scrubs = writing.scrub(&store, (5, 50), |report| {
         let (found, line) = (report.problems, "counts/1: the stored count of projects/1 is ");
         assert!(found.len() == 1 && found[0].starts_with(line), "{found:?}");

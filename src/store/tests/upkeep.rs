@@ -168,8 +168,7 @@ async fn run(
         }
         return ends;
     }
-    let (blocker, held) = Blocker::hold(store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(store).await;
     let released = async { blocker.release() };
     let (ends, ()) = tokio::join!(join_all(writes.into_iter().map(one)), released);
     held.await.expect("the task").expect("released");

@@ -1,7 +1,6 @@
 //! The queue, batches and snapshots.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use futures_util::FutureExt;
 
@@ -9,11 +8,13 @@ use super::queue::{MAX_QUEUED, MAX_QUEUED_PER_CONSUMER};
 use super::queued::QueuedWrite;
 use super::*;
 
-/// A batch also ends after a time limit, which a busy machine may exceed. So the test tries several times and
-/// needs one shared batch.
+/// How often a test tries to get several writes into one batch. A batch also ends after a time limit, which a busy machine
+/// may exceed.
+const TRIES: usize = 100;
+
 #[tokio::test]
 async fn failing_write_does_not_affect_other_writes_of_its_batch() {
-    for _ in 0..20 {
+    for _ in 0..TRIES {
         if neighbours_of_failures_share_one_commit().await {
             return;
         }
@@ -23,8 +24,7 @@ async fn failing_write_does_not_affect_other_writes_of_its_batch() {
 
 async fn neighbours_of_failures_share_one_commit() -> bool {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let (stats, seen) = (store.clone(), Arc::new(AtomicBool::new(true)));
     let last_saw = Arc::clone(&seen);
     let (first, refused, panicked, last, ()) = tokio::join!(
@@ -109,8 +109,7 @@ async fn held_snapshot_does_not_change() {
 #[tokio::test]
 async fn full_write_queue_rejects_new_writes_and_runs_queued_ones() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let mut queued: Vec<_> = (0..MAX_QUEUED).map(|_| Box::pin(store.write(|_| Ok(())))).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     assert_unavailable(&store.write(|_| Ok(())).await);
@@ -126,8 +125,7 @@ async fn full_write_queue_rejects_new_writes_and_runs_queued_ones() {
 #[tokio::test]
 async fn consumer_is_limited_to_its_share_of_the_write_queue() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
     let mut queued: Vec<_> = (0..MAX_QUEUED_PER_CONSUMER).map(|_| write(1)).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
@@ -145,8 +143,7 @@ async fn consumer_is_limited_to_its_share_of_the_write_queue() {
 #[tokio::test]
 async fn full_write_queue_rejects_the_newest_write_of_the_largest_consumer() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
     // Several tenants of one attacker, of which one has the most writes.
     let users = (0..MAX_QUEUED - 1).map(|nth| nth as u64 % 8).chain([0]);
@@ -183,8 +180,7 @@ async fn discarded_write_is_undone_alone_and_commits_nothing() {
     let (count, snapshot) = discarded(1).await.expect("a result");
     assert_eq!((count, snapshot.count::<Thing>(&1u64).expect("read")), (1, 0));
     assert_eq!(commits.load(Ordering::Relaxed), 0);
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let written = tokio::join!(
         store.write_for(None, |tx| tx.put(&thing(1))),
         discarded(2),
@@ -202,11 +198,9 @@ async fn discarded_write_is_undone_alone_and_commits_nothing() {
     assert_clean(&check(&store).await);
 }
 
-/// The first write is committed alone if the last one arrives after the time limit of a batch. So the test tries several
-/// times and needs one shared batch.
 #[tokio::test]
 async fn write_that_ends_its_batch_gets_a_snapshot_of_its_own_state() {
-    for _ in 0..20 {
+    for _ in 0..TRIES {
         if last_write_of_a_batch_gets_its_state().await {
             return;
         }
@@ -217,8 +211,7 @@ async fn write_that_ends_its_batch_gets_a_snapshot_of_its_own_state() {
 /// Returns false if the first write was committed alone.
 async fn last_write_of_a_batch_gets_its_state() -> bool {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let last = store.write_for(None, |tx| {
         tx.end_batch();
         tx.put(&thing(2))
@@ -246,8 +239,7 @@ async fn last_write_of_a_batch_gets_its_state() -> bool {
 #[tokio::test]
 async fn cancelled_write_does_not_run() {
     let (_scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let mut abandoned = Box::pin(store.write(|tx| tx.put(&thing(1))));
     assert!((&mut abandoned).now_or_never().is_none());
     drop(abandoned);
@@ -261,8 +253,7 @@ async fn cancelled_write_does_not_run() {
 #[tokio::test]
 async fn close_finishes_queued_writes_and_rejects_later_ones() {
     let (scratch, store) = Scratch::new();
-    let (blocker, held) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, held) = Blocker::hold(&store).await;
     let (queued, (), ()) =
         tokio::join!(store.write(|tx| tx.put(&thing(1))), store.close(), async {
             blocker.release();
@@ -284,12 +275,11 @@ async fn dropped_store_closes_its_file_cleanly() {
     let (scratch, store) = Scratch::new();
     let held = store.snapshot().expect("an open file");
     drop(store);
-    let reopened = loop {
-        match scratch.open() {
-            Err(OpenError::InUse(_)) => tokio::time::sleep(Duration::from_millis(1)).await,
-            other => break other.expect("a released file"),
-        }
+    let reopen = || match scratch.open() {
+        Err(OpenError::InUse(_)) => None,
+        opened => Some(opened.expect("a released file")),
     };
+    let reopened = eventually("a released file", reopen).await;
     let read = held.exists::<Owner>(&1);
     assert_unavailable(&read);
     reopened.close().await;
@@ -324,8 +314,6 @@ async fn writer_is_busy_only_while_the_file_is_in_exclusive_use() {
     let panicked =
         store.with_exclusive_file::<()>(|_| std::panic::resume_unwind(Box::new("work"))).await;
     assert_unavailable(&panicked);
-    while !store.ready() {
-        tokio::task::yield_now().await;
-    }
+    until(|| store.ready()).await;
     assert!(!store.is_busy());
 }

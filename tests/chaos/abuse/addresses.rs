@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::http::Method;
+use futures_util::poll;
 use serde_json::{Value, json};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
@@ -14,7 +15,7 @@ use crate::support::dry_run::DryRunOutcome;
 use crate::support::invites::{invite, invites, with_mail};
 use crate::support::signup::Offer;
 use crate::support::smtp::MailServer;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async, with_clock};
 
 const VICTIM: &str = "ceo@big.example";
 const ME: &str = "/api/users/@me/";
@@ -311,16 +312,21 @@ async fn takeover_with_several_writes_continues_after_its_client_disconnects() {
     }
     let offer = mailed(&squat.workspace, &squat.invited().await);
     let anonymous = squat.workspace.anonymous();
-    let client =
-        tokio::spawn(async move { offer.accept(&anonymous, taking_over("Cleo")).await.status });
-    while squat.key.get(ME).await.status != 401 {
-        tokio::task::yield_now().await;
-    }
-    client.abort();
+    let mut client = Box::pin(offer.accept(&anonymous, taking_over("Cleo")));
+    eventually_async("the account's key is deleted", async || {
+        if squat.key.get(ME).await.status == 401 {
+            return Some(());
+        }
+        let _pending = poll!(client.as_mut());
+        None
+    })
+    .await;
+    drop(client);
     let members = squat.workspace.organization(&format!("members/?email={VICTIM}"));
-    while squat.workspace.owner.get(&members).await.ok()["count"] != 1 {
-        tokio::task::yield_now().await;
-    }
+    eventually_async("the account is a member", async || {
+        (squat.workspace.owner.get(&members).await.ok()["count"] == 1).then_some(())
+    })
+    .await;
     let all = squat.workspace.run_operation(Operation::OrganizationList).await;
     assert_eq!(all["results"].as_array().expect("a list").len(), 2);
     squat.workspace.app.close().await;

@@ -20,7 +20,7 @@ use steward::router;
 use steward::testing::http::client::Peer;
 use tower::ServiceExt;
 
-use crate::support::process::{DataFolder, READ_TIMEOUT, Server, until};
+use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, until};
 use crate::support::sharing::Board;
 use crate::support::{Workspace, eventually};
 
@@ -418,7 +418,7 @@ fn connect_from(last: u8, to: SocketAddr) -> TcpStream {
     bind(&socket, &SocketAddr::new(from, 0)).expect("an address");
     connect(&socket, &to).expect("a connection");
     let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(READ_TIMEOUT)).expect("a timeout");
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("a timeout");
     stream
 }
 

@@ -17,7 +17,7 @@ use steward::testing::store::{FreeSpace, Store};
 use steward::testing::time::Timestamp;
 use uuid::Uuid;
 
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async};
 
 const QUOTA: usize = 256 * 1024;
 
@@ -100,11 +100,10 @@ async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() 
     assert_eq!(stored(&workspace, &id).await, full);
 
     owner.delete(&format!("/api/projects/{}/", made["id"])).await.assert_empty(204);
-    let mut left = full;
-    while left > before + 26_000 {
-        left = stored(&workspace, &id).await;
-        tokio::task::yield_now().await;
-    }
+    eventually_async("the bytes are released", async || {
+        (stored(&workspace, &id).await <= before + 26_000).then_some(())
+    })
+    .await;
     assert_eq!(
         stored(&workspace, other).await,
         others,

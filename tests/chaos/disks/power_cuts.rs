@@ -5,16 +5,15 @@
 //! recording, in many ways, without running the service again. `STEWARD_CUTS=100000` makes that many cuts.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use blake3::Hash;
-use steward::Config;
 use steward::testing::resources::record_registry;
 use steward::testing::store::{Order, Progress, Raw, Store, Table, beside};
 
+use crate::sizes::{seed, size};
 use crate::support::day::{REQUESTS, SampleWorkload};
 use crate::support::sim::{self, Access, DiskState, EIO, Event, Fault, SimFileSystem, TestRng};
-use crate::support::{Workspace, eventually};
+use crate::support::{Workspace, eventually, with_clock};
 
 const CACHE: usize = 1 << 20;
 
@@ -36,12 +35,6 @@ pub fn dump(store: &Store) -> Hash {
             .expect("readable");
     }
     hasher.finalize()
-}
-
-/// Returns how many cuts to make: `default`, unless the environment sets a number.
-fn cuts(default: usize) -> usize {
-    let told = std::env::var("STEWARD_CUTS").ok();
-    told.map_or(default, |told| told.parse().expect("STEWARD_CUTS is a number"))
 }
 
 /// A recorded run of the service: its disk accesses and the states that it acknowledged.
@@ -70,7 +63,7 @@ struct Tally {
 impl Run {
     async fn begin() -> Self {
         let disk = SimFileSystem::recording();
-        let mut config = Config::default();
+        let (mut config, _) = with_clock();
         config.file_system = Arc::new(disk.clone());
         let workspace = Workspace::with(config).await;
         let (acknowledged, states, tried) = (Vec::new(), Vec::new(), Vec::new());
@@ -153,18 +146,19 @@ impl Run {
         sim::open(disk, &self.workspace.path(), CACHE).map_err(|error| error.to_string())
     }
 
-    /// Cuts the power `cuts` times, spread over the recording. Only events for which `happens` returns true
+    /// Cuts the power `cuts` times, first after the first step, then spread over the recording. Only events for which `happens` returns true
     /// reach the disk. Fails if an acknowledged write is lost or a write is partial.
     async fn cut(&self, cuts: usize, happens: fn(&Event) -> bool) -> Result<Tally, String> {
-        let trace = self.disk.trace();
+        let (trace, seed) = (self.disk.trace(), seed());
         let (mut world, mut tally) = (DiskState::default(), Tally::default());
         for (at, event) in trace.iter().enumerate() {
             if happens(event) {
                 world.apply(event);
             }
-            while tally.made < cuts * (at + 1) / trace.len() {
+            while tally.made < (cuts * (at + 1)).div_ceil(trace.len()) {
                 tally.made += 1;
-                let cut = self.cut_once(&world, at + 1, &mut tally).await;
+                let dice = TestRng((seed << 32) + tally.made as u64);
+                let cut = self.cut_once(&world, at + 1, dice, &mut tally).await;
                 cut.map_err(|what| format!("cut {} after step {at}: {what}", tally.made))?;
             }
         }
@@ -175,9 +169,9 @@ impl Run {
         &self,
         world: &DiskState,
         done: usize,
+        mut dice: TestRng,
         tally: &mut Tally,
     ) -> Result<(), String> {
-        let mut dice = TestRng(tally.made as u64);
         let left = world.after_power_cut(&mut dice);
         if !left.holds(&self.workspace.path()) {
             tally.absent += 1;
@@ -222,25 +216,22 @@ async fn problems(store: &Store) -> Vec<String> {
     store.check(record_registry(), Progress::silent()).await.expect("checked").problems
 }
 
-fn report(what: &str, run: &Run, tally: &Tally, begun: Instant) {
+fn report(what: &str, run: &Run, tally: &Tally) {
     println!(
-        "{what}: {} cuts (seeds 1 to {}) over {} steps of the disk and {} states; {} before there was a file, {} \
-         followed by a second cut, {} checked whole; {} requests refused; {:?}",
-        tally.made,
+        "{what}: {} cuts over {} steps of the disk and {} states; {} before there was a file, {} followed by a second cut, \
+         {} checked whole; {} requests refused",
         tally.made,
         run.disk.position(),
         run.states.len(),
         tally.absent,
         tally.again,
         tally.checked,
-        run.refused,
-        begun.elapsed()
+        run.refused
     );
 }
 
 #[tokio::test]
 async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
-    let begun = Instant::now();
     let mut run = Run::begin().await;
     run.requests(0, |_, _| ()).await;
     let copy = beside(&run.workspace.path(), "restoring");
@@ -256,15 +247,14 @@ async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
     run.acknowledge();
     run.requests(2, |_, _| ()).await;
     let run = run.end().await;
-    let tally = run.cut(cuts(3000), |_| true).await.expect("nothing lost");
-    report("power cuts", &run, &tally, begun);
+    let tally = run.cut(size("STEWARD_CUTS", 3000), |_| true).await.expect("nothing lost");
+    report("power cuts", &run, &tally);
     assert!(tally.absent > 0 && tally.again > 0 && tally.checked > 0 && run.refused == 0);
 }
 
 /// A failed sync makes the service rewrite the file. The cuts happen before, during and after the rewrite.
 #[tokio::test]
 async fn power_cut_after_a_failed_sync_loses_no_acknowledged_write() {
-    let begun = Instant::now();
     let mut run = Run::begin().await;
     for number in 0..2 {
         run.requests(number, |disk, at| {
@@ -275,8 +265,8 @@ async fn power_cut_after_a_failed_sync_loses_no_acknowledged_write() {
         .await;
     }
     let run = run.end().await;
-    let tally = run.cut(cuts(700), |_| true).await.expect("nothing lost");
-    report("power cuts after failed syncs", &run, &tally, begun);
+    let tally = run.cut(size("STEWARD_CUTS", 700), |_| true).await.expect("nothing lost");
+    report("power cuts after failed syncs", &run, &tally);
     assert!(run.refused >= 10, "{}", run.refused);
 }
 

@@ -9,6 +9,7 @@ mod records;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -18,18 +19,20 @@ use proptest::test_runner::{Config as Cases, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
 use crate::model::data::Engine;
-use crate::model::service::Service;
+use crate::model::service::{Service, may_be_done};
 use crate::model::steps::What::{self, AddDomain, CreateProject, SetLevel};
 use crate::model::steps::{Step, Theme, steps};
 use crate::model::world::{NAMES, OWNER, World};
+use crate::sizes::{seed, size};
 use crate::support::postgres::Schema;
-use crate::support::process::{Connection, DataFolder, Reply, Server};
+use crate::support::process::{Connection, DataFolder, Reply, Server, until};
 use order::{Done, order};
 use records::{Event, History, List, Span, check, check_list};
 
-/// Returns how many rounds to run: `otherwise`, unless the environment sets a number.
-fn rounds(otherwise: u64) -> u64 {
-    std::env::var("HISTORIES").ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
+/// Returns the seeds of `otherwise` rounds, unless the environment sets another number.
+fn rounds(otherwise: u64) -> Range<u64> {
+    let first = seed();
+    first..first + size("HISTORIES", otherwise)
 }
 
 /// The clock of histories: it advances by one at each reading.
@@ -190,9 +193,10 @@ fn duel(engine: Engine, seed: u64) -> bool {
     play(&format!("duel {seed} on {engine:?}"), &world, &service, &plans)
 }
 
-/// Runs this many duels.
-fn duels(engine: Engine, duels: u64) {
-    let reordered = (0..duels).filter(|seed| duel(engine, *seed)).count();
+/// Runs a duel for each of these seeds.
+fn duels(engine: Engine, seeds: Range<u64>) {
+    let duels = seeds.clone().count();
+    let reordered = seeds.filter(|seed| duel(engine, *seed)).count();
     println!(
         "{duels} duels of three owners; in {reordered} the order of the responses differed from the order of the changes"
     );
@@ -217,10 +221,10 @@ fn has_owners(done: &[Done]) {
     }
 }
 
-/// Runs a round of each of these themes, for each seed below `seeds`.
-fn all_rounds(engine: Engine, seeds: u64) {
+/// Runs a round of each of these themes, for each of these seeds.
+fn all_rounds(engine: Engine, seeds: Range<u64>) {
     let (mut reordered, mut tried) = (0, 0);
-    for seed in 0..seeds {
+    for seed in seeds {
         for theme in [Theme::People, Theme::Everything, Theme::Projects, Theme::Boards, Theme::Keys]
         {
             reordered += usize::from(round(engine, seed, theme));
@@ -303,8 +307,13 @@ impl Writer<'_> {
             self.key,
             body.len()
         );
-        self.connection.write(request).expect("a sent request");
-        let reply = self.connection.reply().expect("an answer");
+        let reply = until("the request is carried out", || {
+            self.connection.write(&request).expect("a sent request");
+            let reply = self.connection.reply().expect("an answer");
+            // A node responds with 503 if the database is slow. Nothing was done then.
+            let is_refused = reply.status == 503 && !may_be_done(&reply.json());
+            (!is_refused).then_some(reply)
+        });
         (Span { begin, end: self.ticks.now() }, reply)
     }
 
@@ -483,7 +492,7 @@ fn writes(
 #[test]
 fn concurrent_writes_over_connections_lose_no_update_and_read_nothing_stale() {
     let mut told = BTreeMap::new();
-    for seed in 0..rounds(3) {
+    for seed in rounds(3) {
         for sort in SORTS {
             let data = DataFolder::with_workspace();
             writes(&data, || vec![data.0.serve(&[])], (sort, seed), &mut told);
@@ -495,7 +504,7 @@ fn concurrent_writes_over_connections_lose_no_update_and_read_nothing_stale() {
 #[test]
 fn concurrent_writes_to_three_nodes_lose_no_update_and_read_nothing_stale() {
     let mut told = BTreeMap::new();
-    for seed in 0..rounds(1) {
+    for seed in rounds(1) {
         for sort in SORTS {
             let schema = Schema::new();
             let url = schema.url();
@@ -546,7 +555,7 @@ fn are_there(server: &Server, made: &Value, sort: Sort, mut kept: Kept, ticks: &
 }
 
 /// Claims and releases names concurrently for a while. Returns the responses for each name.
-fn names_at_once(address: SocketAddr, made: &Value) -> Vec<Vec<(Span, names::Event)>> {
+fn names_at_once(address: SocketAddr, made: &Value, seed: u64) -> Vec<Vec<(Span, names::Event)>> {
     let key = made["api_key"].as_str().expect("a key");
     let organization = made["organization_id"].as_str().expect("an id");
     let path = format!("/api/organizations/{organization}/domains/");
@@ -555,7 +564,7 @@ fn names_at_once(address: SocketAddr, made: &Value) -> Vec<Vec<(Span, names::Eve
         for number in 0..WRITERS {
             let (path, ticks, kept) = (&path, &ticks, &kept);
             scope.spawn(move || {
-                let mut dice = Dice::of(number as u64);
+                let mut dice = Dice::of(seed * 100 + number as u64);
                 let mut connection = Connection::open(address).expect("a connection");
                 let mut own: Vec<(usize, String)> = Vec::new();
                 for _ in 0..ACTS {
@@ -596,7 +605,7 @@ fn concurrent_requests_for_one_name_give_it_to_one_holder_at_a_time() {
     let (site, made) = DataFolder::with_workspace();
     let server = site.serve(&[]);
     let mut told = BTreeMap::<&str, usize>::new();
-    for history in names_at_once(server.address, &made) {
+    for history in names_at_once(server.address, &made, seed()) {
         names::check(&history).unwrap_or_else(|error| panic!("{error}\n{history:?}"));
         for (_, event) in &history {
             let kind = match event {

@@ -11,6 +11,7 @@ use steward::testing::store::{Place, PreparedRestore, Progress, Store};
 use steward::{App, Config};
 use tempfile::TempDir;
 
+use crate::support::eventually_async;
 use crate::support::postgres::Schema;
 
 /// What keeps the data.
@@ -81,9 +82,11 @@ impl Data {
         self.upload(from);
         for app in apps {
             // Each node makes its copy again, and refuses requests meanwhile.
-            while app.store().fresh().await.is_err() || !app.store().ready() {
-                tokio::task::yield_now().await;
-            }
+            eventually_async("the node has the restored data", async || {
+                let is_fresh = app.store().fresh().await.is_ok();
+                (is_fresh && app.store().ready()).then_some(())
+            })
+            .await;
         }
     }
 

@@ -1,8 +1,8 @@
 //! Random sequences of requests by several callers, restarts, backups and restores, compared with a small
 //! model of the API.
 //!
-//! `PROPTEST_CASES` sets the number of sequences. A failing sequence is reduced to the steps that are
-//! necessary.
+//! `PROPTEST_CASES` sets the number of sequences, and `PROPTEST_RNG_SEED` or `STEWARD_SEED` draws others. A failing sequence is
+//! reduced to the steps that are necessary.
 
 pub mod data;
 mod insights;
@@ -16,13 +16,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config as Cases, TestRunner};
+use proptest::test_runner::{Config as Cases, RngSeed, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
 use data::Engine;
 use service::Service;
 use steps::{Step, Theme, steps, themes};
 use world::{Expected, World};
+
+use crate::sizes::seed;
 
 /// The number of sequences on a data file and with nodes, unless the environment sets another.
 const SEQUENCES: u32 = 16;
@@ -123,17 +125,13 @@ impl<const NODES: usize> StateMachineTest for Compared<NODES> {
 /// Runs `sequences` sequences, unless the environment sets another number.
 fn compare<const NODES: usize>(sequences: u32) {
     let default = Cases::default();
-    let cases = match std::env::var_os("PROPTEST_CASES") {
-        Some(_) => default.cases,
-        None => sequences,
-    };
-    let config = Cases {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 2000,
-        max_shrink_time: 300_000,
-        ..default
-    };
+    let is_set = |name| std::env::var_os(name).is_some();
+    let cases = if is_set("PROPTEST_CASES") { default.cases } else { sequences };
+    let rng_seed =
+        if is_set("PROPTEST_RNG_SEED") { default.rng_seed } else { RngSeed::Fixed(seed()) };
+    println!("{rng_seed:?}");
+    let config =
+        Cases { cases, rng_seed, failure_persistence: None, max_shrink_iters: 2000, ..default };
     let mut runner = TestRunner::new(config.clone());
     let sequences = Model::sequential_strategy(SHORTEST..MAX_STEPS);
     let ran = runner.run(&sequences, |(state, steps, seen)| {

@@ -23,7 +23,8 @@ use tokio::runtime::Runtime;
 use super::data::{Data, Engine};
 use super::steps::{Step, What};
 use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
-use crate::support::{TestClient, TestResponse, Workspace, with_clock};
+use crate::support::wait::TEST_TIMEOUT;
+use crate::support::{TestClient, TestResponse, Workspace, eventually_async, with_clock};
 
 /// An id that no object has.
 const NOTHING: &str = "01890000-0000-7000-8000-000000000000";
@@ -110,7 +111,8 @@ impl Service {
         static BEGINNING: OnceLock<Beginning> = OnceLock::new();
         let runtime = Runtime::new().expect("a runtime");
         let beginning = BEGINNING.get_or_init(|| runtime.block_on(Beginning::make()));
-        let (config, clock) = with_clock();
+        let (mut config, clock) = with_clock();
+        config.request_timeout = TEST_TIMEOUT;
         let data = Data::new(engine, &beginning.bytes);
         let apps = {
             let _entered = runtime.enter();
@@ -144,7 +146,7 @@ impl Service {
                 let (store, registry) = (self.app().store(), record_registry());
                 let made = async {
                     // As for `steward backup`, the node first asks for the commits of the others.
-                    store.refresh().await.expect("the last commit");
+                    eventually_async("the last commit", async || store.refresh().await.ok()).await;
                     store.backup(self.backup(), registry, Progress::silent()).await
                 };
                 self.runtime.block_on(made).expect("a backup");
@@ -207,7 +209,13 @@ impl Service {
                 TestClient::of(router, names.keys.get(&step.by).map_or("unknown", |key| &key.1))
             }
         };
-        self.runtime.block_on(caller.send(method, &path, body))
+        let ask = async || {
+            let answer = caller.send(method.clone(), &path, body.clone()).await;
+            // A node responds with 503 if the database is slow. Nothing was done then.
+            let is_refused = self.apps.len() > 1 && answer.status == 503;
+            (!is_refused || may_be_done(&answer.body)).then_some(answer)
+        };
+        self.runtime.block_on(eventually_async("the request is carried out", ask))
     }
 
     #[expect(clippy::too_many_lines, reason = "one line for each kind of request")]
@@ -371,7 +379,8 @@ impl Service {
 
     /// Returns the id of a person's membership in the organization of the step's project.
     fn membership(&self, step: &Step, whom: usize) -> String {
-        let tx = self.runtime.block_on(self.app().store().fresh()).expect("a snapshot");
+        let fresh = async || self.app().store().fresh().await.ok();
+        let tx = self.runtime.block_on(eventually_async("a snapshot", fresh));
         let people = &self.names.lock().expect("no panic").people;
         let uuid: UserUuid = people[whom].parse().expect("a UUID");
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
@@ -385,7 +394,8 @@ impl Service {
 
     /// Returns the id of a person's membership in a role.
     fn role_membership(&self, role: &str, person: &str) -> String {
-        let tx = self.runtime.block_on(self.app().store().fresh()).expect("a snapshot");
+        let fresh = async || self.app().store().fresh().await.ok();
+        let tx = self.runtime.block_on(eventually_async("a snapshot", fresh));
         let (role, uuid): (RoleId, UserUuid) =
             (role.parse().expect("a UUID"), person.parse().expect("a UUID"));
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
@@ -443,6 +453,11 @@ impl Service {
             assert!(before.is_none_or(|before| before == shown), "{step:?}: a different token");
         }
     }
+}
+
+/// Whether this is the body of a 503 after which the change may have been made.
+pub fn may_be_done(body: &Value) -> bool {
+    text(&body["detail"]).ends_with("The change may have been made.")
 }
 
 /// Returns the part of a response that the model compares.

@@ -1,13 +1,11 @@
 //! The control of the torture: the same load, but the database takes a commit without comparing what it was computed on.
 //! The load must then find lost updates, or it would find none elsewhere either.
 
-use std::thread;
-use std::time::Duration;
-
 use super::load::Load;
 use super::{Cluster, database};
 use crate::support::line::Line;
 use crate::support::postgres::ROLE;
+use crate::support::process::until;
 
 /// A part of the statement that takes a commit if the head is the one that the commit names.
 const COMPARED: &[u8] = b" AND seq = $4 AND name = $5";
@@ -27,8 +25,6 @@ fn load_finds_lost_updates_and_stale_reads_without_the_comparison() {
     let line = Line::altered(postgres.folder(), remove_comparison);
     let cluster = Cluster::start((0..3).map(|_| schema.url_at(&line.url(ROLE))));
     let load = Load::new(&cluster);
-    load.run(|| thread::sleep(Duration::from_secs(3)));
-    let report = load.end();
-    println!("{report}");
-    assert!(report.lost_updates > 0, "the load found no lost update: {report:?}");
+    load.run(|| until("the load finds a lost update", || (load.lost_updates() > 0).then_some(())));
+    println!("{}", load.end());
 }

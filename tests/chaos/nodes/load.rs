@@ -12,6 +12,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{Answer, Cluster};
+use crate::sizes::seed;
 use crate::support::process::{Connection, Reply, until};
 use crate::support::sim::TestRng;
 
@@ -37,6 +38,7 @@ pub struct Load<'c> {
     /// Responses that no node should give.
     unexpected: Mutex<Vec<String>>,
     is_over: AtomicBool,
+    seed: u64,
 }
 
 /// A dashboard whose name is a number.
@@ -127,6 +129,7 @@ impl<'c> Load<'c> {
             unknown: AtomicU64::new(0),
             unexpected: Mutex::default(),
             is_over: AtomicBool::new(false),
+            seed: seed(),
         }
     }
 
@@ -145,8 +148,9 @@ impl<'c> Load<'c> {
     }
 
     fn client(&self, node: usize, number: usize) {
-        let seed = (node * (WRITERS + READERS) + number) as u64;
-        let mut client = Client { load: self, node, connection: None, dice: TestRng(seed) };
+        let name = node * (WRITERS + READERS) + number;
+        let dice = TestRng((self.seed << 32) + name as u64);
+        let mut client = Client { load: self, node, connection: None, dice };
         let mut created = 0;
         while !self.is_over.load(Ordering::SeqCst) {
             if number >= WRITERS {
@@ -154,7 +158,7 @@ impl<'c> Load<'c> {
             } else if client.dice.next().is_multiple_of(2) {
                 client.increment();
             } else {
-                client.create(&format!("client {seed} row {created}"));
+                client.create(&format!("client {name} row {created}"));
                 created += 1;
             }
         }
@@ -167,6 +171,11 @@ impl<'c> Load<'c> {
             let before = count();
             until(&format!("node {node} writes"), || (count() >= before + more).then_some(()));
         }
+    }
+
+    /// Returns how many lost updates were found.
+    pub fn lost_updates(&self) -> u64 {
+        self.lost_updates.load(Ordering::Relaxed)
     }
 
     fn note_unexpected(&self, what: &str, reply: &Reply) {

@@ -12,8 +12,7 @@ mod torture;
 
 use std::net::SocketAddr;
 use std::sync::Mutex;
-use std::thread;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -73,13 +72,6 @@ impl Node {
         *self.server.lock().unwrap() = Some(server);
     }
 
-    /// Stops the process for this time with SIGSTOP.
-    fn freeze(&self, duration: Duration) {
-        self.signal(Signal::STOP);
-        thread::sleep(duration);
-        self.signal(Signal::CONT);
-    }
-
     fn signal(&self, signal: Signal) {
         self.server.lock().unwrap().as_ref().expect("a running node").signal(signal);
     }
@@ -134,13 +126,17 @@ impl Cluster {
         )
     }
 
-    /// Sends a request to the node, again while it responds with 503 or cannot be reached. Panics if it never does.
+    /// Sends a request to the node, again while it responds with 503 or cannot be reached. A POST is done once nevertheless.
+    /// Panics if the node never responds.
     fn ask(&self, node: usize, method: &str, path: &str, body: Option<&Value>) -> Reply {
-        let request = self.request(method, path, "", body);
+        static ASKED: AtomicUsize = AtomicUsize::new(0);
+        let once = format!("Idempotency-Key: {}\r\n", ASKED.fetch_add(1, Ordering::Relaxed));
+        let request = self.request(method, path, if method == "POST" { &once } else { "" }, body);
         let mut connection = None;
         until(&format!("node {node} responds"), || {
             match self.nodes[node].send(&mut connection, &request) {
-                Answer::Reply(reply) if reply.status != 503 => Some(reply),
+                // 409: the node still carries out the same request.
+                Answer::Reply(reply) if ![409, 503].contains(&reply.status) => Some(reply),
                 _ => None,
             }
         })

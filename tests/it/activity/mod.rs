@@ -6,11 +6,14 @@ mod retention;
 pub mod secrets;
 mod visibility;
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use steward::testing::operator::Operation;
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::members::Level;
 use steward::testing::store::{Order, Tx, Window};
+use tokio::sync::Notify;
 
 use crate::dashboards::make;
 pub use crate::support::activity::entries;
@@ -559,9 +562,12 @@ async fn change_and_its_log_entry_are_in_the_same_commit() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let owner = workspace.owner.clone();
+    let looked = Arc::new(Notify::new());
+    let has_looked = Arc::clone(&looked);
     let changing = tokio::spawn(async move {
         for number in 0..20 {
             owner.patch(&path, json!({ "name": format!("Name {number}") })).await.ok();
+            has_looked.notified().await;
         }
     });
     // In every snapshot, the last entry contains the name that the organization has in that snapshot.
@@ -585,6 +591,7 @@ async fn change_and_its_log_entry_are_in_the_same_commit() {
         if done {
             break;
         }
+        looked.notify_one();
         tokio::task::yield_now().await;
     }
     changing.await.expect("changed");

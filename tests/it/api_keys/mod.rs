@@ -19,7 +19,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 pub use crate::support::api_keys::{KEYS, at, make};
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 pub const ME: &str = "/api/users/@me/";
@@ -37,6 +37,17 @@ pub async fn standing() -> (Workspace, ManualClock) {
 /// Returns a caller with the value of a key that was created or rolled.
 pub fn holder(workspace: &Workspace, made: &Value) -> TestClient {
     workspace.with_key(made["value"].as_str().expect("a value"))
+}
+
+/// Sends a request again while it is refused because it waited too long for its turn to compute a digest.
+async fn in_turn<F: Future<Output = TestResponse>>(send: impl Fn() -> F) -> TestResponse {
+    for _ in 0..100 {
+        let response = send().await;
+        if response.status != 503 {
+            return response;
+        }
+    }
+    panic!("its turn does not come");
 }
 
 #[tokio::test]

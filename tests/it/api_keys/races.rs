@@ -5,23 +5,14 @@ use serde_json::{Value, json};
 use steward::testing::resources::api_keys::{ApiKey, Verifiers};
 use steward::testing::store::Tx;
 
-use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};
+use crate::api_keys::{CURRENT, KEYS, ME, at, holder, in_turn, make, standing};
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
-/// Sends the same POST from all callers at once. A request that waits too long for its turn to compute a digest is refused
-/// with 503, and sent again.
+/// Sends the same POST from all callers at once.
 async fn post_at_once(callers: &[TestClient], path: &str, sent: &Value) -> Vec<TestResponse> {
     let herd = callers.iter().map(|caller| {
         let (caller, path, sent) = (caller.clone(), path.to_owned(), sent.clone());
-        tokio::spawn(async move {
-            let mut answer = caller.post(&path, sent.clone()).await;
-            for _ in 0..10 {
-                if answer.status == 503 {
-                    answer = caller.post(&path, sent.clone()).await;
-                }
-            }
-            answer
-        })
+        tokio::spawn(async move { in_turn(|| caller.post(&path, sent.clone())).await })
     });
     join_all(herd).await.into_iter().map(|answer| answer.expect("no panic")).collect()
 }

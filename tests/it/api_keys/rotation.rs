@@ -15,7 +15,7 @@ use steward::testing::secret::Purpose;
 use steward::testing::store::Tx;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, standing};
+use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, in_turn, make, standing};
 use crate::support::{OWNER, TestClient, Workspace};
 
 /// Rolls a key.
@@ -286,7 +286,7 @@ async fn concurrent_self_rotations_succeed_once() {
     let path = at(&key.get(CURRENT).await.ok(), "roll/");
     let herd = (0..8).map(|_| {
         let (key, path) = (key.clone(), path.clone());
-        tokio::spawn(async move { key.post(&path, json!({})).await })
+        tokio::spawn(async move { in_turn(|| key.post(&path, json!({}))).await })
     });
     let answers: Vec<_> =
         join_all(herd).await.into_iter().map(|answer| answer.expect("no panic")).collect();

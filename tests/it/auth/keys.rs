@@ -11,8 +11,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::support::wait::TEST_TIMEOUT;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async};
 
 const ME: &str = "/api/users/@me/";
 
@@ -30,18 +29,13 @@ async fn listed(app: &App, email: &str) -> Value {
     keys.pop().expect("a key").clone()
 }
 
-/// Waits until the recorded last use of the key is not `before`, and returns it. Fails after a timeout.
+/// Waits until the recorded last use of the key is not `before`, and returns it.
 async fn use_recorded(app: &App, email: &str, before: &Value) -> Value {
-    let recorded = async {
-        loop {
-            let recorded = listed(app, email).await["last_used_at"].clone();
-            if &recorded != before {
-                return recorded;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(TEST_TIMEOUT, recorded).await.expect("the use is recorded")
+    eventually_async("the use is recorded", async || {
+        let recorded = listed(app, email).await["last_used_at"].clone();
+        Some(recorded).filter(|recorded| recorded != before)
+    })
+    .await
 }
 
 #[tokio::test]
@@ -283,6 +277,7 @@ async fn key_use_is_recorded_once_an_hour() {
         config
     };
     let workspace = Workspace::with(at(began)).await;
+    let max = workspace.member("max", Level::Member).await.key.expect("a key");
     assert_eq!(listed(&workspace.app, OWNER).await["last_used_at"], json!(null));
     assert_eq!(workspace.owner.get(ME).await.status, 200);
     let first = use_recorded(&workspace.app, OWNER, &json!(null)).await;
@@ -297,8 +292,9 @@ async fn key_use_is_recorded_once_an_hour() {
     };
     let (app, owner) = reopen(began + 3599);
     owner.get(ME).await.ok();
-    // Writes run in order, so a recorded use would be committed before this write.
-    owner.patch(ME, json!({"first_name": "Olga"})).await.ok();
+    // A use of the owner's key would be recorded before this later one.
+    TestClient::of(router(app.clone()), &max).get(ME).await.ok();
+    use_recorded(&app, "max@corp.example", &json!(null)).await;
     assert_eq!(listed(&app, OWNER).await["last_used_at"], first);
     app.close().await;
 
@@ -316,7 +312,9 @@ async fn rejected_key_is_not_recorded_as_used() {
     let mut wrong = member.key.clone().expect("a key");
     wrong.pop();
     workspace.with_key(&wrong).get(ME).await.is_bad_key();
-    workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    // A use of that key would be recorded before this later one of another.
+    workspace.owner.get(ME).await.ok();
+    use_recorded(&workspace.app, OWNER, &json!(null)).await;
     assert_eq!(listed(&workspace.app, email).await["last_used_at"], json!(null));
 }
 

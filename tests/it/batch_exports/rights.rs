@@ -4,14 +4,14 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::ids::{OrganizationId, ProjectId};
 use steward::testing::resources::batch_exports::{BatchExport, Secrets};
-use steward::testing::resources::cascade_delete::{self, PendingDeletion};
+use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
 use steward::testing::store::{Key, Order, Record, Tx, Window};
 
 use crate::batch_exports::list_of;
 use crate::support::batch_exports::nowhere;
 use crate::support::batch_exports::to;
-use crate::support::{TestClient, Workspace, eventually};
+use crate::support::{TestClient, Workspace};
 
 const NO_ACCESS: &str = "You don't have access to the project.";
 
@@ -199,10 +199,7 @@ async fn exports_of_a_deleted_project_are_hidden_before_and_after_cleanup() {
     };
     gone().await;
     workspace.app.wake_maintenance();
-    eventually("the records are deleted", || {
-        (count::<PendingDeletion>(workspace, &()) == 0).then_some(())
-    })
-    .await;
+    workspace.completes_deletions().await;
     assert_eq!(left(), (0, 0));
     gone().await;
 }
@@ -221,10 +218,7 @@ async fn exports_are_deleted_with_their_organization() {
     let kept = export(&workspace, workspace.made.project_id.0, "kept").await;
     eve.delete(&format!("/api/organizations/{organization}/")).await.assert_empty(204);
     workspace.assert_file_valid().await;
-    eventually("the records are deleted", || {
-        (count::<PendingDeletion>(&workspace, &()) == 0).then_some(())
-    })
-    .await;
+    workspace.completes_deletions().await;
     assert_eq!((count::<BatchExport>(&workspace, &()), count::<Secrets>(&workspace, &())), (1, 1));
     let path = workspace.organization(&format!("batch_exports/{kept}/"));
     assert_eq!(workspace.owner.get(&path).await.ok()["name"], "kept");

@@ -2,10 +2,9 @@
 
 use serde_json::json;
 use steward::Config;
-use steward::testing::store::Progress;
 
 use crate::support::console::{FilledForm, Visitor};
-use crate::support::{Workspace, eventually};
+use crate::support::{ClosedFile, Workspace, with_clock};
 
 const PROFILE: &str = "/console/profile/";
 const NEW_INSIGHT: &str = "/console/projects/1/insights/new/";
@@ -153,18 +152,12 @@ async fn large_form_is_kept_whole_while_the_file_is_closed() {
     let workspace = Workspace::new().await;
     let mut owner = Visitor::owner(&workspace).await;
     let form = large_form(&owner).await;
-    let app = workspace.app.clone();
-    let reading = app.store().snapshot().expect("a snapshot");
-    // Compaction in place waits for the open snapshot, and closes the file meanwhile.
-    let compacting =
-        tokio::spawn(async move { app.store().compact_in_place(&Progress::silent()).await });
-    eventually("the file is closed", || (!workspace.app.store().ready()).then_some(())).await;
+    let closed = ClosedFile::of(&workspace).await;
     let page = owner.submit(&form).await;
     page.assert_shows(503, "Nothing was saved");
     let kept = page.form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
-    drop(reading);
-    compacting.await.expect("no panic").expect("compacted");
+    closed.open().await;
     assert!(owner.submit(&kept).await.location().ends_with("?done=created"));
 }
 
@@ -201,7 +194,7 @@ async fn limits_of_forms_are_larger_with_a_session() {
 
 #[tokio::test]
 async fn form_beyond_a_limit_is_kept_for_later() {
-    let mut config = steward::Config::default();
+    let (mut config, _) = with_clock();
     config.rate_limits = vec!["12/h".parse().expect("a rate")];
     let workspace = Workspace::with(config).await;
     let mut owner = Visitor::owner(&workspace).await;

@@ -43,6 +43,7 @@ fn config(server: &MailServer) -> (Config, ManualClock) {
     let (config, clock) = with_clock();
     let mut config = with_server(config, server);
     config.console_mail_login = true;
+    config.metrics = Metrics::enabled();
     config.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
     (config, clock)
 }
@@ -66,6 +67,18 @@ impl Scene {
         let mut browser = self.browser("192.0.2.7");
         assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
         (browser, self.server.mail().await)
+    }
+
+    fn metric(&self, name: &str) -> f64 {
+        Numbers::at_once(&self.workspace.app).value(name, &[])
+    }
+
+    /// Waits until this number of attempts has failed, and advances the clock to the next one. An attempt and the beginning
+    /// of the wait after it are one step of this thread.
+    async fn failed(&self, attempts: u32) {
+        let failed = || is(self.metric("steward_mails_failed_total"), attempts).then_some(());
+        eventually("an attempt fails", failed).await;
+        self.clock.advance(Duration::from_secs(10));
     }
 
     fn requests(&self) -> Vec<SignInRequest> {
@@ -641,11 +654,7 @@ async fn secrets_and_addresses_are_in_no_log_line_and_not_in_the_file() {
     let mut browser = scene.browser("192.0.2.7");
     scene.server.next([ServerBehavior::RefuseSender]);
     browser.post(ASK, &[("email", email)]).await;
-    eventually("the second attempt begins", || {
-        scene.clock.advance(Duration::from_millis(20));
-        (scene.server.connections() == 2).then_some(())
-    })
-    .await;
+    scene.failed(1).await;
     let code = code(&scene.server.mail().await);
     let nonce = browser.mail_cookie.clone().expect("a cookie");
     let nonce = nonce.split_once('=').expect("a value").1.to_owned();
@@ -662,10 +671,7 @@ async fn secrets_and_addresses_are_in_no_log_line_and_not_in_the_file() {
 
 #[tokio::test]
 async fn failing_mail_server_changes_no_response_and_shows_in_the_metrics() {
-    let server = MailServer::start();
-    let (mut config, clock) = config(&server);
-    config.metrics = Metrics::enabled();
-    let scene = Scene { workspace: Workspace::with(config).await, server, clock };
+    let scene = Scene::new().await;
     scene.server.next([
         ServerBehavior::RefuseSender,
         ServerBehavior::Later,
@@ -673,13 +679,13 @@ async fn failing_mail_server_changes_no_response_and_shows_in_the_metrics() {
     ]);
     let mut browser = scene.browser("192.0.2.7");
     assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
-    let value = |name: &str| Numbers::at_once(&scene.workspace.app).value(name, &[]);
-    eventually("the mail is given up", || {
-        scene.clock.advance(Duration::from_millis(20));
-        is(value("steward_mails_abandoned_total"), 1).then_some(())
-    })
-    .await;
-    assert!(is(value("steward_mails_failed_total"), 3) && is(value("steward_mails_sent_total"), 0));
+    for attempts in 1..=3 {
+        scene.failed(attempts).await;
+    }
+    let value = |name: &str| scene.metric(name);
+    assert!(
+        is(value("steward_mails_abandoned_total"), 1) && is(value("steward_mails_sent_total"), 0)
+    );
     assert_eq!(scene.server.connections(), 3);
     assert_eq!(browser.post(ASK, &[("email", OWNER)]).await.location(), CODE);
     eventually("a mail is sent", || is(value("steward_mails_sent_total"), 1).then_some(())).await;
@@ -763,10 +769,7 @@ async fn requests_beyond_those_that_may_wait_are_dropped_with_the_same_response(
 
 #[tokio::test]
 async fn mails_beyond_one_hundred_that_wait_are_dropped() {
-    let server = MailServer::start();
-    let (mut config, clock) = config(&server);
-    config.metrics = Metrics::enabled();
-    let mut scene = Scene { workspace: Workspace::with(config).await, server, clock };
+    let mut scene = Scene::new().await;
     for user in 0..12 {
         scene.workspace.member(&format!("user{user}"), Level::Member).await;
     }
@@ -781,24 +784,23 @@ async fn mails_beyond_one_hundred_that_wait_are_dropped() {
         }
     }
     assert_eq!(scene.stored(108).await, 108);
-    let value = |scene: &Scene, name: &str| Numbers::at_once(&scene.workspace.app).value(name, &[]);
     eventually("eight mails are dropped", || {
-        is(value(&scene, "steward_mails_abandoned_total"), 8).then_some(())
+        is(scene.metric("steward_mails_abandoned_total"), 8).then_some(())
     })
     .await;
     eventually("four are sent at once", || (scene.server.connections() == 4).then_some(())).await;
     for released in 1..=4 {
         scene.server.mail().await;
         scene.server.release();
-        let sent = || value(&scene, "steward_mails_sent_total") >= f64::from(released);
+        let sent = || scene.metric("steward_mails_sent_total") >= f64::from(released);
         eventually("a mail is sent", || sent().then_some(())).await;
     }
     for _ in 4..100 {
         scene.server.mail().await;
     }
-    let sent = || is(value(&scene, "steward_mails_sent_total"), 100).then_some(());
+    let sent = || is(scene.metric("steward_mails_sent_total"), 100).then_some(());
     eventually("all others are sent", sent).await;
-    assert!(is(value(&scene, "steward_mails_abandoned_total"), 8));
+    assert!(is(scene.metric("steward_mails_abandoned_total"), 8));
 }
 
 #[tokio::test]

@@ -3,8 +3,7 @@
 use steward::testing::time::Timestamp;
 
 use crate::support::console::Visitor;
-use crate::support::wait::TEST_TIMEOUT;
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::{OWNER, Workspace, eventually, eventually_async, with_clock};
 
 #[tokio::test]
 async fn sessions_are_listed_and_ended_one_by_one() {
@@ -84,21 +83,14 @@ async fn health_page_shows_the_last_backup_and_check() {
     config.scrub = Some(std::time::Duration::from_hours(24));
     let workspace = Workspace::with(config).await;
     let app = workspace.app.clone();
-    crate::support::eventually("a check", || app.last_scrub()).await;
-    crate::support::eventually("a backup", || std::fs::read_dir(folder.path()).ok()?.next()?.ok())
-        .await;
+    eventually("a check", || app.last_scrub()).await;
+    eventually("a backup", || std::fs::read_dir(folder.path()).ok()?.next()?.ok()).await;
     let operator = Visitor::with_link(&workspace, true).await;
     let now = Timestamp::from_micros(1_700_000_000_000_000);
-    let shown = async {
-        loop {
-            let page = operator.get("/console/health/").await;
-            if !page.html.contains("None yet") {
-                return page;
-            }
-            tokio::task::yield_now().await;
-        }
-    };
-    let page = tokio::time::timeout(TEST_TIMEOUT, shown).await.expect("both are shown");
+    let page = eventually_async("both are shown", async || {
+        Some(operator.get("/console/health/").await).filter(|page| !page.html.contains("None yet"))
+    })
+    .await;
     assert_eq!(page.html.matches(&format!("<time datetime=\"{now}\" data-ago>")).count(), 3);
     assert!(page.html.contains(", no damage"));
 }

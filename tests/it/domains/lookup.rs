@@ -134,6 +134,9 @@ async fn lookups_and_verifications_share_the_queue_of_the_organization() {
     let scene = Scene::new().await;
     scene.dns.hold();
     let (eve, made) = scene.workspace.outsider("eve").await;
+    let list = format!("/api/organizations/{}/domains/", made["id"].as_str().expect("an id"));
+    let other = eve.post(&list, json!({ "domain": "eve.example" })).await.ok();
+    let path = format!("{list}{}/lookup/", other["id"].as_str().expect("an id"));
     let mut sent: FuturesUnordered<_> = (0..12)
         .map(|number| {
             let (owner, lookup) = (scene.workspace.owner.clone(), scene.lookup_path());
@@ -156,10 +159,7 @@ async fn lookups_and_verifications_share_the_queue_of_the_organization() {
     }
     scene.dns.heard(2).await;
     assert_eq!(scene.dns.asked().len(), 2);
-    // Another organization has a share of its own, and a deletion does not wait.
-    let list = format!("/api/organizations/{}/domains/", made["id"].as_str().expect("an id"));
-    let other = eve.post(&list, json!({ "domain": "eve.example" })).await.ok();
-    let path = format!("{list}{}/lookup/", other["id"].as_str().expect("an id"));
+    // Another organization has a share of its own, and other requests do not wait.
     let begun = tokio::spawn(async move { eve.get(&path).await });
     scene.dns.heard(3).await;
     scene.workspace.owner.get(&scene.path).await.assert_is(200, scene.domain.clone());

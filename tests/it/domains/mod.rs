@@ -11,14 +11,13 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::testing::ids::{DomainId, OrganizationId};
 use steward::testing::resources::activity::Entry;
-use steward::testing::resources::cascade_delete::{self, PendingDeletion};
+use steward::testing::resources::cascade_delete;
 use steward::testing::resources::domains::{self, Domain};
 use steward::testing::resources::members::Level;
 use steward::testing::store::{Key, Order, Record, Tx, Window};
 use steward::testing::time::Timestamp;
 
 pub use crate::support::domains::add;
-use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{Workspace, redacted};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
@@ -407,11 +406,7 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
     workspace.assert_file_valid().await;
 
     workspace.app.wake_maintenance();
-    let deadline = std::time::Instant::now() + TEST_TIMEOUT;
-    while !all::<PendingDeletion>(&workspace, &()).is_empty() {
-        assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");
-        tokio::task::yield_now().await;
-    }
+    workspace.completes_deletions().await;
     assert_eq!(all::<Domain>(&workspace, &theirs), []);
     workspace.owner.get(&path).await.assert_is(200, made);
     workspace.assert_file_valid().await;

@@ -6,7 +6,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::Config;
 
-use crate::support::{TestResponse, Workspace};
+use crate::support::{TestResponse, Workspace, with_clock};
 
 const ME: &str = "/api/users/@me/";
 const FAR: (&str, &str) = ("x-forwarded-for", "192.0.2.1");
@@ -139,7 +139,7 @@ async fn other_origins_get_no_cors_headers() {
 #[tokio::test]
 async fn rate_limit_responses_have_cors_headers() {
     let origin = ("origin", "https://app.example.org");
-    let mut config = Config::default();
+    let (mut config, _) = with_clock();
     config.cors_origins = vec![origin.1.to_owned()];
     config.peer_limits = vec!["2/m".parse().expect("a rate")];
     let workspace = Workspace::with(config).await;

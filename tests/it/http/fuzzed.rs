@@ -5,8 +5,6 @@
 #[path = "../../../fuzz/src/entries.rs"]
 mod entries;
 
-use std::time::Instant;
-
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestRunner};
 
@@ -20,7 +18,6 @@ fn arbitrary_bytes_never_produce_an_invalid_response() {
     let cases = std::env::var("FUZZ").ok().and_then(|text| text.parse().ok()).unwrap_or(INPUTS);
     let bench = Bench::new();
     for (name, entry) in ENTRIES {
-        let begun = Instant::now();
         // Each import creates, syncs and checks a data file, so it is slow.
         let cases = if name == "imports" { cases / 10 } else { cases };
         let config = Cases { cases, failure_persistence: None, ..Cases::default() };
@@ -35,7 +32,6 @@ fn arbitrary_bytes_never_produce_an_invalid_response() {
         if let Err(failure) = ran {
             panic!("{name}: {failure}");
         }
-        println!("{name:14} {cases} inputs, {:?}", begun.elapsed());
     }
     bench.check();
 }

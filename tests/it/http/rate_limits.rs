@@ -8,8 +8,7 @@ use steward::testing::config::{Config, RateLimit};
 use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::support::JSON;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace, with_clock};
 
 const ME: &str = "/api/users/@me/";
 
@@ -185,7 +184,7 @@ async fn ipv6_network_is_one_client_and_a_mapped_address_equals_its_ipv4_address
 
 #[tokio::test]
 async fn client_without_a_trusted_proxy_cannot_choose_its_address() {
-    let mut config = Config::default();
+    let (mut config, _) = with_clock();
     config.peer_limits = rates(&["1/h"]);
     let workspace = Workspace::with(config).await;
     from(&workspace.owner, "192.0.2.1", ME).await.ok();

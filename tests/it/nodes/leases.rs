@@ -1,8 +1,10 @@
 //! What one node does for all: it sends mail, and completes deletions.
 
+use std::pin::pin;
+
+use futures_util::poll;
 use serde_json::json;
 use steward::testing::mail::outbox::OutboxMessage;
-use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::time::ManualClock;
 
@@ -103,10 +105,11 @@ async fn mail_that_a_closing_node_is_sending_is_sent_once() {
     let first = Pair::invite(&a, "ann").await;
     assert_eq!(pair.server.mail().await.to, [first]);
     let second = Pair::invite(&a, "bob").await;
-    let closing = tokio::spawn(async move { a.app.close().await });
+    let mut closing = pin!(a.app.close());
+    assert!(poll!(&mut closing).is_pending(), "it waits for the mail");
     assert_eq!(holder(&b, "mail").as_deref(), Some("a"));
     pair.server.release();
-    closing.await.expect("closed");
+    closing.await;
     pair.sends(&b, vec![second]).await;
     end([b]).await;
 }
@@ -132,7 +135,7 @@ async fn expired_lease_is_taken_and_its_former_holder_sends_nothing() {
 async fn deletion_at_one_node_is_completed_by_the_node_with_the_lease() {
     let Pair { a, b, .. } = Pair::new().await;
     let project = delete_project(&b).await;
-    has_none::<PendingDeletion>(&b).await;
+    b.completes_deletions().await;
     has_none::<Dashboard>(&b).await;
     assert_eq!(a.owner.get(&project).await.status, 404);
     assert_eq!(holder(&b, "maintenance").as_deref(), Some("a"));
@@ -147,7 +150,7 @@ async fn deletion_that_a_closing_node_began_is_completed_by_another() {
     a.app.close().await;
     assert_eq!(b.owner.get(&project).await.status, 404);
     is_held_by(&b, "maintenance", "b").await;
-    has_none::<PendingDeletion>(&b).await;
+    b.completes_deletions().await;
     has_none::<Dashboard>(&b).await;
     end([b]).await;
 }

@@ -1,7 +1,5 @@
 //! `steward nodes`.
 
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::store::Progress;
@@ -9,21 +7,15 @@ use steward::{App, Config, InitialRecords, Store, create};
 use tempfile::TempDir;
 
 use super::{end, is_held_by};
-use crate::support::Workspace;
-use crate::support::wait::TEST_TIMEOUT;
+use crate::support::{Workspace, eventually_async};
 
 /// Asks this node for the list until it is as `is_expected` says.
 async fn listed(node: &Workspace, is_expected: impl Fn(&[Value]) -> bool) -> Vec<Value> {
-    let begun = Instant::now();
-    loop {
+    eventually_async("the nodes are listed as expected", async || {
         let listed = node.run_operation(Operation::NodeList).await;
-        let nodes = listed["results"].as_array().expect("a list");
-        if is_expected(nodes) {
-            return nodes.clone();
-        }
-        assert!(begun.elapsed() < TEST_TIMEOUT, "timed out: {listed}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        Some(listed["results"].as_array()?.clone()).filter(|nodes| is_expected(nodes))
+    })
+    .await
 }
 
 fn names(nodes: &[Value]) -> Vec<&str> {

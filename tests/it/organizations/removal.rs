@@ -26,7 +26,6 @@ use steward::testing::store::{Key, Order, Raw, Record, Table, Tx, Window};
 
 use crate::dashboards::access::Scene;
 use crate::support::objects::Objects;
-use crate::support::wait::TEST_TIMEOUT;
 use crate::support::{OWNER, TestClient, Workspace};
 use crate::{domains, invites};
 
@@ -41,15 +40,6 @@ fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
     });
     counted.expect("counted");
     count
-}
-
-/// Waits until the background deletion is complete.
-async fn swept(workspace: &Workspace) {
-    let deadline = std::time::Instant::now() + TEST_TIMEOUT;
-    while count::<PendingDeletion>(workspace, &()) > 0 {
-        assert!(std::time::Instant::now() < deadline, "the background deletion does not finish");
-        tokio::task::yield_now().await;
-    }
 }
 
 /// Creates a project with dashboards, details and an access control for a member. Returns the project and the member.
@@ -120,7 +110,7 @@ async fn deleted_project_is_hidden_before_its_records_are_deleted() {
     workspace.assert_file_valid().await;
 
     workspace.app.wake_maintenance();
-    swept(&workspace).await;
+    workspace.completes_deletions().await;
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
     project_is_hidden(&workspace, project, &ann).await;
     workspace.assert_file_valid().await;
@@ -134,7 +124,7 @@ async fn project_deletion_deletes_all_of_its_records() {
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Kept" })).await.ok();
     workspace.owner.delete(&format!("/api/projects/{project}/")).await.assert_empty(204);
     project_is_hidden(&workspace, project, &ann).await;
-    swept(&workspace).await;
+    workspace.completes_deletions().await;
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
     let path = workspace.dashboards(&format!("{}/", kept["id"]));
     workspace.owner.get(&path).await.assert_is(200, kept);
@@ -205,7 +195,7 @@ async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
     assert_eq!(made["slug"], "corp");
 
     workspace.app.wake_maintenance();
-    swept(&workspace).await;
+    workspace.completes_deletions().await;
     assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
     workspace.assert_file_valid().await;
@@ -221,7 +211,7 @@ async fn organization_deletion_deletes_all_of_its_records() {
     let organization = workspace.made.organization_id;
     workspace.owner.delete(&workspace.organization("")).await.assert_empty(204);
     organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
-    swept(&workspace).await;
+    workspace.completes_deletions().await;
     assert_eq!(left_of_organization(&workspace, organization), [0; 5]);
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
     organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
@@ -323,7 +313,7 @@ async fn keys_limited_to_deleted_objects_give_no_access() {
     let by_project = workspace.limited_key(OWNER, &["*"], by_project).await;
     let path = format!("/api/organizations/{}/", second["id"].as_str().expect("an id"));
     workspace.owner.delete(&path).await.assert_empty(204);
-    swept(&workspace).await;
+    workspace.completes_deletions().await;
     for caller in [&by_organization, &by_project] {
         assert_eq!(caller.get("/api/projects/").await.ok()["count"], 0);
         let me = caller.get("/api/users/@me/").await.ok();

@@ -7,7 +7,6 @@ use axum::http::{Method, Request};
 use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::ids::SessionId;
 use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
@@ -18,7 +17,7 @@ use tokio::sync::oneshot;
 use super::assert_ended;
 use crate::api_keys::{CURRENT, ME, at, holder, make, standing};
 use crate::support::sessions::{SESSIONS, SignedIn, browser, sign_in, sign_in_by_link};
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually};
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually, with_clock};
 
 /// Creates a key with every scope and a session that is bound to it.
 async fn bound(workspace: &Workspace) -> (Value, SignedIn) {
@@ -297,7 +296,7 @@ async fn session_that_ends_during_a_request_changes_nothing() {
 
 #[tokio::test]
 async fn session_of_a_key_counts_towards_the_rate_limit_of_the_key() {
-    let mut config = Config::default();
+    let (mut config, _) = with_clock();
     config.rate_limits = vec!["4/h".parse().expect("a rate")];
     let workspace = Workspace::with(config).await;
     // The sign-in is the first request of the key.

@@ -1,7 +1,6 @@
 //! What the token of a shared dashboard opens without a key, as JSON.
 
 use std::sync::{Mutex, mpsc};
-use std::time::{Duration, Instant};
 
 use axum::http::Method;
 use futures_util::future::join_all;
@@ -16,7 +15,7 @@ use steward::testing::store::Tx;
 use crate::support::sharing::{
     Board, add_insight, add_text, is_unlisted, look, object, place, swell,
 };
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::{OWNER, Workspace, eventually, with_clock};
 
 #[tokio::test]
 async fn public_json_shows_the_dashboard_without_personal_data() {
@@ -315,9 +314,7 @@ async fn expanding_markdown_is_shown_as_text_and_a_long_page_lists_names() {
     let board = Board::make(&workspace, json!({})).await;
     swell(&workspace, &board).await;
     let token = board.enable(&workspace.owner, true).await;
-    let begun = Instant::now();
     let page = workspace.anonymous().get(&format!("/shared/{token}")).await;
-    assert!(begun.elapsed() < Duration::from_mins(1), "{:?}", begun.elapsed());
     assert_eq!(page.status, 200);
     assert!(page.bytes.len() < 5 << 19, "{} bytes", page.bytes.len());
     let text = String::from_utf8(page.bytes).expect("text");
@@ -356,6 +353,7 @@ async fn keyed_requests_do_not_wait_for_public_pages() {
     let listed = async {
         let list = workspace.owner.get(&workspace.dashboards("?limit=1000")).await;
         let missing = anyone.get("/shared/x").await.status;
+        eventually("64 requests wait", || (pool.waiting() == 64).then_some(())).await;
         end.send(()).expect("the pool is blocked");
         (list, missing)
     };

@@ -16,7 +16,12 @@ use source::Source;
 
 /// Returns every source file under `src/`, with its path from there.
 fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    sources_in("src")
+}
+
+/// Returns every source file under a folder at the top of the repository, with its path from that folder.
+fn sources_in(folder: &str) -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let mut folders = vec![root.clone()];
     let mut found = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -26,7 +31,8 @@ fn sources() -> Vec<Source> {
                 folders.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
                 let text = fs::read_to_string(&path).expect("a source");
-                let path = path.strip_prefix(&root).expect("within src").to_str().expect("UTF-8");
+                let path =
+                    path.strip_prefix(&root).expect("within the folder").to_str().expect("UTF-8");
                 found.push(Source::new(path, &text));
             }
         }
@@ -93,6 +99,11 @@ fn all_http_files_have_the_same_structure() {
 #[test]
 fn types_in_response_schemas_write_the_responses() {
     assert_none(sources().iter().flat_map(rules::responses));
+}
+
+#[test]
+fn tests_read_no_clock_and_do_not_sleep() {
+    assert_none(sources_in("tests").iter().flat_map(rules::clocks));
 }
 
 #[test]

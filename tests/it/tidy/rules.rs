@@ -193,6 +193,31 @@ pub fn responses(source: &Source) -> Vec<Violation> {
     found
 }
 
+/// Names of clocks, and of waiting for them.
+const CLOCKS: [&str; 4] = ["Instant", "elapsed", "sleep", "sleep_until"];
+
+/// The files of the tests that have a clock, and what for.
+const WITH_A_CLOCK: [&str; 2] = [
+    // The limit after which a test hangs.
+    "support/wait.rs",
+    // Latencies, which are only printed.
+    "chaos/abuse/neighbours/victim.rs",
+];
+
+/// A test waits for events. What happens within a time depends on the machine.
+pub fn clocks(test: &Source) -> Vec<Violation> {
+    if WITH_A_CLOCK.contains(&test.path.as_str()) {
+        return Vec::new();
+    }
+    let path = format!("tests/{}", test.path);
+    let named = test.words().filter(|(_, word)| CLOCKS.contains(word));
+    named
+        .map(|(at, word)| {
+            Violation::new(&path, test.line(at), format!("{word}: use support::wait"))
+        })
+        .collect()
+}
+
 /// The maximum number of lines in a file.
 const LINES: usize = 400;
 

@@ -1,6 +1,8 @@
 //! Tests that each rule finds its violations.
 
-use super::rules::{Violation, console, crates, independence, purity, responses, size, wire};
+use super::rules::{
+    Violation, clocks, console, crates, independence, purity, responses, size, wire,
+};
 use super::source::Source;
 
 /// Returns the lines at which a file with this path and text violates a rule.
@@ -39,6 +41,13 @@ fn waiting_clock_or_random_use_in_a_rule_is_found() {
     assert_eq!(broken(purity, "resources/users/http.rs", text), NONE);
     assert_eq!(broken(purity, "resources/users/tests.rs", text), NONE);
     assert_eq!(broken(purity, "state.rs", text), NONE);
+}
+
+#[test]
+fn clock_of_a_test_is_found() {
+    let text = "// sleep\nthread::sleep(SHORT);\nlet x = Instant::now();\nasleep(\"sleep\");\n";
+    assert_eq!(broken(clocks, "it/users.rs", text), [2, 3]);
+    assert_eq!(broken(clocks, "support/wait.rs", text), NONE);
 }
 
 #[test]

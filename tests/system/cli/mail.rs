@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 use serde_json::json;
 use steward::testing::config::MailConfig;
@@ -16,7 +15,7 @@ use steward::{App, Config, Store};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::support::process::{CommandOutput, DataFolder, steward};
+use crate::support::process::{CommandOutput, DataFolder, TEST_TIMEOUT, steward};
 use crate::support::smtp::{Authority, MailServer, ServerBehavior, Setup};
 
 const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
@@ -39,7 +38,7 @@ fn config(url: &str) -> MailConfig {
     let mut mail = Config::default().mail;
     mail.smtp_url = Some(url.parse().expect("a URL"));
     mail.smtp_from = Some("Küche <steward@bücher.example>".to_owned());
-    mail.smtp_timeout = Duration::from_secs(20);
+    mail.smtp_timeout = TEST_TIMEOUT;
     mail
 }
 
@@ -264,7 +263,7 @@ fn flags(server: &MailServer) -> [String; 4] {
 }
 
 fn run(site: &DataFolder, args: &[&str], flags: &[String]) -> CommandOutput {
-    CommandOutput::new(site.steward(args).args(flags))
+    CommandOutput::new(site.steward(args).args(flags).env("STEWARD_SMTP_TIMEOUT", "1h"))
 }
 
 const TEST: [&str; 4] = ["mail", "test", "bob@corp.example", "--json"];
@@ -382,7 +381,7 @@ fn mail_server_is_configurable_by_environment_without_exposing_secrets() {
         let port = secured.server.address.port();
         let url = format!("smtps://ann%40corp.example:{password}@localhost:{port}");
         command.env("STEWARD_SMTP_URL", url).env("STEWARD_SMTP_FROM", "steward@corp.example");
-        command.env("STEWARD_SMTP_CA_FILE", &secured.authority);
+        command.env("STEWARD_SMTP_CA_FILE", &secured.authority).env("STEWARD_SMTP_TIMEOUT", "1h");
         CommandOutput::new(command)
     };
     let right = "correct%2Fhorse%20battery";

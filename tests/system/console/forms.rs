@@ -58,7 +58,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     browser.fill("#form-notification_settings", "{}").await;
     browser.click(SAVE).await;
     assert_eq!(browser.text("[data-notice] p").await, "Saved.");
-    assert!(browser.url().await.query().unwrap_or_default().is_empty());
+    browser.wait_until("the notice is out of the address", "location.search === ''").await;
     assert_sound(&browser, "a notice").await;
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(json!([me["first_name"], me["anonymize_data"]]), json!(["Augusta", true]));

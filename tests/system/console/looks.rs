@@ -129,7 +129,7 @@ async fn browser_preferences_are_followed() {
     for (motion, moved) in [("no-preference", true), ("reduce", false)] {
         browser.prefer(&[("prefers-reduced-motion", motion)]).await;
         // A busy browser may skip a transition.
-        let (mut seen, tries) = (Vec::new(), if moved { 3 } else { 1 });
+        let (mut seen, tries) = (Vec::new(), if moved { 20 } else { 1 });
         while seen.len() < tries && !seen.contains(&json!(moved)) {
             browser.click("nav.side a[href$='/dashboards/']").await;
             shown(&browser, "Dashboards").await;

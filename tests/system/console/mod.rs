@@ -22,12 +22,11 @@ mod settings;
 
 use serde_json::{Value, json};
 use steward::Config;
-use steward::router;
-use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 
 use crate::support::Workspace;
-use crate::support::browser::Browser;
+use crate::support::browser::{Browser, serve_to_browsers};
+use crate::support::wait::TEST_TIMEOUT;
 
 /// A workspace on a port that a browser can open.
 struct Site {
@@ -52,11 +51,9 @@ impl Site {
         let port = listener.local_addr().expect("an address").port();
         let base = format!("http://{host}:{port}");
         config.public_url = Some(base.clone());
+        config.body_timeout = TEST_TIMEOUT;
         let workspace = Workspace::with(config).await;
-        let router = router(workspace.app.clone());
-        tokio::spawn(async move {
-            serve(listener, router, &ServerLimits::default(), std::future::pending()).await
-        });
+        serve_to_browsers(&workspace, listener);
         Self { workspace, port, base }
     }
 

@@ -7,11 +7,9 @@ use axum::http::Method;
 use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::router;
-use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 
-use crate::support::browser::Browser;
+use crate::support::browser::{Browser, serve_to_browsers};
 use crate::support::contract::contract;
 use crate::support::{OWNER, TestResponse, Workspace};
 
@@ -19,10 +17,7 @@ use crate::support::{OWNER, TestResponse, Workspace};
 async fn served(workspace: &Workspace) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let base = format!("http://{}", listener.local_addr().expect("an address"));
-    let router = router(workspace.app.clone());
-    tokio::spawn(async move {
-        serve(listener, router, &ServerLimits::default(), std::future::pending()).await
-    });
+    serve_to_browsers(workspace, listener);
     base
 }
 

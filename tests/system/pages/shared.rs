@@ -6,13 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fantoccini::key::Key;
 use serde_json::{Value, json};
-use steward::Config;
-use steward::router;
-use steward::{ServerLimits, serve};
 use tokio::net::TcpListener;
 
 use crate::support::Workspace;
-use crate::support::browser::Browser;
+use crate::support::browser::{Browser, serve_to_browsers};
 use crate::support::sharing::{Board, add_insight, add_text, is_unlisted};
 
 /// A workspace on a port that a browser can open.
@@ -23,13 +20,10 @@ struct Served {
 
 impl Served {
     async fn new() -> Self {
-        let workspace = Workspace::with(Config::default()).await;
+        let workspace = Workspace::new().await;
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let base = format!("http://{}", listener.local_addr().expect("an address"));
-        let router = router(workspace.app.clone());
-        tokio::spawn(async move {
-            serve(listener, router, &ServerLimits::default(), std::future::pending()).await
-        });
+        serve_to_browsers(&workspace, listener);
         Self { workspace, base }
     }
 

@@ -1,17 +1,15 @@
 //! `/_livez`, `/_readyz` and `steward healthcheck`: their responses in each state of the server.
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, mpsc};
-use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::json;
 use steward::testing::error::Error;
 
 use crate::support::process::{
-    CommandOutput, Connection, DataFolder, STEWARD, Server, TEST_TIMEOUT, cleared, until,
+    CommandOutput, Connection, DataFolder, STEWARD, Server, cleared, own_address, until,
 };
-use crate::support::{ClosedFile, TestResponse, Workspace};
+use crate::support::{ClosedFile, TestResponse, Workspace, eventually_async};
 
 /// Creates a workspace that records the number of writes in each commit.
 async fn watched() -> (Workspace, Arc<Mutex<Vec<usize>>>) {
@@ -29,15 +27,14 @@ async fn concurrent_readiness_checks_share_one_probe_write() {
         assert_eq!(nobody.get("/_livez").await.bytes, b"ok\n");
     }
     assert!(commits.lock().expect("whole").is_empty(), "/_livez must not write");
-    let begun = Instant::now();
     let asked = (0..50).map(|_| nobody.get("/_readyz"));
     for answer in futures_util::future::join_all(asked).await {
         assert_eq!((answer.status, answer.bytes.as_slice()), (200, b"ok\n".as_slice()));
     }
     assert_eq!(nobody.get("/_readyz").await.status, 200, "the result must be reused for a while");
     let probes = commits.lock().expect("whole").clone();
-    let most = 1 + usize::try_from(begun.elapsed().as_secs() / 5).expect("a number");
-    assert!((1..=most).contains(&probes.len()), "one in five seconds: {probes:?}");
+    // One, and another one if the requests took longer than the five seconds for which it counts.
+    assert!((1..=2).contains(&probes.len()), "{probes:?}");
     assert!(probes.iter().all(|writes| *writes == 0), "{probes:?}");
     workspace.assert_file_valid().await;
 }
@@ -84,20 +81,18 @@ async fn hanging_writer_makes_the_service_unready_until_it_continues() {
     });
     let nobody = workspace.anonymous();
     told.recv().expect("it hangs");
-    let begun = Instant::now();
     let asked = (0..20).map(|_| nobody.get("/_readyz"));
     for answer in futures_util::future::join_all(asked).await {
         refuses(&answer);
     }
-    assert!(begun.elapsed() < Duration::from_secs(10), "the probe has a timeout");
-    let again = Instant::now();
     refuses(&nobody.get("/_readyz").await);
-    assert!(again.elapsed() < Duration::from_secs(3), "later requests must get a response at once");
     assert_eq!(nobody.get("/_livez").await.status, 200);
     let_go.send(()).expect("it hangs");
     stuck.await.expect("no panic").expect("written");
-    let is_ready = async { while nobody.get("/_readyz").await.status != 200 {} };
-    tokio::time::timeout(TEST_TIMEOUT, is_ready).await.expect("ready again");
+    eventually_async("ready again", async || {
+        (nobody.get("/_readyz").await.status == 200).then_some(())
+    })
+    .await;
     workspace.assert_file_valid().await;
 }
 
@@ -121,7 +116,11 @@ fn idle_service_with_an_unwritable_disk_becomes_unready() {
         prlimit(Some(server.pid()), Resource::Fsize, limit).expect("the limit can be set");
     };
     limit(Some(0));
-    server.get("/_readyz", "").assert_error(503, "server_error", "unavailable");
+    let refused = until("the server is not ready", || {
+        let reply = server.get("/_readyz", "");
+        (reply.status != 200).then_some(reply)
+    });
+    refused.assert_error(503, "server_error", "unavailable");
     assert_eq!(server.get("/_livez", "").status, 200);
     site.run(&["healthcheck"]).assert_failed("");
     limit(None);
@@ -132,16 +131,10 @@ fn idle_service_with_an_unwritable_disk_becomes_unready() {
     site.check();
 }
 
-/// Returns an address without a listener.
-fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("an address")
-}
-
 #[test]
 fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
     let (site, made) = DataFolder::with_workspace();
-    let (key, address) = (made["api_key"].as_str().expect("a key"), free_address());
+    let (key, address) = (made["api_key"].as_str().expect("a key"), own_address());
     let password = site.path("password");
     assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
     let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
@@ -175,7 +168,7 @@ fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
 #[test]
 fn stop_signal_while_the_file_opens_is_handled() {
     let (site, _) = DataFolder::with_workspace();
-    let (address, password) = (free_address(), site.path("password"));
+    let (address, password) = (own_address(), site.path("password"));
     assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
     let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
     command.args(["--smtp-url", "smtp://ann@127.0.0.1:9", "--smtp-from", "a@corp.example"]);
@@ -212,15 +205,13 @@ fn server_stops_if_its_file_does_not_open() {
 }
 
 #[test]
-fn draining_server_is_unready_and_serves_until_the_delay_ends() {
+fn draining_server_is_unready_and_serves_until_a_second_stop_signal() {
     let (site, made) = DataFolder::with_workspace();
     let key = made["api_key"].as_str().expect("a key");
-    let delay = Duration::from_secs(15);
-    let server = site.serve(&["--drain-delay", "15s"]);
+    let server = site.serve(&["--drain-delay", "1h"]);
     let mut open = server.connect();
     assert_eq!(open.send("GET", "/_readyz", "", None).expect("an answer").status, 200);
     assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
-    let begun = Instant::now();
     server.signal(Signal::TERM);
     until("the server is no longer ready", || {
         (server.get("/_readyz", "").status == 503).then_some(())
@@ -231,19 +222,14 @@ fn draining_server_is_unready_and_serves_until_the_delay_ends() {
     assert_eq!(server.get("/_livez", "").status, 200);
     let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
     assert_eq!(server.post(&path, key, &json!({ "name": "Late" })).status, 201);
-    let (code, log) = server.wait();
-    assert!(begun.elapsed() >= delay, "{:?}", begun.elapsed());
-    assert_eq!(code, Some(0), "{log}");
+    server.stop();
     site.check();
 }
 
 #[test]
-fn second_stop_signal_ends_the_drain_delay() {
+fn draining_server_stops_when_the_delay_ends() {
     let (site, _) = DataFolder::with_workspace();
-    let server = site.serve(&["--drain-delay", "1h"]);
-    server.signal(Signal::TERM);
-    until("it drains", || (server.get("/_readyz", "").status == 503).then_some(()));
-    server.stop();
+    site.serve(&["--drain-delay", "200ms"]).stop();
     site.check();
 }
 
@@ -261,7 +247,7 @@ async fn service_is_unready_while_its_file_is_closed() {
 }
 
 #[test]
-fn healthcheck_reports_the_server_state_within_its_timeout() {
+fn healthcheck_reports_the_server_state_and_has_a_timeout() {
     let (site, _) = DataFolder::with_workspace();
     let known = site.files();
     site.run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
@@ -269,9 +255,7 @@ fn healthcheck_reports_the_server_state_within_its_timeout() {
     let server = site.serve(&[]);
     assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
     server.signal(Signal::STOP);
-    let begun = Instant::now();
     site.run(&["healthcheck"]).assert_failed("the server did not answer within 5s");
-    assert!(begun.elapsed() < Duration::from_secs(15));
     server.signal(Signal::CONT);
     assert_eq!(site.json(&["healthcheck"]), json!({ "ready": true }));
     server.kill();

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use steward::Config;
 
-use crate::support::process::{Connection, DataFolder, Server};
+use crate::support::process::{Connection, DataFolder, Server, own_address};
 use crate::support::smtp::{MailServer, Setup};
 
 const SMTP_PASSWORD: &str = "SECRET-smtp-password-93";
@@ -26,8 +26,7 @@ struct Walk {
 impl Walk {
     fn new(format: &str, mails: &MailServer) -> Self {
         let (site, made) = DataFolder::with_workspace();
-        let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|on| on.local_addr());
-        let numbers = free.expect("a free port").to_string();
+        let numbers = own_address().to_string();
         let smtp = format!("smtp://steward:{SMTP_PASSWORD}@{}", mails.address);
         let args = ["--log", "trace", "--log-format", format, "--metrics-listen", &numbers];
         let mail = ["--smtp-url", &smtp, "--smtp-from", "Steward <steward@corp.example>"];

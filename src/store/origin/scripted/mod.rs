@@ -6,16 +6,13 @@ mod state;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use crate::store::schema::Table;
+use crate::wait::TEST_TIMEOUT;
 
 use super::{Position, Row};
 
 use state::State;
-
-/// How long a call waits for a turn of another node to end.
-const TURN_LIMIT: Duration = Duration::from_secs(5);
 
 /// The calls that a script counts, each group by itself. The first call of a group has the number 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -152,7 +149,7 @@ impl Scripted {
     /// Waits until no other node has a turn. Returns `None` if that takes too long.
     fn without_turn(&self) -> Option<MutexGuard<'_, Inner>> {
         let waited =
-            self.turn_ended.wait_timeout_while(self.inner(), TURN_LIMIT, |inner| inner.has_turn);
+            self.turn_ended.wait_timeout_while(self.inner(), TEST_TIMEOUT, |inner| inner.has_turn);
         let (inner, result) = waited.unwrap_or_else(PoisonError::into_inner);
         (!result.timed_out()).then_some(inner)
     }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::postgres::Postgres;
 use super::scripted::Scripted;
 use super::*;
+use crate::wait::TEST_TIMEOUT;
 
 use support::Schema;
 
@@ -38,8 +39,10 @@ impl Nodes {
     }
 }
 
-/// Returns the database at `url`, for the node of this name.
+/// Returns the database at `url`, for the node of this name. A busy server has time to accept its connections.
 pub(super) fn open(url: &str, node: &str) -> Postgres {
+    let separator = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{separator}connect_timeout={}", TEST_TIMEOUT.as_secs());
     Postgres::new(&url.parse().expect("a URL"), None, node).expect("a valid URL")
 }
 

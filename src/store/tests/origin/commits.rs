@@ -107,8 +107,7 @@ async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
 #[tokio::test]
 async fn writes_of_one_batch_run_again_together() {
     let (shared, store) = Shared::new();
-    let (blocker, blocking) = Blocker::hold(&store);
-    blocker.holds().await;
+    let (blocker, blocking) = Blocker::hold(&store).await;
     shared.plan(1, Event::OvertakeWith(Vec::new()));
     let writes: Vec<_> = (0..20)
         .map(|_| {
@@ -118,7 +117,6 @@ async fn writes_of_one_batch_run_again_together() {
         .collect();
     tokio::task::yield_now().await;
     // The blocking write runs again with the others.
-    blocker.release();
     blocker.release();
     blocking.await.expect("a task").expect("a write");
     let mut ids = Vec::new();

@@ -1,6 +1,10 @@
 //! What a store counts of its work with the origin.
 
+use std::pin::pin;
 use std::sync::Mutex;
+
+use futures_util::FutureExt;
+use futures_util::future::join_all;
 
 use super::super::super::{OriginCall, OriginMetrics};
 use super::*;
@@ -67,17 +71,12 @@ async fn readers_that_wait_at_once_are_counted_in_one_question() {
     let (shared, store) = Shared::new();
     let calls = watched(&store);
     shared.origin.set_away(true);
-    let reads: Vec<_> = (0..8)
-        .map(|_| {
-            let store = store.clone();
-            tokio::spawn(async move { store.refresh().await })
-        })
-        .collect();
+    let mut reads = pin!(join_all((0..8).map(|_| store.refresh())));
     // All wait, because the database does not answer.
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(reads.as_mut().now_or_never().is_none());
     shared.origin.set_away(false);
-    for read in reads {
-        read.await.expect("a task").expect("a state");
+    for read in reads.await {
+        read.expect("a state");
     }
     let calls = calls.lock().expect("a list").clone();
     let readers: Vec<usize> = calls
@@ -131,7 +130,7 @@ async fn copies_that_are_made_from_all_rows_are_counted() {
 async fn origin_is_up_while_it_answers() {
     let (shared, store) = Shared::new();
     store.refresh().await.expect("a fresh state");
-    assert!(numbers(&store).is_up);
+    until(|| numbers(&store).is_up).await;
     shared.origin.set_away(true);
     until(|| !numbers(&store).is_up).await;
     shared.origin.set_away(false);

@@ -7,7 +7,6 @@ mod nodes;
 mod upgrades;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::super::copy_source::CopySource;
 use super::super::file_system::{FsHandle, OsFileSystem};
@@ -96,14 +95,4 @@ async fn add_thing(store: &Store) -> Result<u64> {
             Ok(id)
         })
         .await
-}
-
-/// Waits until `what` holds.
-async fn until(what: impl Fn() -> bool) {
-    let waited = tokio::time::timeout(Duration::from_secs(20), async {
-        while !what() {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    });
-    waited.await.expect("the condition in time");
 }

@@ -63,17 +63,14 @@ fn threads(
 /// Sends `request` repeatedly on `count` keep-alive connections and reads the responses.
 fn repeat(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec<JoinHandle<()>> {
     threads(attacker, count, move |attacker| {
-        let Ok(mut connection) = Connection::open(attacker.address) else { return rest() };
+        let Ok(mut connection) = Connection::open(attacker.address) else { return attacker.rest() };
         while attacker.goes_on() {
             if connection.write(&request).is_err() || connection.reply().is_err() {
-                return rest();
+                return attacker.rest();
             }
+            attacker.succeeded();
         }
     })
-}
-
-fn rest() {
-    thread::sleep(Duration::from_millis(5));
 }
 
 /// Opens connections, sends these bytes on them, and keeps them open.
@@ -88,15 +85,16 @@ fn hold(
         let mut held = Vec::new();
         while attacker.goes_on() {
             if held.len() >= count {
-                rest();
+                attacker.rest();
                 continue;
             }
             match open_from(from, attacker.address) {
                 Some(mut stream) => {
                     let _refused = stream.write_all(bytes.as_bytes());
                     held.push(stream);
+                    attacker.succeeded();
                 }
-                None => rest(),
+                None => attacker.rest(),
             }
         }
     })
@@ -126,9 +124,12 @@ fn search(attacker: &Attacker, query: &str) -> String {
 fn abandoned_searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 4, |attacker| {
         let query = vec!["tags=weekly"; 2_000].join("&");
-        let Some(mut stream) = open_from("127.0.0.2", attacker.address) else { return rest() };
+        let Some(mut stream) = open_from("127.0.0.2", attacker.address) else {
+            return attacker.rest();
+        };
         let _refused = stream.write_all(search(attacker, &query).as_bytes());
-        rest();
+        attacker.succeeded();
+        attacker.rest();
     })
 }
 
@@ -153,15 +154,16 @@ fn organizations(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 
 fn copies(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 8, |attacker| {
-        let Ok(mut connection) = Connection::open(attacker.address) else { return rest() };
+        let Ok(mut connection) = Connection::open(attacker.address) else { return attacker.rest() };
         let path = format!("/api/projects/{}/dashboards/", attacker.project);
         let body = format!("{{\"use_dashboard\": {}}}", attacker.dashboard);
         while attacker.goes_on() {
             let key = format!("Idempotency-Key: {}\r\n", uuid::Uuid::from_u128(rand()));
             let copy = request("POST", &path, &attacker.key, &key, &body);
             if connection.write(&copy).is_err() || connection.reply().is_err() {
-                return rest();
+                return attacker.rest();
             }
+            attacker.succeeded();
         }
     })
 }
@@ -179,9 +181,10 @@ fn idle_connections(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 
 fn costly_page(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 100, |attacker| {
-        let Some(stream) = open_from("127.0.0.2", attacker.address) else { return rest() };
+        let Some(stream) = open_from("127.0.0.2", attacker.address) else { return attacker.rest() };
         let page = request("GET", &format!("/shared/{}", attacker.token), "", "", "");
         read_some(stream, &page);
+        attacker.succeeded();
     })
 }
 
@@ -222,19 +225,21 @@ fn hold_and_read(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec
         while attacker.goes_on() && !connections.is_empty() {
             connections.retain_mut(|connection| connection.write(&request).is_ok());
             connections.retain_mut(|connection| connection.reply().is_ok());
+            attacker.succeeded();
         }
-        rest();
+        attacker.rest();
     })
 }
 
 fn scripts(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 16, |attacker| {
-        let Some(mut stream) = open_from(PROXY, attacker.address) else { return rest() };
+        let Some(mut stream) = open_from(PROXY, attacker.address) else { return attacker.rest() };
         let headers =
             "Accept-Encoding: gzip\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\n";
         let script = request("GET", "/api/docs/swagger-ui-bundle.js", "", headers, "");
         if stream.write_all(script.as_bytes()).is_ok() {
             let _all = std::io::copy(&mut stream, &mut std::io::sink());
+            attacker.succeeded();
         }
     })
 }

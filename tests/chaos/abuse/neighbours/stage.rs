@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,12 +12,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
 
-use super::variable;
 use super::victim::Victim;
-use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, binary, cleared};
+use crate::sizes::size;
+use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, binary, cleared, until};
 
 /// The address of the trusted proxy.
 pub const PROXY: &str = "127.0.0.9";
+/// How often an attacker must have succeeded before the attack counts as running.
+const RUNNING: usize = 10;
 /// The cores that this process may use.
 static ALLOWED: OnceLock<CpuSet> = OnceLock::new();
 
@@ -40,12 +42,27 @@ pub struct Attacker {
     /// The dashboard in [`AttackSetup`], and the token of its public page.
     pub dashboard: u64,
     pub token: String,
-    stopped: AtomicBool,
+    /// How many responses came, and how many connections are held.
+    successes: AtomicUsize,
+    stopped: Mutex<bool>,
+    stop: Condvar,
 }
 
 impl Attacker {
     pub fn goes_on(&self) -> bool {
-        !self.stopped.load(Ordering::Relaxed)
+        !*self.stopped.lock().expect("no panic")
+    }
+
+    /// Records a response, or a connection that is held.
+    pub fn succeeded(&self) {
+        self.successes.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits a moment, or until the attack is stopped.
+    pub fn rest(&self) {
+        let stopped = self.stopped.lock().expect("no panic");
+        let pause = Duration::from_millis(5);
+        drop(self.stop.wait_timeout_while(stopped, pause, |stopped| !*stopped));
     }
 }
 
@@ -65,7 +82,8 @@ pub struct Running {
 
 impl Running {
     pub fn stop(self) {
-        self.attacker.stopped.store(true, Ordering::Relaxed);
+        *self.attacker.stopped.lock().expect("no panic") = true;
+        self.attacker.stop.notify_all();
         for thread in self.threads {
             thread.join().expect("an attack");
         }
@@ -111,7 +129,7 @@ fn run(site: &DataFolder, args: &[&str]) -> Value {
 }
 
 impl Stage {
-    /// Starts a server with default limits, and creates the data that the attack needs.
+    /// Starts a server with default limits, except those of time, and creates the data that the attack needs.
     pub fn set(needs: AttackSetup) -> Self {
         allow_many_connections();
         let site = DataFolder::empty();
@@ -129,17 +147,14 @@ impl Stage {
             "--trusted-proxy",
             &format!("{PROXY}/32"),
         ]);
-        if cfg!(debug_assertions) {
-            // A debug build is too slow for the default limit while it copies 8 MiB.
-            command.args(["--request-timeout", "120s"]);
-        }
         let server = on_server_core(|| Server::start(&mut command)).expect("it serves");
         let address = server.address;
         let key = made["api_key"].as_str().expect("a key").to_owned();
         let project = made["project_id"].as_u64().expect("a project");
         let (dashboard, token) = furnish(&server, &key, project, needs);
+        let (successes, stopped, stop) = (AtomicUsize::new(0), Mutex::new(false), Condvar::new());
         let attacker =
-            Attacker { address, key, project, dashboard, token, stopped: AtomicBool::new(false) };
+            Attacker { address, key, project, dashboard, token, successes, stopped, stop };
         let victim_project = victim["project_id"].as_u64().expect("a project");
         let victim = victim_of(&server, &victim_key, victim_project);
         Self { attacker: Arc::new(attacker), victim, server, _site: site }
@@ -149,35 +164,24 @@ impl Stage {
         &self.victim
     }
 
-    /// Starts an attack.
+    /// Starts an attack. Returns when it is running.
     pub fn attack(&self, run: fn(&Arc<Attacker>) -> Vec<JoinHandle<()>>) -> Running {
-        Running { attacker: Arc::clone(&self.attacker), threads: run(&self.attacker) }
-    }
-
-    /// Runs `work`. Returns its result and the peak resident memory of the server during it, in bytes.
-    pub fn watch_memory<T>(&self, work: impl FnOnce() -> T) -> (T, u64) {
-        let status = format!("/proc/{}/status", self.server.pid().as_raw_nonzero());
-        let (most, over) = (AtomicU64::new(0), AtomicBool::new(false));
-        let done = thread::scope(|scope| {
-            scope.spawn(|| {
-                while !over.load(Ordering::Relaxed) {
-                    most.fetch_max(resident(&status), Ordering::Relaxed);
-                    thread::sleep(Duration::from_millis(5));
-                }
-            });
-            let done = work();
-            over.store(true, Ordering::Relaxed);
-            done
+        let attacker = Arc::clone(&self.attacker);
+        let running = Running { threads: run(&attacker), attacker };
+        until("the attack runs", || {
+            (self.attacker.successes.load(Ordering::Relaxed) >= RUNNING).then_some(())
         });
-        (done, most.into_inner())
+        running
     }
-}
 
-fn resident(status: &str) -> u64 {
-    let text = std::fs::read_to_string(status).expect("the server runs");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
-    let kilobytes = line.trim().trim_end_matches(" kB");
-    kilobytes.parse::<u64>().expect("a number") * 1024
+    /// Returns the peak resident memory of the server, in bytes.
+    pub fn peak_memory(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.server.pid().as_raw_nonzero());
+        let text = std::fs::read_to_string(status).expect("the server runs");
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
+        let kilobytes = line.trim().trim_end_matches(" kB");
+        kilobytes.parse::<u64>().expect("a number") * 1024
+    }
 }
 
 /// Returns the text of a request with a key.
@@ -243,8 +247,7 @@ fn furnish(server: &Server, key: &str, project: u64, needs: AttackSetup) -> (u64
 
 /// Creates many dashboards with long descriptions, on several connections.
 fn fill(server: &Server, key: &str, dashboards: &str) {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small count")]
-    let rows = variable("NEIGHBOURS_ROWS").unwrap_or(400.0) as usize;
+    let rows: usize = size("NEIGHBOURS_ROWS", 400);
     let body = json!({ "name": "needle", "description": "hay ".repeat(500) }).to_string();
     let create = request("POST", dashboards, key, "", &body);
     thread::scope(|scope| {

@@ -5,14 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::stage::open_from;
-use crate::support::process::Connection;
+use crate::support::process::{Connection, TEST_TIMEOUT};
 
 /// The address of the victim.
 const ADDRESS: &str = "127.0.0.3";
-/// The pause between two requests of one kind.
-const REQUEST_INTERVAL: Duration = Duration::from_millis(2);
-/// The timeout of a request. The limits of the server are shorter.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(130);
 
 /// The requests of the victim, and the server.
 pub struct Victim {
@@ -32,7 +28,7 @@ impl Samples {
     /// Returns the 99th percentile of the latencies.
     pub fn p99(&self) -> Duration {
         let at = (self.times.len() * 99).div_ceil(100).saturating_sub(1);
-        self.times.get(at).copied().unwrap_or(RESPONSE_TIMEOUT)
+        self.times.get(at).copied().unwrap_or(TEST_TIMEOUT)
     }
 }
 
@@ -40,13 +36,15 @@ impl Samples {
 pub type Latencies = Vec<(&'static str, Samples)>;
 
 impl Victim {
-    /// Sends requests of all kinds concurrently for this time.
-    pub fn measure(&self, span: Duration) -> Latencies {
+    /// Sends this many requests of each kind, the kinds concurrently.
+    pub fn measure(&self, count: usize) -> Latencies {
         thread::scope(|scope| {
             let kinds: Vec<_> = self
                 .requests
                 .iter()
-                .map(|(kind, request)| (*kind, scope.spawn(|| repeat(self.address, request, span))))
+                .map(|(kind, request)| {
+                    (*kind, scope.spawn(move || repeat(self.address, request, count)))
+                })
                 .collect();
             let joined = kinds.into_iter().map(|(kind, run)| (kind, run.join().expect("a victim")));
             joined.collect()
@@ -55,10 +53,10 @@ impl Victim {
 }
 
 /// Sends one request repeatedly on a keep-alive connection.
-fn repeat(address: SocketAddr, request: &str, span: Duration) -> Samples {
-    let (mut samples, begun) = (Samples::default(), Instant::now());
+fn repeat(address: SocketAddr, request: &str, count: usize) -> Samples {
+    let mut samples = Samples::default();
     let mut connection = None;
-    while begun.elapsed() < span {
+    for _ in 0..count {
         let asked = Instant::now();
         match ask(&mut connection, address, request) {
             Some(200..500) => samples.times.push(asked.elapsed()),
@@ -68,7 +66,6 @@ fn repeat(address: SocketAddr, request: &str, span: Duration) -> Samples {
                 connection = None;
             }
         }
-        thread::sleep(REQUEST_INTERVAL);
     }
     samples.times.sort_unstable();
     samples
@@ -81,7 +78,6 @@ fn ask(connection: &mut Option<Connection>, address: SocketAddr, request: &str) 
             Some(open) => open,
             None => Connection::of(open_from(ADDRESS, address)?).ok()?,
         };
-        open.set_timeout(RESPONSE_TIMEOUT);
         let open = connection.insert(open);
         if open.write(request).is_ok()
             && let Ok(reply) = open.reply()

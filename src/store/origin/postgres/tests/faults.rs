@@ -5,25 +5,18 @@ use std::thread;
 use super::line::{Flow, Line};
 use super::support::{execute, local_server};
 use super::*;
+use crate::wait::until;
 
-/// The sessions of a node that wait for a lock.
-fn waiting(schema: &Schema, node: &str) -> String {
-    let of_node = format!("application_name = 'steward {node}' AND wait_event_type = 'Lock'");
-    let of_schema = format!(
-        "pid IN (SELECT pid FROM pg_locks WHERE relation = '{}.steward_head'::regclass)",
+/// Ends the session of the node that waits for the head, once there is one.
+fn kill_waiting(schema: &Schema, node: &str) {
+    let sql = format!(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+         WHERE application_name = 'steward {node}' AND wait_event_type = 'Lock' \
+         AND pid IN (SELECT pid FROM pg_locks WHERE relation = '{}.steward_head'::regclass)",
         schema.name()
     );
-    format!("FROM pg_stat_activity WHERE {of_node} AND {of_schema}")
-}
-
-/// Waits until a session of the node waits for the head.
-fn until_waiting(schema: &Schema, node: &str) {
-    let sql = format!("SELECT pid {}", waiting(schema, node));
-    let begun = std::time::Instant::now();
-    while schema.execute(&sql).is_empty() {
-        assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{node} does not wait");
-        thread::yield_now();
-    }
+    let kill = || Some(schema.execute(&sql)).filter(|killed| !killed.is_empty());
+    assert_eq!(until("a session that waits", kill), [["t"]]);
 }
 
 #[test]
@@ -36,10 +29,7 @@ fn commit_whose_backend_is_killed_is_unknown_and_then_found_undone() {
     let commit = Commit { from: database.first, name, rows: &[put("a", "2")] };
     thread::scope(|scope| {
         let killed = scope.spawn(|| other.commit(&commit));
-        until_waiting(&database.schema, "killed");
-        let kill =
-            format!("SELECT pg_terminate_backend(pid) {}", waiting(&database.schema, "killed"));
-        assert_eq!(database.schema.execute(&kill), [["t"]]);
+        kill_waiting(&database.schema, "killed");
         let fault = killed.join().expect("an answer").expect_err("no outcome");
         assert!(matches!(fault, Fault::Unknown(_)), "{fault:?}");
     });
@@ -78,7 +68,7 @@ fn turn_that_the_database_has_ended_is_overtaken() {
     let database = Database::new();
     let (head, held) = turn(&database.origin, database.first);
     let kill = format!(
-        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE state = 'idle in transaction' \
+        "SELECT pg_terminate_backend(pid, 300000) FROM pg_stat_activity WHERE state = 'idle in transaction' \
          AND pid IN (SELECT pid FROM pg_locks WHERE relation = '{}.steward_head'::regclass)",
         database.schema.name()
     );

@@ -2,6 +2,7 @@
 
 use super::support::local_server;
 use super::*;
+use crate::wait::until;
 
 /// A role that needs the password `right`, with a schema that it owns or not. Both are dropped at the end.
 struct Guest {
@@ -105,6 +106,8 @@ fn session_stays_durable_if_the_default_changes() {
     let first = found(&origin, &[]);
     support::execute(&url, "ALTER SYSTEM SET synchronous_commit = off");
     server.control(&["reload"]);
+    let show_default = || support::execute(&url, "SHOW synchronous_commit");
+    until("the new default", || (show_default() == [["off"]]).then_some(()));
     let link = origin.link().expect("the idle connection");
     let show = || link.ask(ANSWER, "SHOW synchronous_commit", &[]).expect("a row").expect("a row");
     assert_eq!(show().get::<_, &str>(0), "on");

@@ -2,20 +2,23 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::thread;
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
 use super::*;
+use crate::wait::TEST_TIMEOUT;
 
 /// A server with a certificate for `localhost`, and the file of the authority that issued it.
 struct Secured {
     _server: Server,
     folder: TempDir,
     port: u16,
+    _reserved: Socket,
 }
 
 impl Secured {
@@ -31,7 +34,7 @@ impl Secured {
         let write = |name: &str, text: &str| support::file_for_server(folder.path(), name, text);
         let (cert, key) =
             (write("cert.pem", &certificate.pem()), write("key.pem", &server_key.serialize_pem()));
-        let port = free_port();
+        let (port, reserved) = reserve_port();
         let settings = [
             "listen_addresses = '127.0.0.1'",
             &format!("port = {port}"),
@@ -40,11 +43,13 @@ impl Secured {
             &format!("ssl_key_file = '{}'", key.display()),
         ];
         let server = Server::start(&settings, "hostssl all all 127.0.0.1/32 trust");
-        Self { _server: server, folder, port }
+        Self { _server: server, folder, port, _reserved: reserved }
     }
 
     fn url(&self, host: &str, sslmode: &str) -> String {
-        format!("postgres://{}@{host}:{}/postgres?sslmode={sslmode}", support::ROLE, self.port)
+        let (role, limit) = (support::ROLE, TEST_TIMEOUT.as_secs());
+        let server = format!("{host}:{}", self.port);
+        format!("postgres://{role}@{server}/postgres?sslmode={sslmode}&connect_timeout={limit}")
     }
 
     fn origin(&self, url: &str, ca: &str) -> Postgres {
@@ -59,8 +64,13 @@ fn authority() -> (CertificateParams, KeyPair) {
     (params, KeyPair::generate().expect("a key"))
 }
 
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
+/// Returns a port that nobody else gets while the socket exists. A server that asks for this port gets it.
+fn reserve_port() -> (u16, Socket) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.set_reuse_address(true).expect("an option of sockets");
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).expect("a port");
+    let address = socket.local_addr().expect("an address").as_socket().expect("an IP address");
+    (address.port(), socket)
 }
 
 #[test]
