@@ -81,10 +81,10 @@ async fn first_key_use_after_a_restart_runs_no_argon2() {
 }
 
 /// Queues rotations of a key. They go on only while the futures are polled.
-async fn rotations<'c>(
-    attacker: &'c TestClient,
+async fn rotations(
+    attacker: &TestClient,
     count: usize,
-) -> Vec<Pin<Box<impl Future<Output = u16> + 'c>>> {
+) -> Vec<Pin<Box<impl Future<Output = u16> + '_>>> {
     let made = make(attacker, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let path = at(&made, "roll/");
     let roll = |_| {
