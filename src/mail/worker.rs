@@ -5,7 +5,7 @@
 //! restart. Of the nodes of a shared database, the one with the lease sends the mails of all.
 
 use std::sync::{Arc, Mutex as StdMutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Mutex, watch};
 use tokio::task::JoinHandle;
@@ -22,6 +22,7 @@ use super::attempt::{NextAction, Outcome};
 use super::compose::{ComposeMail, MailContent, NOT_COMPOSED};
 use super::notifier::{NewMessages, Notifier};
 use super::outbox::OutboxMessage;
+use super::pauses::Pauses;
 use super::schedule::Schedule;
 use super::sent_log;
 use super::smtp::Mailer;
@@ -263,10 +264,7 @@ impl WorkerTask {
             } else if let Some(paused) = schedule.pauses.message_free_at(&message, begun) {
                 Some(paused)
             } else {
-                let stopwatch = self.clock.stopwatch();
-                let held = self.process(message.clone()).await?;
-                schedule.pauses.add(&message, stopwatch.elapsed(), self.clock.now());
-                held
+                self.process(message, &mut schedule.pauses).await?
             };
             match held {
                 Some(moment) => schedule.wait(organization, moment),
@@ -287,9 +285,14 @@ impl WorkerTask {
         tokio::task::spawn_blocking(move || read(&tx)).await.map_err(Error::internal)?
     }
 
-    /// Checks a mail against the current state and performs its next step. Returns when the limits allow the mail, if
-    /// they do not now.
-    async fn process(&mut self, outbox_message: OutboxMessage) -> Result<Option<Timestamp>> {
+    /// Checks a mail against the current state and performs its next step. Adds a pause after a slow one. Returns when the limits
+    /// allow the mail, if they do not now.
+    async fn process(
+        &mut self,
+        outbox_message: OutboxMessage,
+        pauses: &mut Pauses,
+    ) -> Result<Option<Timestamp>> {
+        let (begun, stopwatch) = (Instant::now(), self.clock.stopwatch());
         let (composer, now) = (Arc::clone(&self.composer), self.clock.now());
         let message = outbox_message.clone();
         let step = self.read(move |tx| NextAction::of(tx, &message, &*composer, now)).await;
@@ -312,6 +315,9 @@ impl WorkerTask {
                 Outcome::Failed { unsure: false, reason: NOT_COMPOSED.to_owned() }
             }
         };
+        // A manual clock may stand still during a slow attempt, and be advanced during a fast one.
+        let took = begun.elapsed().min(stopwatch.elapsed());
+        pauses.add(&outbox_message, took, self.clock.now());
         self.metrics.count(&outbox_message, &outcome, now);
         self.record(outbox_message, outcome).await;
         self.current.set(None);
