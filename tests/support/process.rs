@@ -10,7 +10,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName};
 use rustix::process::{Pid, Signal, kill_process};
@@ -429,11 +428,6 @@ impl Connection {
         stream.set_write_timeout(Some(TEST_TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream) })
-    }
-
-    /// Sets how long to wait for a response.
-    pub fn set_timeout(&self, patience: Duration) {
-        self.stream.get_ref().set_read_timeout(Some(patience)).expect("a timeout");
     }
 
     pub fn write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
