@@ -170,7 +170,7 @@ pub fn read_bytes(
 
 /// Polls `future` now, and again when the task runs next. A body that came with its head is complete by then, and needs no
 /// timer.
-async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
+pub(super) async fn poll_twice<F: Future>(mut future: Pin<&mut F>) -> Option<F::Output> {
     let mut is_second = false;
     poll_fn(|cx| match future.as_mut().poll(cx) {
         Poll::Ready(output) => Poll::Ready(Some(output)),

@@ -1,7 +1,7 @@
 //! Converts errors to responses.
 
 use axum::body::Body;
-use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
@@ -35,17 +35,9 @@ impl IntoResponse for Error {
             let status = RateLimitStatus { limit, remaining: 0, reset: reset.into() };
             rate_limit_headers::add(status, headers);
         }
-        if closes_connection(&self) {
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
-        }
         response.extensions_mut().insert(self);
         response
     }
-}
-
-/// Whether the rest of the request body may still arrive, so that the connection cannot be reused.
-fn closes_connection(error: &Error) -> bool {
-    matches!(error.status(), 408 | 413)
 }
 
 #[cfg(test)]
@@ -66,7 +58,6 @@ mod tests {
         assert_eq!(response.status(), 400);
         assert_eq!(response.headers()[CONTENT_TYPE], "application/json");
         assert!(!response.headers().contains_key(RETRY_AFTER));
-        assert!(!response.headers().contains_key(CONNECTION));
         assert_eq!(
             text(response).await,
             r#"{"type":"validation_error","code":"blank","detail":"This field may not be blank.","attr":"name"}"#
@@ -82,12 +73,5 @@ mod tests {
         assert_eq!(cause, Some("the disk is full"));
         let body = text(response).await;
         assert!(body.contains(r#""code":"unavailable""#) && !body.contains("disk"), "{body}");
-    }
-
-    #[tokio::test]
-    async fn unread_request_body_closes_the_connection() {
-        for error in [Error::body_timeout(), Error::payload_too_large(1)] {
-            assert_eq!(error.into_response().headers()[CONNECTION], "close");
-        }
     }
 }

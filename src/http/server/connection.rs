@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use hyper::body::Incoming;
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::body::{Body, Incoming};
+use hyper::header::{CONNECTION, EXPECT, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::Watcher;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -23,6 +23,7 @@ use tower::Service;
 
 use super::connection_table::{AcceptedConnection, Slot};
 use super::turns::TurnWaiter;
+use super::unread::{RequestBody, discard_rest};
 use super::watched::{TurnBody, WatchedBody, WatchedStream};
 use super::{ServerLimits, host};
 use crate::http::client::{OverTls, Peer, RejectedRequest};
@@ -42,6 +43,8 @@ pub(super) struct Connection {
     closed: oneshot::Receiver<Infallible>,
     /// The time after which the next response closes the connection. `None` means never.
     close_after: Option<Instant>,
+    /// The time limit for the rest of a body that the service did not read.
+    discard_timeout: Duration,
     /// The deadline for the headers of the first request on a TLS connection, which includes the handshake.
     deadline: Option<Instant>,
 }
@@ -62,7 +65,9 @@ impl Connection {
         let socket = Socket::new(stream, limits.write_timeout);
         let stream = WatchedStream::new(socket, Arc::clone(&slot));
         let close_after = Instant::now().checked_add(limits.connection_age);
-        (Self { peer, router: router.clone(), slot, closed, close_after, deadline: None }, stream)
+        let router = router.clone();
+        let discard_timeout = limits.header_timeout;
+        (Self { peer, router, slot, closed, close_after, discard_timeout, deadline: None }, stream)
     }
 
     /// Performs the TLS handshake. Returns `None` if it fails.
@@ -94,7 +99,7 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let Self { peer, router, slot, closed, close_after, deadline } = self;
+        let Self { peer, router, slot, closed, close_after, discard_timeout, deadline } = self;
         let _open = router.count_open();
         let (heard, known_host) = (AtomicBool::new(false), OnceLock::new());
         let service = service_fn(|mut request: Request<Incoming>| {
@@ -112,14 +117,19 @@ impl Connection {
             if let Some(error) = refused {
                 request.extensions_mut().insert(RejectedRequest(error));
             }
-            let request = request.map(|body| TurnBody::new(body, Arc::clone(&slot)));
+            let has_body = !request.body().is_end_stream();
+            // Such a client sends its body only when the body is read.
+            let waits = has_body && request.headers().contains_key(EXPECT);
+            let request = request.map(|body| RequestBody::new(body, Arc::clone(&slot)));
             let (answer, slot) = (router.router().call(request), Arc::clone(&slot));
             async move {
                 begun?;
                 let mut waiting = TurnWaiter::default();
                 poll_fn(|cx| slot.poll_turn(&mut waiting, cx)).await;
                 let Ok(mut response) = answer.await;
-                if is_last {
+                let arrives = !waits && response.status() != StatusCode::REQUEST_TIMEOUT;
+                let is_complete = !has_body || discard_rest(&slot, discard_timeout, arrives).await;
+                if is_last || !is_complete {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<Response<_>, io::Error>(response.map(|body| {

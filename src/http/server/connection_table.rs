@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use super::ServerLimits;
 use super::connection_state::{CloseAttempt, ConnectionState};
 use super::turns::{ClientTurns, LARGE_PART_TURNS, TurnWaiter};
+use super::unread::UnreadBody;
 use crate::fair_queue;
 use crate::trusted_proxies::TrustedProxies;
 
@@ -48,6 +49,7 @@ pub(super) struct Slot {
     group: ClientGroup,
     table: ConnectionTable,
     state: Arc<ConnectionState>,
+    unread: UnreadBody,
     _socket: OwnedSemaphorePermit,
 }
 
@@ -139,7 +141,8 @@ impl ConnectionTable {
             ConnectionEntry { group, state: Arc::clone(&state), idle_since: None, _close: close };
         let id = table.insert(entry, now);
         drop(table);
-        let slot = Slot { id, group, table: self.clone(), state, _socket: socket };
+        let unread = UnreadBody::default();
+        let slot = Slot { id, group, table: self.clone(), state, unread, _socket: socket };
         Some(AcceptedConnection { slot: Arc::new(slot), closed, replaced_idle })
     }
 
@@ -187,6 +190,11 @@ impl Slot {
             return waiting.poll_yield(cx);
         }
         self.table.0.turns.poll_take(self.group.network, LARGE_PART_TURNS, waiting, cx)
+    }
+
+    /// Returns what the service left of the body of the current request.
+    pub(super) fn unread(&self) -> &UnreadBody {
+        &self.unread
     }
 
     /// Records that the response is complete.

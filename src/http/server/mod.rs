@@ -9,6 +9,7 @@ mod connection_state;
 mod connection_table;
 mod host;
 mod turns;
+mod unread;
 mod watched;
 
 use std::future::Future;

@@ -1,5 +1,7 @@
 //! The accept loop over real sockets.
 
+mod unread;
+
 use axum::Router;
 use axum::extract::{Extension, FromRef, State};
 use axum::routing::{get, post};
@@ -289,13 +291,11 @@ async fn expect_continue_gets_100_continue() {
 #[tokio::test]
 async fn announced_too_large_body_is_rejected_before_it_is_sent() {
     let server = start(limits()).await;
-    for expect in ["Expect: 100-continue", "X: y"] {
-        let mut client = server.connect().await;
-        let head = post_with(&format!("Content-Length: 1025\r\n{expect}"), "");
-        client.write_all(head.as_bytes()).await.unwrap();
-        let text = answer(&mut client).await;
-        assert!(text.starts_with("HTTP/1.1 413 ") && text.contains("connection: close"), "{text}");
-    }
+    let mut client = server.connect().await;
+    let head = post_with("Content-Length: 1025\r\nExpect: 100-continue", "");
+    client.write_all(head.as_bytes()).await.unwrap();
+    let text = answer(&mut client).await;
+    assert!(text.starts_with("HTTP/1.1 413 ") && text.contains("connection: close"), "{text}");
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before {
+        if buffer.filled().len() > before && !self.slot.unread().is_arriving() {
             self.slot.begin_request()?;
         }
         Poll::Ready(Ok(()))
@@ -125,6 +125,11 @@ impl<B> TurnBody<B> {
     /// Wraps a body. Its first part uses the turn of the request.
     pub(super) fn new(body: B, slot: Arc<Slot>) -> Self {
         Self { body, slot, has_turn: true, waiting: TurnWaiter::default() }
+    }
+
+    /// Returns the body, and the slot of its connection.
+    pub(super) fn into_parts(self) -> (B, Arc<Slot>) {
+        (self.body, self.slot)
     }
 }
 

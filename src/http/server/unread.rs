@@ -1,0 +1,120 @@
+//! Request bodies that the service did not read to their end. The rest is discarded, so that the next request on the connection
+//! finds its beginning; if there is too much of it, the response announces that the connection closes.
+
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use tokio::time::timeout;
+
+use super::connection_table::Slot;
+use super::watched::TurnBody;
+use crate::http::body::poll_twice;
+
+/// The most bytes of an unread body that are discarded.
+const MAX_DISCARDED: usize = 64 * 1024;
+
+/// The body of a request. If it is dropped before its end, its connection keeps the rest in [`UnreadBody`].
+pub(super) struct RequestBody(Option<TurnBody<Incoming>>);
+
+impl RequestBody {
+    pub(super) fn new(body: Incoming, slot: Arc<Slot>) -> Self {
+        Self(Some(TurnBody::new(body, slot)))
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        if let Some(body) = self.0.take().filter(|body| !body.is_end_stream()) {
+            let (rest, slot) = body.into_parts();
+            slot.unread().keep(rest);
+        }
+    }
+}
+
+impl Body for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match &mut self.0 {
+            Some(body) => Pin::new(body).poll_frame(cx),
+            None => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.as_ref().is_none_or(Body::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+    }
+}
+
+/// What the service left of the body of a connection's current request.
+#[derive(Default)]
+pub(super) struct UnreadBody {
+    rest: Mutex<Option<Incoming>>,
+    is_arriving: AtomicBool,
+}
+
+impl UnreadBody {
+    fn keep(&self, rest: Incoming) {
+        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(rest);
+    }
+
+    /// Whether the bytes that arrive belong to a request that has its response.
+    pub(super) fn is_arriving(&self) -> bool {
+        self.is_arriving.load(Ordering::Relaxed)
+    }
+}
+
+/// Discards the rest of the current request's body beside the response, for at most `limit`. hyper closes the connection if it
+/// does not arrive by then.
+///
+/// Returns false if the response must announce that the connection closes: if the rest is too long, its end is unknown, or it is
+/// not `expected` to arrive.
+pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bool) -> bool {
+    let rest = slot.unread().rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let Some(rest) = rest else { return true };
+    if !expected {
+        return false;
+    }
+    let announced = rest.size_hint().exact();
+    let body = TurnBody::new(rest, Arc::clone(slot));
+    if announced.is_none() {
+        // The end of a chunked body usually came with its head.
+        return poll_twice(pin!(discard(body))).await.unwrap_or(false);
+    }
+    if announced.is_some_and(|bytes| bytes > MAX_DISCARDED as u64) {
+        return false;
+    }
+    let slot = Arc::clone(slot);
+    slot.unread().is_arriving.store(true, Ordering::Relaxed);
+    tokio::spawn(async move {
+        let _too_slow = timeout(limit, discard(body)).await;
+        slot.unread().is_arriving.store(false, Ordering::Relaxed);
+    });
+    true
+}
+
+/// Reads a body to its end. Returns false if it is too long or breaks off.
+async fn discard(mut body: TurnBody<Incoming>) -> bool {
+    let mut left = MAX_DISCARDED;
+    while let Some(frame) = body.frame().await {
+        let size = frame.map(|frame| frame.data_ref().map_or(0, Bytes::len));
+        match size.ok().and_then(|size| left.checked_sub(size)) {
+            Some(less) => left = less,
+            None => return false,
+        }
+    }
+    true
+}
