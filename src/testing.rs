@@ -71,7 +71,7 @@ pub mod mail {
     }
 }
 pub mod metrics {
-    pub use crate::metrics::Metrics;
+    pub use crate::metrics::{Metrics, Series};
 }
 pub mod operator {
     pub use crate::operator::{Operation, perform};

@@ -23,7 +23,7 @@ use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
 use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
 use crate::http::tls::Tls;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Series};
 use crate::router::{self, router};
 use crate::state::App;
 use crate::store::{Cell, Place};
@@ -116,7 +116,11 @@ impl Serve {
         warning: Option<String>,
     ) -> Result<ExitCode, Failure> {
         let few_descriptors = raise_descriptor_limit(self.connections);
-        let filter = logging::init(&self.log, self.log_format).map_err(Failure::Other)?;
+        let has_metrics = self.metrics_listen.is_some();
+        let metrics = if has_metrics { Metrics::enabled() } else { Metrics::default() };
+        let dropped = metrics.counter(Series::LOG_LINES_DROPPED, &[]);
+        let (filter, _log) =
+            logging::init(&self.log, self.log_format, dropped).map_err(Failure::Other)?;
         for warning in warning.into_iter().chain(few_descriptors) {
             tracing::warn!("{warning}");
         }
@@ -128,7 +132,6 @@ impl Serve {
         };
         let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
         let (limits, drain_delay) = (self.limits(), self.drain_delay);
-        let metrics = if numbers.is_some() { Metrics::enabled() } else { Metrics::default() };
         let connections = ConnectionMetrics::of(&metrics);
         let config = Config { listen_url: api.url.clone(), metrics, ..self.config };
         let api = api.serve(&config, &limits, connections);
@@ -290,7 +293,11 @@ fn raise_descriptor_limit(connections: u32) -> Option<String> {
     let open = if raised.is_ok() { maximum } else { current }?;
     let wanted = u64::from(connections) + RESERVED_DESCRIPTORS;
     (open < wanted).then(|| {
-        format!("clients can use all of the {open} files that may be open at once (ulimit -n): use --connections {}", open.saturating_sub(RESERVED_DESCRIPTORS))
+        let way_out = match open.saturating_sub(RESERVED_DESCRIPTORS) {
+            0 => format!("raise the limit to at least {}", RESERVED_DESCRIPTORS + 1),
+            fitting => format!("raise the limit to {wanted}, or use --connections {fitting}"),
+        };
+        format!("clients can use all of the {open} files that may be open at once (ulimit -n): {way_out}")
     })
 }
 

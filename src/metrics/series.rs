@@ -47,6 +47,7 @@ series! {
     CONNECTIONS Gauge "http_connections" "Open connections.",
     CONNECTIONS_REFUSED Counter "http_connections_refused_total" "Connections that were closed at once because all slots, or those of the client's address, had requests in progress.",
     CONNECTIONS_CLOSED Counter "http_connections_closed_total" "Idle connections that were closed to make room for another one.",
+    LOG_LINES_DROPPED Counter "log_lines_dropped_total" "Lines of the log that were dropped because its reader was too slow.",
     QUEUED Gauge "write_queue_length" "Writes that wait for the writer.",
     REFUSED Counter "writes_refused_total" "Writes that failed with 503 because the queue was full, the file was closed, or the commit failed.",
     COMMIT_TIME Histogram "commit_duration_seconds" "The time of a commit until it was on disk.",

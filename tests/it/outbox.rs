@@ -17,7 +17,7 @@ use steward::testing::mail::outbox::{self, Notification, OutboxMessage};
 use steward::testing::mail::sent_log::SentMail;
 use steward::testing::mail::smtp::Mailer;
 use steward::testing::mail::worker::MailWorker;
-use steward::testing::metrics::Metrics;
+use steward::testing::metrics::{Metrics, Series};
 use steward::testing::operator::{Operation, perform};
 use steward::testing::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -696,7 +696,8 @@ const SMTP: &str = "STEWARD_TEST_SMTP";
 fn mail_worker_child_process() {
     let (Ok(data), Ok(url)) = (std::env::var(DATA), std::env::var(SMTP)) else { return };
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    logging::init("info", LogFormat::Json).unwrap();
+    let dropped = Metrics::default().counter(Series::LOG_LINES_DROPPED, &[]);
+    let _log = logging::init("info", LogFormat::Json, dropped).unwrap();
     runtime.block_on(async {
         let store = Store::open(data.as_ref(), 1 << 20).unwrap();
         let postman = MailWorker::start(

@@ -1,9 +1,16 @@
 //! The log: one line for each request, with the key and the organization. The filter can be changed without a restart.
 
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 use steward::testing::ids::ApiKeyId;
 
-use crate::support::process::{DataFolder, Server, until};
+use crate::support::metrics::Numbers;
+use crate::support::process::{
+    Connection, DataFolder, STEWARD, Server, cleared, own_address, until,
+};
 
 /// Returns the log lines of requests to one route.
 fn lines(log: &str, route: &str) -> Vec<Value> {
@@ -94,4 +101,64 @@ fn rejected_log_filter_leaves_the_old_one_with_a_reason() {
     assert!(!lines(&log, ME).is_empty(), "{log}");
     assert!(!log.contains("changed the log filter"), "{log}");
     site.run(&["serve", "--log", "loud"]).assert_usage_error("\"loud\" is not a level");
+}
+
+/// Starts a server by a script, in which `$0` is the program.
+fn start(site: &DataFolder, script: &str) -> Server {
+    let mut command = cleared("sh");
+    Server::start(command.args(["-c", script, STEWARD]).current_dir(site.folder()))
+        .expect("a server")
+}
+
+/// Starts a server whose log nobody reads, and sends requests until lines were dropped. Returns the server and its log.
+fn with_a_full_log() -> (DataFolder, Server, File) {
+    let (site, _) = DataFolder::with_workspace();
+    mknodat(CWD, site.path("log"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+    let log = OpenOptions::new().read(true).write(true).open(site.path("log")).expect("a pipe");
+    let numbers = own_address();
+    let flags = format!("--json --log debug --log-format json --metrics-listen {numbers}");
+    let server = start(&site, &format!("exec \"$0\" serve --listen 127.0.0.1:0 {flags} 2>log"));
+    let mut connection = server.connect();
+    until("lines are dropped", || {
+        for _ in 0..500 {
+            assert_eq!(connection.send("GET", "/_livez", "", None).expect("an answer").status, 200);
+        }
+        let mut metrics = Connection::open(numbers).expect("a connection");
+        metrics.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+        let text = String::from_utf8(metrics.reply().expect("an answer").body).expect("text");
+        let dropped = Numbers::read(&text).value("steward_log_lines_dropped_total", &[]);
+        (dropped > 0.0).then_some(())
+    });
+    (site, server, log)
+}
+
+#[test]
+fn log_that_nobody_reads_loses_lines_and_says_how_many_when_it_is_read() {
+    let (_site, server, log) = with_a_full_log();
+    let line = BufReader::new(log).lines().map(|line| line.expect("a line"));
+    let line = line.map(|line| serde_json::from_str::<Value>(&line).expect("a JSON line"));
+    let is_report = |line: &Value| {
+        line["message"].as_str().is_some_and(|text| text.starts_with("log lines were dropped"))
+    };
+    let report = line.into_iter().find(is_report).expect("a line that says so");
+    assert_eq!(report["level"], "WARN");
+    assert!(report["count"].as_u64().is_some_and(|count| count > 0), "{report}");
+    server.stop();
+}
+
+#[test]
+fn server_whose_log_nobody_reads_stops() {
+    let (_site, server, _log) = with_a_full_log();
+    server.stop();
+}
+
+#[test]
+fn advice_for_few_open_files_can_be_followed() {
+    for (files, advice) in [(64, "raise the limit to at least "), (1000, "use --connections ")] {
+        let (site, _) = DataFolder::with_workspace();
+        let script = format!("ulimit -n {files}; exec \"$0\" serve --listen 127.0.0.1:0 --json");
+        let server = start(&site, &script);
+        let log = server.stop();
+        assert!(log.contains(advice) && !log.contains("--connections 0"), "{log}");
+    }
 }

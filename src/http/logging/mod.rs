@@ -1,4 +1,6 @@
-//! Logs to standard error, as text or JSON.
+//! Logs to standard error, as text or JSON, through a queue.
+
+mod queue;
 
 use std::fmt;
 use std::io::{self, IsTerminal};
@@ -12,6 +14,10 @@ use tracing_subscriber::fmt::{MakeWriter, layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::metrics::Counter;
+
+pub use queue::LogQueue;
 
 /// The format of log lines (`--log-format`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,21 +55,26 @@ impl fmt::Display for LogFormat {
 }
 
 /// Sets up this process's log to standard error, with timestamps in RFC 3339 UTC. Returns a handle that changes
-/// the filter later.
+/// the filter later, and the queue: drop it last.
 ///
-/// `filter` is a list of levels and `target=level` pairs, such as `info` or `info,request=debug`. If a log is
-/// already set up, as in a program that embeds the router, it is kept.
+/// `filter` is a list of levels and `target=level` pairs, such as `info` or `info,request=debug`. `dropped` counts the lines that
+/// did not fit into the queue. If a log is already set up, as in a program that embeds the router, it is kept.
 ///
 /// # Errors
 /// A message for the operator if `filter` is invalid.
-pub fn init(filter: &str, format: LogFormat) -> Result<LogFilter, String> {
+pub fn init(
+    filter: &str,
+    format: LogFormat,
+    dropped: Counter,
+) -> Result<(LogFilter, LogQueue), String> {
     let terminal = io::stderr().is_terminal();
+    let (queue, writer) = LogQueue::start(io::stderr(), dropped);
     let (lines, filter) = match format {
-        LogFormat::Json => json(filter, io::stderr)?,
-        LogFormat::Auto if !terminal => json(filter, io::stderr)?,
-        LogFormat::Auto | LogFormat::Text => text(filter, io::stderr, terminal)?,
+        LogFormat::Json => json(filter, writer)?,
+        LogFormat::Auto if !terminal => json(filter, writer)?,
+        LogFormat::Auto | LogFormat::Text => text(filter, writer, terminal)?,
     };
-    Ok(LogFilter(lines.try_init().is_ok().then_some(filter)))
+    Ok((LogFilter(lines.try_init().is_ok().then_some(filter)), queue))
 }
 
 /// The log filter, which can change while the process runs.
@@ -169,6 +180,7 @@ pub(super) mod tests {
     use tracing::subscriber::{NoSubscriber, with_default};
 
     use super::*;
+    use crate::metrics::{Metrics, Series};
 
     /// With a single subscriber, tracing caches whether a callsite is enabled from the first thread that reaches
     /// it. With a second one it asks every subscriber.
@@ -198,6 +210,10 @@ pub(super) mod tests {
         pub(in crate::http) fn text(&self) -> String {
             String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
         }
+    }
+
+    fn dropped() -> Counter {
+        Metrics::default().counter(Series::LOG_LINES_DROPPED, &[])
     }
 
     fn is_utc_rfc3339(time: &str) -> bool {
@@ -270,7 +286,7 @@ pub(super) mod tests {
 
     #[test]
     fn invalid_log_filter_is_reported() {
-        let error = init("info,steward=loud", LogFormat::Auto).err().unwrap();
+        let error = init("info,steward=loud", LogFormat::Auto, dropped()).err().unwrap();
         assert!(
             error.starts_with("the log filter \"info,steward=loud\" is not valid: "),
             "{error}"
@@ -279,8 +295,8 @@ pub(super) mod tests {
 
     #[test]
     fn init_keeps_an_existing_log_subscriber() {
-        assert!(init("off", LogFormat::Json).is_ok());
-        let second = init("off", LogFormat::Text).unwrap();
+        assert!(init("off", LogFormat::Json, dropped()).is_ok());
+        let (second, _queue) = init("off", LogFormat::Text, dropped()).unwrap();
         assert_eq!(second.change("info"), Err("the log was set up by another program".to_owned()));
     }
 

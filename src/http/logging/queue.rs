@@ -1,0 +1,126 @@
+//! The queue between the log and standard error. A reader of the log that stands still costs lines, and never holds up the
+//! service.
+
+use std::io::{self, Write};
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::metrics::Counter;
+
+/// The most lines that wait. Later ones are dropped.
+const MAX_WAITING_LINES: usize = 4096;
+
+/// The queue's thread. Dropping this writes the lines that wait, unless the reader stands still.
+pub struct LogQueue {
+    worker: Option<WorkerGuard>,
+    dropped: Arc<DroppedLines>,
+}
+
+impl LogQueue {
+    /// Starts the thread that writes lines to `output`. `dropped` counts lines for which there was no room.
+    pub(super) fn start(
+        output: impl Write + Send + 'static,
+        dropped: Counter,
+    ) -> (Self, QueuedLines) {
+        let dropped = Arc::new(DroppedLines::new(dropped));
+        let output = ReportingOutput { output, dropped: Arc::clone(&dropped) };
+        let queue = NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING_LINES);
+        let (lines, worker) = queue.thread_name("log").finish(output);
+        let _once = dropped.errors.set(lines.error_counter());
+        (Self { worker: Some(worker), dropped: Arc::clone(&dropped) }, QueuedLines { lines, dropped })
+    }
+}
+
+impl Drop for LogQueue {
+    fn drop(&mut self) {
+        if self.dropped.unreported() > 0 {
+            // The thread is blocked: it would have reported the lines. Its guard would wait, then print to stdout.
+            mem::forget(self.worker.take());
+        }
+    }
+}
+
+/// Puts lines into the queue. Each write is one line.
+#[derive(Clone)]
+pub(super) struct QueuedLines {
+    lines: NonBlocking,
+    dropped: Arc<DroppedLines>,
+}
+
+impl<'w> MakeWriter<'w> for QueuedLines {
+    type Writer = Self;
+
+    fn make_writer(&'w self) -> Self {
+        self.clone()
+    }
+}
+
+impl Write for QueuedLines {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let written = self.lines.write(line);
+        self.dropped.count();
+        written
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The number of lines that were dropped.
+struct DroppedLines {
+    errors: OnceLock<ErrorCounter>,
+    counted: AtomicUsize,
+    reported: AtomicUsize,
+    metric: Counter,
+}
+
+impl DroppedLines {
+    fn new(metric: Counter) -> Self {
+        let [counted, reported] = [0, 0].map(AtomicUsize::new);
+        Self { errors: OnceLock::new(), counted, reported, metric }
+    }
+
+    fn total(&self) -> usize {
+        self.errors.get().map_or(0, ErrorCounter::dropped_lines)
+    }
+
+    /// Returns how many lines were dropped since the last call with `before`.
+    fn since(&self, before: &AtomicUsize) -> usize {
+        let total = self.total();
+        total.saturating_sub(before.fetch_max(total, Ordering::Relaxed))
+    }
+
+    fn count(&self) {
+        self.metric.increment(self.since(&self.counted) as u64);
+    }
+
+    fn unreported(&self) -> usize {
+        self.total().saturating_sub(self.reported.load(Ordering::Relaxed))
+    }
+}
+
+/// Writes lines on the queue's thread. After a line that could be written, it reports those that were dropped before.
+struct ReportingOutput<W> {
+    output: W,
+    dropped: Arc<DroppedLines>,
+}
+
+impl<W: Write> Write for ReportingOutput<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        let count = self.dropped.since(&self.dropped.reported);
+        if count > 0 {
+            tracing::warn!(count, "log lines were dropped: the reader of the log was too slow");
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
