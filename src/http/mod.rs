@@ -20,7 +20,7 @@ pub mod openapi;
 mod overload;
 pub mod paging;
 pub mod path;
-mod query;
+pub mod query;
 mod rate_limit_headers;
 pub mod request_layer;
 mod request_memory;

@@ -14,7 +14,7 @@ use crate::state::App;
 use crate::store::{BoundedRead, Order, Window};
 
 use super::client::Client;
-use super::query;
+use super::query::QueryParams;
 
 const DEFAULT_LIMIT: usize = 100;
 const MAX_LIMIT: usize = 1000;
@@ -42,8 +42,6 @@ output! {
 pub struct PageParams {
     limit: usize,
     offset: usize,
-    /// The maximum number of different values per parameter.
-    max_values: usize,
     /// Whether the list reads more rows than it returns.
     scans: bool,
     /// Whether the list finds a deep page without a walk over the rows before it.
@@ -52,8 +50,8 @@ pub struct PageParams {
     pool: BlockingPool,
     base: String,
     path: String,
-    /// The other query parameters, sorted by name.
-    other_params: Vec<(String, String)>,
+    /// The other query parameters.
+    query: QueryParams,
 }
 
 impl FromRequestParts<App> for PageParams {
@@ -76,10 +74,8 @@ impl PageParams {
         max_values: usize,
         pool: BlockingPool,
     ) -> Result<Self> {
-        let pairs = query::parse(query, max_values)?.into_iter();
-        let (paging, mut other_params): (Vec<_>, Vec<_>) =
-            pairs.partition(|(name, _)| name == "limit" || name == "offset");
-        other_params.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let mut query = QueryParams::parse(query, max_values)?;
+        let paging = query.take(&["limit", "offset"]);
         let number = |wanted: &str| {
             let last = paging.iter().rev().find(|(name, _)| name == wanted);
             last.and_then(|(_, text)| python_integer(text))
@@ -90,13 +86,12 @@ impl PageParams {
                 .unwrap_or(DEFAULT_LIMIT)
                 .min(MAX_LIMIT),
             offset: number("offset").unwrap_or(0),
-            max_values,
             scans: false,
             is_ranked: false,
             pool,
             base,
             path: path.to_owned(),
-            other_params,
+            query,
         })
     }
 
@@ -117,26 +112,9 @@ impl PageParams {
         Self { is_ranked, ..self }
     }
 
-    /// Returns the last value of another query parameter.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
-        let found = self.other_params.iter().rev().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    /// Returns the different values of another query parameter.
-    pub fn parameters(&self, name: &str) -> impl Iterator<Item = &str> {
-        let named = self.other_params.iter().filter(move |(known, _)| known == name);
-        named.map(|(_, value)| value.as_str())
-    }
-
-    /// Returns the different words of a query parameter that holds comma-separated lists, and of its alias.
-    ///
-    /// # Errors
-    /// 400 if there are more words than a parameter may have values.
-    pub fn comma_list(&self, name: &str, alias: Option<&str>) -> Result<Vec<String>> {
-        let lists =
-            self.parameters(name).chain(alias.into_iter().flat_map(|name| self.parameters(name)));
-        query::split_comma_lists(lists, name, self.max_values)
+    /// Returns the query parameters other than `limit` and `offset`.
+    pub const fn query(&self) -> &QueryParams {
+        &self.query
     }
 
     /// Runs `list`, which returns the count and the items of a JSON array, and wraps the result in the list envelope.
@@ -180,12 +158,12 @@ impl PageParams {
     /// Returns the absolute URL of the page at `offset`. It keeps the other parameters, without duplicates and sorted
     /// by name, and omits an offset of 0.
     fn link(&self, offset: usize) -> String {
-        let mut pairs = self.other_params.clone();
-        pairs.push(("limit".to_owned(), self.limit.to_string()));
+        let (limit, start) = (self.limit.to_string(), offset.to_string());
+        let mut pairs: Vec<_> = self.query.pairs().chain([("limit", limit.as_str())]).collect();
         if offset > 0 {
-            pairs.push(("offset".to_owned(), offset.to_string()));
+            pairs.push(("offset", &start));
         }
-        pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+        pairs.sort_by_key(|(name, _)| *name);
         let query = Serializer::new(String::new()).extend_pairs(pairs).finish();
         format!("{}{}?{query}", self.base, self.path)
     }

@@ -1,4 +1,4 @@
-//! Extractors for path parameters and the query. An id that does not parse is a 404, never a 400.
+//! Extractors for path parameters. An id that does not parse is a 404, never a 400.
 
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -9,9 +9,7 @@ use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
 use crate::error::{Error, Result};
-use crate::state::App;
 
-use super::query;
 use super::route_spec::PathParameter;
 
 /// The root of the paths of projects.
@@ -41,31 +39,6 @@ impl<S: Send + Sync, P: PathParameter> FromRequestParts<S> for PathParam<P> {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
         let text = path_parameter(parts, P::NAME).unwrap_or_default();
         Ok(Self(P::parse(&text)))
-    }
-}
-
-/// The query parameters.
-pub struct QueryParams(Vec<(String, String)>);
-
-impl QueryParams {
-    /// Returns the last value of a parameter.
-    pub fn last(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().rev().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str())
-    }
-
-    /// Returns all parameters with their values.
-    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
-    }
-}
-
-impl FromRequestParts<App> for QueryParams {
-    type Rejection = Error;
-
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
-        let query = parts.uri.query().unwrap_or_default();
-        query::parse(query, app.config().caps.query_values).map(Self)
     }
 }
 

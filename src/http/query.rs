@@ -1,16 +1,111 @@
 //! Query strings. A parameter may be repeated with a bounded number of different values.
+//!
+//! A parameter that an operation knows is read, or the request fails with its name in `attr`. A filter that was
+//! ignored would return everything. See `docs/spec/paging.md`.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::input::{FieldType, Tags, invalid_choice};
+use crate::state::App;
 
-/// Parses a query into parameters in order. Of equal name-value pairs only the last one is kept.
-///
-/// # Errors
-/// 400 if a parameter has more than `most` different values.
-pub(super) fn parse(query: &str, most: usize) -> Result<Vec<(String, String)>> {
-    let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
-    deduplicate(pairs, most)
+/// The parameters of a query, in order. Of equal name-value pairs only the last one is kept.
+#[derive(Debug, Clone)]
+pub struct QueryParams {
+    pairs: Vec<(String, String)>,
+    /// The maximum number of different values per parameter.
+    max_values: usize,
+}
+
+impl FromRequestParts<App> for QueryParams {
+    type Rejection = Error;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
+        Self::parse(parts.uri.query().unwrap_or_default(), app.config().caps.query_values)
+    }
+}
+
+impl QueryParams {
+    /// Parses a query.
+    ///
+    /// # Errors
+    /// 400 if a parameter has more than `max_values` different values.
+    pub(super) fn parse(query: &str, max_values: usize) -> Result<Self> {
+        let pairs: Vec<_> = url::form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+        Ok(Self { pairs: deduplicate(pairs, max_values)?, max_values })
+    }
+
+    /// Removes the parameters with one of these names, and returns them.
+    pub(super) fn take(&mut self, names: &[&str]) -> Vec<(String, String)> {
+        self.pairs.extract_if(.., |(name, _)| names.contains(&name.as_str())).collect()
+    }
+
+    /// Returns all parameters with their values.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Returns the last value of a parameter.
+    pub fn last(&self, name: &str) -> Option<&str> {
+        let found = self.pairs.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the different values of a parameter.
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.pairs().filter(move |(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// Returns the last value of a parameter without surrounding whitespace. A blank value counts as absent.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.last(name).map(str::trim).filter(|text| !text.is_empty())
+    }
+
+    /// Reads the last value of a parameter. A blank value counts as absent.
+    ///
+    /// # Errors
+    /// 400 with `name` as `attr` if the value is not a `K`.
+    pub fn read<K: FieldType>(&self, name: &str) -> Result<Option<K::Value>> {
+        self.text(name).map(|text| read_value::<K>(name, &text.into())).transpose()
+    }
+
+    /// Returns the tags that a parameter names, in order and without duplicates. A value is a tag or a JSON array of tags.
+    ///
+    /// # Errors
+    /// 400 with `name` as `attr` if a value is no tag.
+    pub fn tags(&self, name: &str) -> Result<Vec<String>> {
+        let mut tags = BTreeSet::new();
+        for text in self.all(name).filter(|text| !text.trim().is_empty()) {
+            let names = match serde_json::from_str(text) {
+                Ok(names @ Value::Array(_)) => names,
+                _ => vec![text].into(),
+            };
+            tags.extend(read_value::<Tags>(name, &names)?);
+        }
+        Ok(tags.into_iter().collect())
+    }
+
+    /// Returns the words of the comma-separated lists that a parameter holds, in order and without duplicates. Each word
+    /// is one of `known`.
+    ///
+    /// # Errors
+    /// 400 with `name` as `attr` if a word is unknown, or if there are more words than a parameter may have values.
+    pub fn words(&self, name: &str, known: impl Fn(&str) -> bool) -> Result<Vec<String>> {
+        let words = split_comma_lists(self.all(name), name, self.max_values)?;
+        match words.iter().find(|word| !known(word)) {
+            Some(unknown) => Err(invalid_choice(unknown).with_attr_prefix(name)),
+            None => Ok(words),
+        }
+    }
+}
+
+/// Reads a value of a parameter. The error names the parameter, not a place inside its value.
+fn read_value<K: FieldType>(name: &str, value: &Value) -> Result<K::Value> {
+    K::read(value).map_err(|error| Error::field(name, error.code(), error.detail().to_owned()))
 }
 
 fn deduplicate(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(String, String)>> {
@@ -30,11 +125,7 @@ fn deduplicate(mut pairs: Vec<(String, String)>, most: usize) -> Result<Vec<(Str
     Ok(pairs)
 }
 
-/// Returns the words of comma-separated lists in order, without duplicates.
-///
-/// # Errors
-/// 400 with `name` as `attr` if there are more than `most` different words.
-pub(super) fn split_comma_lists<'q>(
+fn split_comma_lists<'q>(
     lists: impl Iterator<Item = &'q str>,
     name: &str,
     most: usize,
@@ -59,7 +150,7 @@ mod tests {
     use super::*;
 
     fn parsed(query: &str) -> Vec<(String, String)> {
-        parse(query, 3).expect("within the limit")
+        QueryParams::parse(query, 3).expect("within the limit").pairs
     }
 
     fn pairs(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -76,7 +167,7 @@ mod tests {
     fn distinct_values_of_a_query_parameter_are_limited() {
         assert_eq!(parsed(&"a=1&".repeat(500)).len(), 1);
         assert_eq!(parsed("a=1&a=2&a=3&b=1&b=2&b=3").len(), 6);
-        let refused = parse("b=1&a=1&a=2&a=3&a=%34", 3).expect_err("over the limit");
+        let refused = QueryParams::parse("b=1&a=1&a=2&a=3&a=%34", 3).expect_err("over the limit");
         assert_eq!((refused.status(), refused.code()), (400, "limit_reached"));
         assert_eq!(refused.attr(), Some("a"));
     }

@@ -253,8 +253,8 @@ impl RouteSpec {
         self
     }
 
-    /// Adds a query parameter. The handler decides about a value that is not a `T`: most ignore it, the
-    /// activity log rejects it.
+    /// Adds a query parameter. The handler refuses a value that is not a `T`: see
+    /// [`QueryParams`](super::query::QueryParams).
     pub fn query<T: ToSchema>(
         &mut self,
         name: &'static str,

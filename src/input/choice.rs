@@ -111,7 +111,7 @@ fn choice_text(value: &Value) -> Cow<'_, str> {
 
 /// Returns the error for an unknown choice. It repeats at most 200 characters of the value, so that the
 /// response stays small.
-fn invalid_choice(sent: &str) -> Error {
+pub(crate) fn invalid_choice(sent: &str) -> Error {
     const SHOWN: usize = 200;
     let text = match sent.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("\"{}…\" is not a valid choice.", &sent[..end]),

@@ -19,13 +19,6 @@ const NULL: [&str; 4] = ["null", "Null", "NULL", ""];
 #[derive(Debug, Clone, Copy)]
 pub struct Flag;
 
-impl Flag {
-    /// Returns whether a query parameter is a spelling of true. An invalid value counts as false.
-    pub fn is_true(parameter: Option<&str>) -> bool {
-        parameter.is_some_and(|text| Self::read(&text.trim().into()).unwrap_or(false))
-    }
-}
-
 impl FieldType for Flag {
     type Value = bool;
 

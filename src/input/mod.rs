@@ -96,6 +96,7 @@ mod web_url;
 mod testing;
 
 pub(crate) use choice::choices_schema;
+pub(crate) use choice::{choices_schema, invalid_choice};
 pub use choice::{Choice, Choices, TimeZoneName};
 pub use date_time::DateTime;
 pub use decimal::Decimal;

@@ -108,9 +108,9 @@ async fn members_are_listed_newest_first_or_in_the_requested_order() {
     for (query, expected) in [
         ("", newest),
         ("?order=-joined_at", newest),
-        ("?order=level", newest),
         ("?order=joined_at", oldest),
         ("?order=level&order=joined_at", oldest),
+        ("?order=", newest),
     ] {
         let list = staff.member.get(&staff.list(query)).await.ok();
         assert_eq!(emails(&list), expected, "{query}");
@@ -127,7 +127,8 @@ async fn members_are_filtered_by_email_and_search() {
     for (query, expected) in [
         ("?email=ann@corp.example", vec![ANN]),
         ("?email=ANN@corp.example", vec![]),
-        ("?email=ann@corp", vec![]),
+        ("?email=ann@CORP.Example", vec![ANN]),
+        ("?email=+ann@corp%E3%80%82example+", vec![ANN]),
         ("?email=nobody@corp.example", vec![]),
         ("?email=", vec![ANN, ADAM, OWNER]),
         ("?search=", vec![ANN, ADAM, OWNER]),
@@ -220,16 +221,13 @@ async fn members_are_filtered_by_the_time_of_their_last_update() {
         ("2025-01-02", all.clone()),
         ("2025-01-03", vec![]),
         ("", all.clone()),
-        ("yesterday", all.clone()),
-        ("1735787045", all.clone()),
-        ("2025-02-30", all.clone()),
         ("2025-01-02T04:04:05Z&updated_after=2025-01-02T05:04:05Z", vec![ANN]),
         ("2025-01-02T04:04:05Z&order=joined_at", vec![ADAM, ANN]),
         ("2025-01-02T04:04:05Z&search=adam", vec![ADAM]),
         ("2025-01-02T04:04:05Z&search=olga", vec![]),
         ("2025-01-02T04:04:05Z&email=adam@corp.example", vec![ADAM]),
         ("2025-01-02T04:04:05Z&email=owner@corp.example", vec![]),
-        ("yesterday&email=owner@corp.example", vec![OWNER]),
+        ("&email=owner@corp.example", vec![OWNER]),
     ] {
         let path = staff.list(&format!("?updated_after={query}"));
         let list = staff.member.get(&path).await.ok();

@@ -16,7 +16,8 @@ use crate::auth::Requirements;
 use crate::error::{Error, Result};
 use crate::http::assets::{Asset, Assets, VERSION};
 use crate::http::html::csp_hash;
-use crate::http::path::{PathParam, QueryParams};
+use crate::http::path::PathParam;
+use crate::http::query::QueryParams;
 use crate::http::routes::{PathParameter, Routes};
 use crate::input::Schema;
 

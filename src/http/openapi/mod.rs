@@ -20,7 +20,7 @@ use bytes::Bytes;
 use crate::auth::Requirements;
 use crate::error::{Error, Result};
 
-use super::path::QueryParams;
+use super::query::QueryParams;
 use super::routes::{RouteSpec, Routes};
 use super::static_response::StaticResponse;
 

@@ -10,10 +10,11 @@ use axum::extract::State;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
-use crate::http::path::{PathId, QueryParams};
+use crate::http::path::PathId;
+use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::{FieldType, Parsed};
+use crate::input::Parsed;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::{Kind, Object};
 use crate::resources::dashboards::Dashboard;
@@ -145,8 +146,7 @@ async fn retrieve_all(
     access: ReadAccess<InProject>,
     query: QueryParams,
 ) -> ApiResult {
-    let sent = query.last("resource").map(str::trim).filter(|text| !text.is_empty());
-    let kind = sent.map_or(Ok(Kind::Dashboard), |text| KindField::read(&text.into()))?;
+    let kind = query.read::<KindField>("resource")?.unwrap_or(Kind::Dashboard);
     app.long_reads()
         .read(access, move |tx, at| super::body_of_all(tx, &at.tenant, kind))
         .await

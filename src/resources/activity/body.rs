@@ -19,9 +19,53 @@ use super::scopes::SCOPES;
 /// The types of object that entries refer to.
 pub struct ScopeNames;
 
+/// Types of object that PostHog logs and Steward does not. A filter by them matches no entry.
+const NOT_LOGGED: [&str; 30] = [
+    "Action",
+    "AlertConfiguration",
+    "AlertSubscription",
+    "Annotation",
+    "BatchImport",
+    "Cohort",
+    "Comment",
+    "DataManagement",
+    "EarlyAccessFeature",
+    "Endpoint",
+    "ErrorTrackingIssue",
+    "EventDefinition",
+    "Experiment",
+    "ExternalDataSchema",
+    "ExternalDataSource",
+    "FeatureFlag",
+    "Group",
+    "HogFlow",
+    "HogFunction",
+    "Integration",
+    "Notebook",
+    "Person",
+    "Plugin",
+    "PluginConfig",
+    "PropertyDefinition",
+    "Replay",
+    "SessionRecordingPlaylist",
+    "Subscription",
+    "Survey",
+    "Threshold",
+];
+
+impl ScopeNames {
+    pub(super) fn contains(name: &str) -> bool {
+        Self::all().chain(NOT_LOGGED).any(|known| known == name)
+    }
+
+    fn all() -> impl Iterator<Item = &'static str> {
+        SCOPES.iter().map(|scope| scope.name)
+    }
+}
+
 impl PartialSchema for ScopeNames {
     fn schema() -> RefOr<Schema> {
-        one_of(SCOPES.iter().map(|scope| scope.name))
+        one_of(Self::all())
     }
 }
 
@@ -30,15 +74,25 @@ impl ToSchema for ScopeNames {}
 /// The actions that entries record.
 pub struct ActivityNames;
 
-impl PartialSchema for ActivityNames {
-    fn schema() -> RefOr<Schema> {
+impl ActivityNames {
+    pub(super) fn contains(name: &str) -> bool {
+        Self::all().contains(&name)
+    }
+
+    fn all() -> Vec<&'static str> {
         let mut names = vec!["created", "updated"];
         for name in SCOPES.iter().flat_map(|scope| &scope.actions).flat_map(FieldAction::names) {
             if !names.contains(&name) {
                 names.push(name);
             }
         }
-        one_of(names)
+        names
+    }
+}
+
+impl PartialSchema for ActivityNames {
+    fn schema() -> RefOr<Schema> {
+        one_of(Self::all())
     }
 }
 

@@ -1,9 +1,11 @@
 //! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
 use crate::auth::{InOrganization, InProject, ReadAccess, Requirements};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::http::paging::PageParams;
+use crate::http::query::QueryParams;
 use crate::http::routes::{RouteSpec, Routes};
+use crate::input::DateTime;
 use crate::resources::users::UserFilter;
 use crate::response::ApiResult;
 use crate::store::Order;
@@ -29,9 +31,9 @@ pub fn routes(routes: &mut Routes) {
 
 /// Adds the filters that both lists take.
 fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
-    row.query::<CommaList<ScopeNames>>("scope", "Only entries for these types of object. An unknown type matches no entry.")
+    row.query::<CommaList<ScopeNames>>("scope", "Only entries for these types of object.")
         .query::<CommaList<ScopeNames>>("scopes", "Same as `scope`.")
-        .query::<CommaList<ActivityNames>>("activity", "Only entries with these actions. An unknown action matches no entry.")
+        .query::<CommaList<ActivityNames>>("activity", "Only entries with these actions.")
         .query::<String>("item_id", "Only entries for the object with this id.")
         .query::<UserFilter>("user", "Only changes made by this user: a UUID, or `@me`.")
         .query::<Timestamp>("after", "Only entries at or after this time.")
@@ -45,7 +47,7 @@ fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
 }
 
 async fn list_of_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    let filter = filter(&page)?;
+    let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
         .respond(access, move |tx, at, page| {
             let visibility = Visibility::of_organization(tx, &at.tenant.member)?;
@@ -56,7 +58,7 @@ async fn list_of_organization(access: ReadAccess<InOrganization>, page: PagePara
 }
 
 async fn list_of_project(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
-    let filter = filter(&page)?;
+    let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
         .respond(access, move |tx, at, page| {
             let visibility = Visibility::of_project(tx, &at.tenant)?;
@@ -66,22 +68,16 @@ async fn list_of_project(access: ReadAccess<InProject>, page: PageParams) -> Api
         .await
 }
 
-/// Parses the filter from the query. An empty value is ignored.
-fn filter(page: &PageParams) -> Result<Filter> {
-    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
-    let moment = |name| value(name).map(|text| parse_timestamp(name, text)).transpose();
+/// Reads the filter from the query.
+fn filter(query: &QueryParams) -> Result<Filter> {
+    let mut scopes = query.words("scope", ScopeNames::contains)?;
+    scopes.extend(query.words("scopes", ScopeNames::contains)?);
     Ok(Filter {
-        scopes: page.comma_list("scope", Some("scopes"))?,
-        activities: page.comma_list("activity", None)?,
-        item: value("item_id").map(str::to_owned),
-        user: value("user").map(UserFilter::parse).transpose()?,
-        after: moment("after")?,
-        before: moment("before")?,
+        scopes,
+        activities: query.words("activity", ActivityNames::contains)?,
+        item: query.text("item_id").map(str::to_owned),
+        user: query.read::<UserFilter>("user")?,
+        after: query.read::<DateTime>("after")?,
+        before: query.read::<DateTime>("before")?,
     })
-}
-
-/// Parses a time. Fails with 400 for the field `name` if the text is not a time.
-fn parse_timestamp(name: &str, text: &str) -> Result<Timestamp> {
-    let detail = "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
-    Timestamp::parse(text).ok_or_else(|| Error::field(name, "invalid_input", detail))
 }

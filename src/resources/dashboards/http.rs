@@ -4,8 +4,6 @@ mod path;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,9 +14,10 @@ use crate::etag::Versioned;
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
+use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::{FieldType, Flag, Parsed, Tags};
+use crate::input::{Choice, Flag, Parsed};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, CreatedObject, LargeResponse};
@@ -117,7 +116,7 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
-    let filter = filter(&page);
+    let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
         .with_ranks(!filter.deleted)
         .respond(access, move |tx, at, page| {
@@ -267,18 +266,14 @@ async fn move_tile(
     Ok(ApiResponse::Empty)
 }
 
-/// Reads the filter from the query. An invalid value is ignored, as it is for `limit`.
-fn filter(page: &PageParams) -> Filter {
-    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
-    let flag = |name| value(name).and_then(|text| Flag::read(&text.into()).ok());
-    let tags = page.parameters("tags").filter_map(|text| Tags::read(&vec![text].into()).ok());
-    let tags: BTreeSet<String> = tags.flatten().collect();
-    Filter {
-        search: value("search").map(str::to_lowercase),
-        tags: tags.into_iter().collect(),
-        pinned: flag("pinned"),
-        creation_mode: value("creation_mode").and_then(Filter::creation_mode),
-        created_by: value("created_by").and_then(CreatedByFilter::parse),
-        deleted: flag("deleted") == Some(true),
-    }
+/// Reads the filter from the query.
+fn filter(query: &QueryParams) -> Result<Filter> {
+    Ok(Filter {
+        search: query.text("search").map(str::to_lowercase),
+        tags: query.tags("tags")?,
+        pinned: query.read::<Flag>("pinned")?,
+        creation_mode: query.read::<Choice<CreationModes>>("creation_mode")?,
+        created_by: query.read::<CreatedByFilter>("created_by")?,
+        deleted: query.read::<Flag>("deleted")?.unwrap_or(false),
+    })
 }

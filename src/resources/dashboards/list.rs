@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde_json::Value;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{ProjectId, UserId, UserUuid};
-use crate::input::Choices;
+use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
 use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
 
@@ -52,16 +54,27 @@ pub enum CreatedByFilter {
     Uuid(UserUuid),
 }
 
-impl CreatedByFilter {
-    /// Parses the parameter; `None` if it names no user.
-    pub fn parse(text: &str) -> Option<Self> {
-        if text == "@me" {
-            return Some(Self::Caller);
+impl FieldType for CreatedByFilter {
+    type Value = Self;
+
+    fn read(value: &Value) -> Result<Self> {
+        if value == "@me" {
+            return Ok(Self::Caller);
         }
-        let number = text.parse().ok().map(Self::Id);
-        number.or_else(|| text.parse().ok().map(Self::Uuid))
+        let uuid = UuidField::read(value).map(|uuid| Self::Uuid(UserUuid(uuid)));
+        let by_id = |_| Identifier::read(value).map(|id| Self::Id(UserId(id)));
+        uuid.or_else(by_id).map_err(|_| {
+            Error::invalid("invalid_input", "Must be the ID or the UUID of a user, or @me.")
+        })
     }
 
+    fn schema() -> Schema {
+        let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
+        AnyOfBuilder::new().item(Identifier::schema()).item(UuidField::schema()).item(me).into()
+    }
+}
+
+impl CreatedByFilter {
     /// Returns the user's ID; `None` if no user has this UUID.
     fn resolve(self, tx: &impl Tx, tenant: &InProject) -> Result<Option<UserId>> {
         match self {
@@ -85,11 +98,6 @@ struct SearchFields<'r> {
 }
 
 impl Filter {
-    /// Returns the creation mode with this name, if there is one.
-    pub fn creation_mode(text: &str) -> Option<&'static str> {
-        CreationModes::ALL.iter().copied().find(|mode| *mode == text)
-    }
-
     /// Returns whether the filter can leave out dashboards that the caller may see.
     pub fn narrows(&self) -> bool {
         self.created_by.is_some() || self.needs_fields()

@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, UserId};
+use crate::input::{FieldType, Schema, invalid_choice};
 use crate::resources::dashboards::insights::{Insight, Meta};
 use crate::store::Row;
 use crate::time::Timestamp;
@@ -81,19 +83,29 @@ const NAMED: [(&str, &str); 6] = [
     ("LIFECYCLE", "LifecycleQuery"),
 ];
 
-impl QueryType {
-    /// Returns the type with this name.
-    pub fn parse(text: &str) -> Option<Self> {
-        match text {
-            "SQL" => Some(Self::Sql),
-            "JSON" => Some(Self::Other),
-            _ => {
+impl FieldType for QueryType {
+    type Value = Self;
+
+    fn read(value: &Value) -> Result<Self> {
+        match value.as_str().unwrap_or_default() {
+            "SQL" => Ok(Self::Sql),
+            "JSON" => Ok(Self::Other),
+            text => {
                 let found = NAMED.iter().find(|(name, _)| *name == text);
-                found.map(|(name, kind)| Self::Named(name, kind))
+                found
+                    .map(|(name, kind)| Self::Named(name, kind))
+                    .ok_or_else(|| invalid_choice(text))
             }
         }
     }
 
+    fn schema() -> Schema {
+        let names = NAMED.iter().map(|(name, _)| *name).chain(["SQL", "JSON"]);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
+    }
+}
+
+impl QueryType {
     fn matches(self, row: &Row<'_, Insight>) -> Result<bool> {
         let QueryFields { query, filters } = parse(row)?;
         let legacy = || filters.get("insight").and_then(Value::as_str);

@@ -10,10 +10,11 @@ use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
-use crate::http::path::{PathId, QueryParams};
+use crate::http::path::PathId;
+use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
-use crate::input::Flag;
+use crate::input::{Flag, Identifier};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::InsightBody;
 use crate::response::{ApiResponse, ApiResult};
@@ -104,7 +105,7 @@ async fn list(
     access: ReadAccess<InProject>,
     page: PageParams,
 ) -> ApiResult {
-    let options = parameters::list_options(&page, app.now())?;
+    let options = parameters::list_options(page.query(), app.now())?;
     page.with_scan(options.scans())
         .with_ranks(!options.filter.deleted)
         .respond(access, move |tx, at, page| {
@@ -172,11 +173,10 @@ fn options(query: &QueryParams) -> Result<ResponseOptions> {
             return Err(Error::field(name, "invalid_input", detail));
         }
     }
-    let from = query.last("from_dashboard").and_then(|text| text.trim().parse().ok());
     Ok(ResponseOptions {
         show_deleted: false,
-        basic: Flag::is_true(query.last("basic")),
-        from_dashboard: from.map(DashboardId),
+        basic: query.read::<Flag>("basic")?.unwrap_or(false),
+        from_dashboard: query.read::<Identifier>("from_dashboard")?.map(DashboardId),
     })
 }
 

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+
 use crate::error::Result;
 use crate::ids::InsightId;
+use crate::input::{FieldType, Schema, invalid_choice};
 use crate::resources::dashboards::insights::Insight;
 use crate::store::{Order, Row, Window};
 use crate::time::Timestamp;
@@ -40,23 +44,36 @@ impl Default for ListOrder {
     }
 }
 
-impl ListOrder {
-    /// Parses a column name, with `-` in front for descending. An unknown column counts as the ID.
-    pub fn parse(text: &str) -> Self {
+/// The columns. No insight has a `last_viewed_at`, because a GET writes nothing.
+const COLUMNS: [(&str, Option<Column>); 7] = [
+    // The order of IDs is that of creation.
+    ("id", Some(Column::Id)),
+    ("created_at", Some(Column::Id)),
+    ("name", Some(Column::Name)),
+    ("updated_at", Some(Column::UpdatedAt)),
+    ("last_modified_at", Some(Column::LastModifiedAt)),
+    ("created_by", Some(Column::CreatedBy)),
+    ("last_viewed_at", None),
+];
+
+impl FieldType for ListOrder {
+    type Value = Self;
+
+    /// Reads a column name, with `-` in front for descending.
+    fn read(value: &Value) -> Result<Self> {
+        let text = value.as_str().unwrap_or_default();
         let (direction, name) = match text.strip_prefix('-') {
             Some(name) => (Order::Descending, name),
             None => (Order::Ascending, text),
         };
-        let column = match name {
-            // The order of IDs is that of creation.
-            "id" | "created_at" => Column::Id,
-            "name" => Column::Name,
-            "updated_at" => Column::UpdatedAt,
-            "last_modified_at" => Column::LastModifiedAt,
-            "created_by" => Column::CreatedBy,
-            _ => return Self::default(),
-        };
-        Self { column, direction }
+        let found = COLUMNS.iter().find(|(known, _)| *known == name);
+        let (_, column) = found.ok_or_else(|| invalid_choice(text))?;
+        Ok(column.map_or_else(Self::default, |column| Self { column, direction }))
+    }
+
+    fn schema() -> Schema {
+        let names = COLUMNS.iter().flat_map(|(name, _)| [(*name).to_owned(), format!("-{name}")]);
+        ObjectBuilder::new().schema_type(Type::String).enum_values(Some(names)).into()
     }
 }
 

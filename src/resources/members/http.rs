@@ -7,7 +7,7 @@ use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathParam;
 use crate::http::routes::Routes;
-use crate::input::Parsed;
+use crate::input::{Choice, DateTime, Email, Parsed};
 use crate::resources::cascade_delete;
 use crate::resources::users::http::path::PathUser;
 use crate::response::{ApiResponse, ApiResult};
@@ -68,13 +68,13 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    let text = |name| page.parameter(name).filter(|text| !text.is_empty()).map(str::to_owned);
+    let query = page.query();
     let filter = Filter {
-        email: text("email"),
-        search: text("search").map(|text| text.to_lowercase()),
-        updated_after: page.parameter("updated_after").and_then(Timestamp::parse),
+        email: query.read::<Email>("email")?,
+        search: query.text("search").map(str::to_lowercase),
+        updated_after: query.read::<DateTime>("updated_after")?,
     };
-    let order = match page.parameter("order") {
+    let order = match query.read::<Choice<Orders>>("order")? {
         Some("joined_at") => Order::Ascending,
         _ => Order::Descending,
     };

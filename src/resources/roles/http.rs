@@ -8,7 +8,8 @@ use axum::extract::State;
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
-use crate::http::path::{PathId, QueryParams};
+use crate::http::path::PathId;
+use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
 use crate::ids::RoleId;
 use crate::input::{Flag, Parsed};
@@ -78,9 +79,9 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    let user = page.parameter("user").map(str::trim).filter(|text| !text.is_empty());
-    let user = user.map(UserFilter::parse).transpose()?;
-    let options = ListOptions { user, is_basic: Flag::is_true(page.parameter("basic")) };
+    let user = page.query().read::<UserFilter>("user")?;
+    let is_basic = page.query().read::<Flag>("basic")?.unwrap_or(false);
+    let options = ListOptions { user, is_basic };
     page.with_scan(user.is_some())
         .respond(access, move |tx, at, page| {
             let (organization, caller) = (at.tenant.member.organization, at.caller.user.id);
@@ -109,7 +110,7 @@ async fn retrieve(
     PathId(id): PathId<RoleId>,
     query: QueryParams,
 ) -> ApiResult {
-    let (id, is_basic) = (id?, Flag::is_true(query.last("basic")));
+    let (id, is_basic) = (id?, query.read::<Flag>("basic")?.unwrap_or(false));
     let read = app.long_reads().read(access, move |tx, at| {
         let organization = at.tenant.member.organization;
         if is_basic { basic_body(tx, organization, id) } else { super::body(tx, organization, id) }

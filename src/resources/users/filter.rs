@@ -1,5 +1,6 @@
 //! The user that a query parameter names.
 
+use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
@@ -20,19 +21,23 @@ pub enum UserFilter {
     Uuid(UserUuid),
 }
 
-impl UserFilter {
-    /// Parses the parameter.
-    ///
-    /// # Errors
-    /// 400 for the field `user` if the text is neither a UUID nor `@me`.
-    pub fn parse(text: &str) -> Result<Self> {
-        if text == "@me" {
+impl FieldType for UserFilter {
+    type Value = Self;
+
+    fn read(value: &Value) -> Result<Self> {
+        if value == "@me" {
             return Ok(Self::Caller);
         }
-        let uuid = UuidField::read(&text.into());
-        uuid.map(|uuid| Self::Uuid(UserUuid(uuid))).map_err(|error| error.with_attr_prefix("user"))
+        UuidField::read(value).map(|uuid| Self::Uuid(UserUuid(uuid)))
     }
 
+    fn schema() -> Schema {
+        let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
+        AnyOfBuilder::new().item(UuidField::schema()).item(me).into()
+    }
+}
+
+impl UserFilter {
     /// Returns the user; `None` if no user has this UUID.
     ///
     /// # Errors
@@ -47,8 +52,7 @@ impl UserFilter {
 
 impl PartialSchema for UserFilter {
     fn schema() -> RefOr<Schema> {
-        let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
-        AnyOfBuilder::new().item(UuidField::schema()).item(me).into()
+        <Self as FieldType>::schema().into()
     }
 }
 

@@ -194,8 +194,7 @@ async fn activity_log_filters_return_matching_entries() {
         ("scope=Dashboard&scope=Project".to_owned(), vec![renamed, pinned, made]),
         ("scopes=Dashboard,+Project,".to_owned(), vec![renamed, pinned, made]),
         ("scope=Dashboard&scopes=Organization".to_owned(), vec![pinned, made, founded]),
-        ("scope=dashboard".to_owned(), vec![]),
-        ("scope=Nonsense".to_owned(), vec![]),
+        ("scope=Notebook".to_owned(), vec![]),
         (
             "scope=&item_id=+&user=&after=&before=&activity=,".to_owned(),
             vec![renamed, pinned, made, raised, joined, founded],

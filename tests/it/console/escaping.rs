@@ -108,7 +108,7 @@ async fn hostile_names_are_escaped_on_every_page() {
             list.clone(),
             format!("{list}?search={query}&tags={query}"),
             format!("{list}{}/", board["id"]),
-            format!("{insights}?search={query}&tags={query}&date_from={query}"),
+            format!("{insights}?search={query}&tags={query}"),
             insight.clone(),
             format!("{insight}edit/"),
             format!("{insight}sharing/"),
@@ -152,6 +152,9 @@ async fn hostile_names_are_escaped_on_every_page() {
             assert_eq!(page.status, 200);
             assert_safe(&page.html);
         }
+        let refused = visitor.get(&format!("{insights}?date_from={query}")).await;
+        assert_eq!(refused.status, 400);
+        assert_safe(&refused.html);
         let member = format!("{list}{}/access/", board["id"]);
         let tile = format!("{list}{}/tiles/new/", board["id"]);
         let id = board["id"].to_string();

@@ -334,7 +334,7 @@ async fn searchable() -> (Workspace, TestClient) {
 }
 
 #[tokio::test]
-async fn query_parameters_filter_the_list_and_invalid_values_are_ignored() {
+async fn query_parameters_filter_the_list() {
     let (workspace, ann) = searchable().await;
     let me = embedded(&ann).await;
     let (uuid, number) = (me["uuid"].as_str().expect("a uuid"), &me["id"]);
@@ -358,16 +358,13 @@ async fn query_parameters_filter_the_list_and_invalid_values_are_ignored() {
         ("tags=old&tags=Mixed+Case".to_owned(), vec![2, 5]),
         ("tags=mon".to_owned(), vec![]),
         ("tags=".to_owned(), all.clone()),
-        ("tags=%00".to_owned(), all.clone()),
-        (format!("tags={}", "x".repeat(300)), all.clone()),
+        ("tags=[%22old%22,%22Money%22]".to_owned(), vec![2, 5, 3]),
         ("pinned=true".to_owned(), vec![2, 5]),
         ("pinned=False".to_owned(), vec![1, 3, 4]),
-        ("pinned=maybe".to_owned(), all.clone()),
         ("pinned=".to_owned(), all.clone()),
         ("creation_mode=default".to_owned(), all.clone()),
         ("creation_mode=template".to_owned(), vec![]),
         ("creation_mode=duplicate".to_owned(), vec![]),
-        ("creation_mode=nonsense".to_owned(), all.clone()),
         (format!("created_by={uuid}"), vec![2, 5, 3, 4]),
         (format!("created_by={}", uuid.to_uppercase()), vec![2, 5, 3, 4]),
         (format!("created_by={number}"), vec![2, 5, 3, 4]),
@@ -375,12 +372,11 @@ async fn query_parameters_filter_the_list_and_invalid_values_are_ignored() {
         ("created_by=2".to_owned(), vec![1]),
         ("created_by=999".to_owned(), vec![]),
         ("created_by=01890000-0000-7000-8000-000000000000".to_owned(), vec![]),
-        ("created_by=nobody".to_owned(), all.clone()),
-        ("created_by=-1".to_owned(), all.clone()),
+        (format!("created_by={number}.0"), vec![2, 5, 3, 4]),
+        ("created_by=-1".to_owned(), vec![]),
         ("search=sales&tags=money&pinned=true".to_owned(), vec![2]),
         (format!("search=sales&created_by={number}&pinned=0"), vec![3, 4]),
         ("deleted=false".to_owned(), all.clone()),
-        ("deleted=maybe".to_owned(), all.clone()),
         ("deleted=1".to_owned(), vec![]),
         ("SEARCH=web".to_owned(), all.clone()),
     ] {

@@ -5,6 +5,7 @@ mod deep_pages;
 mod encoded;
 mod errors;
 mod etags;
+mod filters;
 mod fuzzed;
 mod order;
 mod paging;

@@ -70,7 +70,6 @@ async fn insights_are_filtered_by_their_fields_and_all_criteria_apply() {
             (format!("?short_id={short}&favorited=1"), &["A"]),
             (format!("?short_id={short}&created_by={she}"), &[]),
             ("?saved=true".to_owned(), &["A", "B", "D", "E"]),
-            ("?saved=anything".to_owned(), &["A", "B", "D", "E"]),
             ("?saved=false".to_owned(), &["C", "D"]),
             ("?favorited=true".to_owned(), &["A"]),
             ("?favorited=false".to_owned(), &["A"]),
@@ -94,7 +93,7 @@ async fn insights_are_filtered_by_their_fields_and_all_criteria_apply() {
             ("?search=50%25".to_owned(), &["B"]),
             ("?search=%20".to_owned(), all),
             ("?search=zzz".to_owned(), &[]),
-            (format!("?dashboards=[{board}]&user=1&saved=true"), &["D"]),
+            (format!("?dashboards=[{board}]&user=@me&saved=true"), &["D"]),
             ("?favorited=1&tags=y".to_owned(), &[]),
         ],
     )
@@ -147,7 +146,8 @@ async fn insights_are_filtered_by_the_type_of_their_query() {
     for (kind, expected) in cases {
         assert_names(&workspace, &[(format!("?insight={kind}"), expected)]).await;
     }
-    assert_eq!(owner.get(&insights(&workspace, "?insight=NONE")).await.ok()["count"], 12);
+    let answer = owner.get(&insights(&workspace, "?insight=NONE")).await;
+    answer.assert_invalid("insight", "invalid_choice", "\"NONE\" is not a valid choice.");
 }
 
 #[tokio::test]
@@ -178,7 +178,6 @@ async fn insights_are_filtered_by_absolute_and_relative_times() {
         ("created_date_to=2023-12-01", json!(["old"])),
         ("created_date_from=2023-11-14T22:13:20Z", json!(["new"])),
         ("created_date_from=2023-11-14T22:13:19Z&created_date_to=2023-11-15", json!(["old"])),
-        ("date_from=nonsense", json!(["old", "new"])),
     ] {
         let found = names(owner, &workspace, &format!("?{query}")).await;
         assert_eq!(json!(found), expected, "{query}");
@@ -217,7 +216,7 @@ async fn insights_are_sorted_by_the_requested_column_and_by_id_otherwise() {
         ("updated_at", [2, 3, 5, 4, 1]),
         ("created_by", [2, 4, 5, 1, 3]),
         ("-last_viewed_at", [1, 2, 3, 4, 5]),
-        ("nonsense", [1, 2, 3, 4, 5]),
+        ("last_viewed_at", [1, 2, 3, 4, 5]),
     ] {
         let ids = |body: Value| -> Vec<u64> {
             let items = body["results"].as_array().expect("a list").clone();

@@ -448,7 +448,7 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
         let expected = json!({ "count": 1, "next": null, "previous": null, "results": [basic] });
         page.assert_is(200, expected);
     }
-    for other in ["", "?basic=", "?basic=false", "?basic=x"] {
+    for other in ["", "?basic=", "?basic=false"] {
         let page = owner.get(&format!("{list}{other}")).await.ok();
         let shown = &page["results"][0];
         assert_eq!(shown["members"].as_array().map(Vec::len), Some(2), "{other}");

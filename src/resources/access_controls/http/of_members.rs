@@ -60,15 +60,16 @@ async fn list<T: ObjectInPath>(
         .await
 }
 
-/// Parses the filter from the query. An empty value is ignored.
+/// Reads the filter from the query.
 fn filter(page: &PageParams) -> Result<Filter> {
-    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
-    let level = value("access_level")
+    let query = page.query();
+    let level = query
+        .text("access_level")
         .map(|text| LevelField::<OnObjects>::parse("access_level", Some(&text.into())));
     Ok(Filter {
-        user: value("user").map(UserFilter::parse).transpose()?,
+        user: query.read::<UserFilter>("user")?,
         members: members::Filter {
-            search: value("search").map(str::to_lowercase),
+            search: query.text("search").map(str::to_lowercase),
             ..members::Filter::default()
         },
         access_level: level.transpose()?.flatten(),

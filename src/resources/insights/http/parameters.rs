@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::error::{Error, Result};
-use crate::http::paging::PageParams;
+use crate::http::query::QueryParams;
 use crate::ids::{DashboardId, UserId};
-use crate::input::{FieldType, Flag, Tags};
+use crate::input::{DateTime, FieldType, Flag, Integer, Schema};
 use crate::resources::insights::filter::{Filter, QueryType, TimeRange};
 use crate::resources::insights::list::ListOptions;
 use crate::resources::insights::order::ListOrder;
@@ -19,31 +21,41 @@ const MAX_SEARCH: usize = 200;
 /// Reads what a list shows.
 ///
 /// # Errors
-/// 400 if `created_by` or `dashboards` is not JSON of numbers, or `search` is too long. Other invalid values are
-/// ignored.
-pub(super) fn list_options(page: &PageParams, now: Timestamp) -> Result<ListOptions> {
-    let value = |name| page.parameter(name).map(str::trim).filter(|text| !text.is_empty());
-    let moment = |name| value(name).and_then(|text| read_moment(text, now));
-    let range = |from, until| TimeRange { from: moment(from), until: moment(until) };
+/// 400 with the name of the first parameter that has an invalid value.
+pub(super) fn list_options(query: &QueryParams, now: Timestamp) -> Result<ListOptions> {
+    let range = |from, until| {
+        Ok::<_, Error>(TimeRange {
+            from: moment(query, from, now)?,
+            until: moment(query, until, now)?,
+        })
+    };
     let filter = Filter {
-        search: search(value("search"))?,
-        tags: tags(page),
-        short_id: value("short_id").map(str::to_owned),
-        saved: value("saved").map(|text| Flag::read(&text.into()).unwrap_or(true)),
-        favorited: page.parameter("favorited").is_some(),
-        mine: page.parameter("user").is_some(),
-        created_by: numbers(value("created_by"), "created_by")?
+        search: search(query.text("search"))?,
+        tags: query.tags("tags")?,
+        short_id: query.text("short_id").map(str::to_owned),
+        saved: query.read::<Flag>("saved")?,
+        favorited: is_present(query, "favorited")?,
+        mine: query.text("user") == Some("@me") || is_present(query, "user")?,
+        created_by: query
+            .read::<Numbers>("created_by")?
             .map(|ids| ids.into_iter().map(UserId).collect()),
-        dashboards: numbers(value("dashboards"), "dashboards")?
+        dashboards: query
+            .read::<Numbers>("dashboards")?
             .map(|ids| ids.into_iter().map(DashboardId).collect())
             .unwrap_or_default(),
-        query: value("insight").and_then(QueryType::parse),
-        modified: range("date_from", "date_to"),
-        created: range("created_date_from", "created_date_to"),
-        deleted: Flag::is_true(value("deleted")),
+        query: query.read::<QueryType>("insight")?,
+        modified: range("date_from", "date_to")?,
+        created: range("created_date_from", "created_date_to")?,
+        deleted: query.read::<Flag>("deleted")?.unwrap_or(false),
     };
-    let order = value("order").map(ListOrder::parse).unwrap_or_default();
-    Ok(ListOptions { filter, order, basic: Flag::is_true(value("basic")) })
+    let order = query.read::<ListOrder>("order")?.unwrap_or_default();
+    Ok(ListOptions { filter, order, basic: query.read::<Flag>("basic")?.unwrap_or(false) })
+}
+
+/// Returns whether a parameter is in the query, whatever boolean it has.
+fn is_present(query: &QueryParams, name: &str) -> Result<bool> {
+    query.read::<Flag>(name)?;
+    Ok(query.last(name).is_some())
 }
 
 fn search(text: Option<&str>) -> Result<Option<String>> {
@@ -54,38 +66,37 @@ fn search(text: Option<&str>) -> Result<Option<String>> {
     Ok(text.map(str::to_lowercase))
 }
 
-/// Reads the tags: JSON arrays of names, or names.
-fn tags(page: &PageParams) -> Vec<String> {
-    let mut tags = BTreeSet::new();
-    for text in page.parameters("tags").filter(|text| !text.trim().is_empty()) {
-        let names = match serde_json::from_str(text) {
-            Ok(names @ Value::Array(_)) => names,
-            _ => vec![text].into(),
-        };
-        tags.extend(Tags::read(&names).into_iter().flatten());
-    }
-    tags.into_iter().collect()
-}
+/// A JSON array of numbers, or a number, in a text.
+struct Numbers;
 
-/// Reads a number, or a JSON array of numbers.
-fn numbers(text: Option<&str>, name: &str) -> Result<Option<BTreeSet<u64>>> {
-    let Some(text) = text else { return Ok(None) };
-    let read = match serde_json::from_str(text) {
-        Ok(Value::Number(number)) => number.as_u64().map(|number| BTreeSet::from([number])),
-        Ok(Value::Array(items)) => items.iter().map(Value::as_u64).collect(),
-        _ => None,
-    };
-    let wrong = || Error::field(name, "invalid_input", "Must be a JSON array of numbers.");
-    read.ok_or_else(wrong).map(Some)
+impl FieldType for Numbers {
+    type Value = BTreeSet<u64>;
+
+    fn read(value: &Value) -> Result<BTreeSet<u64>> {
+        let sent = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let items = match sent {
+            Some(Value::Array(items)) => items,
+            Some(number @ Value::Number(_)) => vec![number],
+            _ => vec![Value::Null],
+        };
+        let numbers =
+            items.iter().map(|item| Ok(Integer::<0, { i64::MAX }>::read(item)?.unsigned_abs()));
+        numbers
+            .collect::<Result<_>>()
+            .map_err(|_| Error::invalid("invalid_input", "Must be a JSON array of numbers."))
+    }
+
+    fn schema() -> Schema {
+        ArrayBuilder::new().items(RefOr::T(Integer::<0, { i64::MAX }>::schema())).into()
+    }
 }
 
 /// Reads a time: an absolute one, `dStart` for the beginning of the day, or a time before now such as `-7d`.
-fn read_moment(text: &str, now: Timestamp) -> Option<Timestamp> {
-    if text == "dStart" {
-        return Timestamp::parse(&now.day());
-    }
-    match text.strip_prefix('-') {
-        Some(ago) => now.before(ago),
-        None => Timestamp::parse(text),
-    }
+fn moment(query: &QueryParams, name: &str, now: Timestamp) -> Result<Option<Timestamp>> {
+    let relative = match query.text(name) {
+        Some("dStart") => Timestamp::parse(&now.day()),
+        Some(text) => text.strip_prefix('-').and_then(|ago| now.before(ago)),
+        None => None,
+    };
+    if relative.is_some() { Ok(relative) } else { query.read::<DateTime>(name) }
 }
