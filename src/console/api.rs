@@ -91,7 +91,9 @@ impl Api {
     /// The error of the API; 500 if the response has another form.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let reply = self.send(self.request(Method::GET, path), Body::empty()).await?;
-        serde_json::from_slice(&reply.body).map_err(Error::internal)
+        // Numbers in flattened structs are read only from a parsed value, because numbers keep their digits.
+        let body: Value = serde_json::from_slice(&reply.body).map_err(Error::internal)?;
+        serde_json::from_value(body).map_err(Error::internal)
     }
 
     /// Reads an object that the session may lack the scope for. Returns `None` in that case.

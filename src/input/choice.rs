@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 
+use super::number::parse_integer;
 use super::{FieldType, Schema};
 use crate::error::{Error, Result};
 
@@ -33,8 +34,8 @@ pub trait Choices {
     const ALL: &'static [Self::Value];
 }
 
-/// One of [`C::ALL`](Choices::ALL). Values are compared as text, so `21` and `"21"` are equal. Fails with
-/// `invalid_choice`.
+/// One of [`C::ALL`](Choices::ALL). Values are compared as text, so `21` and `"21"` are equal. The number `21.0` is the
+/// integer 21. Fails with `invalid_choice`.
 #[derive(Debug, Clone, Copy)]
 pub struct Choice<C>(PhantomData<C>);
 
@@ -43,7 +44,12 @@ impl<C: Choices> FieldType for Choice<C> {
 
     fn read(value: &Value) -> Result<C::Value> {
         let sent = choice_text(value);
-        let found = C::ALL.iter().copied().find(|choice| sent == choice_text(&(*choice).into()));
+        let number = value.is_number().then(|| parse_integer(value).ok()).flatten();
+        let found = C::ALL.iter().copied().find(|choice| {
+            let choice: Value = (*choice).into();
+            sent == choice_text(&choice)
+                || number.is_some() && number == choice.as_i64().map(i128::from)
+        });
         found.ok_or_else(|| invalid_choice(&sent))
     }
 
@@ -105,6 +111,7 @@ fn choice_text(value: &Value) -> Cow<'_, str> {
         Value::String(text) => Cow::Borrowed(text),
         Value::Bool(true) => Cow::Borrowed("True"),
         Value::Bool(false) => Cow::Borrowed("False"),
+        Value::Number(number) => Cow::Borrowed(number.as_str()),
         other => Cow::Owned(other.to_string()),
     }
 }
@@ -160,7 +167,11 @@ mod tests {
 
     #[test]
     fn choices_are_matched_by_their_text() {
-        assert_reads::<Choice<Restriction>>([(json!(21), 21), (json!("21"), 21), (json!(37), 37)]);
+        assert_reads::<Choice<Restriction>>([
+            (json!(21), 21),
+            (json!("21"), 21),
+            (json!(37.0), 37),
+        ]);
         assert_reads::<Choice<Provider>>([(json!(""), ""), (json!("saml"), "saml")]);
         assert_reads::<Choice<Level>>([
             (json!("1"), Level::Member),
@@ -176,7 +187,8 @@ mod tests {
             (json!(""), "invalid_choice", "\"\" is not a valid choice."),
             (json!(" 21"), "invalid_choice", "\" 21\" is not a valid choice."),
             (json!(true), "invalid_choice", "\"True\" is not a valid choice."),
-            (json!(37.0), "invalid_choice", "\"37.0\" is not a valid choice."),
+            (json!(37.5), "invalid_choice", "\"37.5\" is not a valid choice."),
+            (json!("37.0"), "invalid_choice", "\"37.0\" is not a valid choice."),
             (json!([1]), "invalid_choice", "\"[1]\" is not a valid choice."),
             (json!(null), "null", "This field may not be null."),
         ]);
@@ -217,7 +229,7 @@ mod tests {
         fn reading_arbitrary_json_does_not_panic(value in any_json()) {
             let _ = read_field::<TimeZoneName>(&value);
             let chosen = read_field::<Choice<Restriction>>(&value);
-            prop_assert_eq!(chosen.is_ok(), ["21", "37", "\"21\"", "\"37\""].contains(&value.to_string().as_str()));
+            prop_assert_eq!(chosen.is_ok(), ["21", "37", "21.0", "37.0", "\"21\"", "\"37\""].contains(&value.to_string().as_str()));
         }
     }
 }

@@ -30,7 +30,10 @@ impl<const DIGITS: u32, const PLACES: u32, const MIN: i64, const MAX: i64> Field
                 require_numeric_length(text)?;
                 ParsedDecimal::parse(strip(text))
             }
-            Value::Number(number) => ParsedDecimal::parse(&number.to_string()),
+            Value::Number(number) => {
+                require_numeric_length(number.as_str())?;
+                ParsedDecimal::parse(number.as_str())
+            }
             _ => None,
         };
         let written = written

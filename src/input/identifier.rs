@@ -43,7 +43,10 @@ impl FieldType for UuidField {
     fn read(value: &Value) -> Result<Uuid> {
         let uuid = match value {
             Value::String(text) => Uuid::try_parse(text).ok(),
-            Value::Number(number) => number.as_u64().map(|number| Uuid::from_u128(number.into())),
+            Value::Number(_) => parse_integer(value)
+                .ok()
+                .and_then(|number| u128::try_from(number).ok())
+                .map(Uuid::from_u128),
             _ => None,
         };
         uuid.ok_or_else(|| Error::invalid("invalid_input", "Must be a valid UUID."))
@@ -95,6 +98,7 @@ mod tests {
             (json!(uuid.braced().to_string()), uuid),
             (json!(uuid.urn().to_string()), uuid),
             (json!(5), Uuid::from_u128(5)),
+            (json!(5.0), Uuid::from_u128(5)),
         ]);
         let wrong = [
             json!("bad"),

@@ -95,9 +95,8 @@ mod web_url;
 #[cfg(test)]
 mod testing;
 
-pub(crate) use choice::choices_schema;
-pub(crate) use choice::{choices_schema, invalid_choice};
 pub use choice::{Choice, Choices, TimeZoneName};
+pub(crate) use choice::{choices_schema, invalid_choice};
 pub use date_time::DateTime;
 pub use decimal::Decimal;
 pub use email::Email;
@@ -183,7 +182,7 @@ pub fn python_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float",
+        Value::Number(number) if number.as_str().contains(['.', 'e', 'E']) => "float",
         Value::Number(_) => "int",
         Value::String(_) => "str",
         Value::Array(_) => "list",

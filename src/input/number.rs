@@ -92,14 +92,17 @@ fn from_text(text: &str) -> Option<i128> {
     Some(if negative { -number } else { number })
 }
 
-/// Accepts floats without a fraction, because JSON integers beyond 64 bits are parsed as floats.
+/// Accepts numbers without a fraction: `5.0` and `5e0` are 5.
 fn from_number(number: &Number) -> Option<i128> {
-    let float = || number.as_f64().filter(|float| float.fract() == 0.0);
+    let text = number.as_str();
+    if !text.contains(['e', 'E']) {
+        return from_text(text);
+    }
     #[expect(
         clippy::cast_possible_truncation,
         reason = "the cast saturates, and bounds refuse the ends"
     )]
-    number.as_i128().or_else(|| float().map(|float| float as i128))
+    number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i128)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const NON_BLANK_PATTERN: &str = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$";
 
 /// A string of at most `MAX` characters, which may be blank.
 ///
-/// Numbers are converted to strings. Surrounding whitespace is removed before the checks. Fails with
+/// A number is the string of its digits as they were sent. Surrounding whitespace is removed before the checks. Fails with
 /// `invalid_input`, `null_characters_not_allowed` or `max_length`.
 #[derive(Debug, Clone, Copy)]
 pub struct Text<const MAX: usize>;
@@ -71,7 +71,7 @@ pub(super) fn strip(text: &str) -> &str {
 fn read_stripped(value: &Value) -> Result<Cow<'_, str>> {
     match value {
         Value::String(text) => Ok(Cow::Borrowed(strip(text))),
-        Value::Number(number) => Ok(Cow::Owned(number.to_string())),
+        Value::Number(number) => Ok(Cow::Borrowed(number.as_str())),
         _ => Err(Error::invalid("invalid_input", "Not a valid string.")),
     }
 }
@@ -112,6 +112,8 @@ mod tests {
             (json!(5), text("5")),
             (json!(1.5), text("1.5")),
             (json!(5.0), text("5.0")),
+            (serde_json::from_str("1.50").unwrap(), text("1.50")),
+            (serde_json::from_str("-1E2").unwrap(), text("-1e+2")),
             (json!(-12), text("-12")),
             (json!("null"), text("null")),
         ]);

@@ -416,7 +416,7 @@ async fn level_changes_are_checked_in_the_documented_order() {
         (json!("owner"), "invalid_choice", "\"owner\" is not a valid choice."),
         (json!(0), "invalid_choice", "\"0\" is not a valid choice."),
         (json!(-8), "invalid_choice", "\"-8\" is not a valid choice."),
-        (json!(8.0), "invalid_choice", "\"8.0\" is not a valid choice."),
+        (json!(8.5), "invalid_choice", "\"8.5\" is not a valid choice."),
         (json!(true), "invalid_choice", "\"True\" is not a valid choice."),
         (json!(""), "invalid_choice", "\"\" is not a valid choice."),
         (json!(null), "null", "This field may not be null."),

@@ -16,6 +16,8 @@ use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::auth::Requirements;
 use crate::error::{Error, Result};
@@ -76,8 +78,29 @@ impl Documents {
 }
 
 fn yaml(specs: &[RouteSpec]) -> Result<StaticResponse> {
-    let text = yaml_serde::to_string(&build_document(specs)).map_err(Error::internal)?;
+    let text =
+        yaml_serde::to_string(&YamlValue(&build_document(specs))).map_err(Error::internal)?;
     Ok(StaticResponse::new(Bytes::from(text)))
+}
+
+/// JSON that serializes to another format. `serde_json` hands numbers only to its own serializer.
+struct YamlValue<'v>(&'v Value);
+
+impl Serialize for YamlValue<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(integer), _) => to.serialize_i64(integer),
+                (None, Some(float)) => to.serialize_f64(float),
+                (None, None) => to.serialize_str(number.as_str()),
+            },
+            Value::Array(items) => to.collect_seq(items.iter().map(YamlValue)),
+            Value::Object(members) => {
+                to.collect_map(members.iter().map(|(name, value)| (name, YamlValue(value))))
+            }
+            other => other.serialize(to),
+        }
+    }
 }
 
 fn json(specs: &[RouteSpec]) -> Result<StaticResponse> {

@@ -8,7 +8,8 @@ use crate::error::{Error, Result};
 use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, FieldType, Nullable, Required, Schema, Text, UuidField, choices_schema,
+    Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
+    choices_schema,
 };
 use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
@@ -147,6 +148,10 @@ impl Field for TargetField {
         Ok(match value {
             None | Some(Value::Null) => None,
             Some(Value::String(text)) => Some(text.clone()),
+            Some(number @ Value::Number(_)) => {
+                let id = Identifier::read(number);
+                Some(id.map_or_else(|_| number.to_string(), |id| id.to_string()))
+            }
             Some(other) => Some(other.to_string()),
         })
     }

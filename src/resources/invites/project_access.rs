@@ -8,7 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
-use crate::input::{FieldType, Integer, Schema};
+use crate::input::{FieldType, Identifier, Integer, Schema};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
@@ -58,7 +58,9 @@ impl GrantedLevel {
     }
 
     fn read(value: &Value) -> Option<Self> {
-        Self::ALL.into_iter().find(|level| level.shown() == *value)
+        let number = whole_number(value).map(Value::from);
+        let sent = number.as_ref().unwrap_or(value);
+        Self::ALL.into_iter().find(|level| level.shown() == *sent)
     }
 }
 
@@ -126,13 +128,15 @@ fn read_one(item: &Value) -> Result<ProjectAccess> {
     let (Some(id), Some(level)) = (members.get("id"), members.get("level")) else {
         return Err(invalid("Each dictionary must contain \"id\" and \"level\" keys."));
     };
-    if !id.is_u64() && !id.is_i64() {
-        return Err(invalid("The \"id\" field must be an integer."));
-    }
+    let id = whole_number(id).ok_or_else(|| invalid("The \"id\" field must be an integer."))?;
     let level = GrantedLevel::read(level)
         .ok_or_else(|| invalid("The \"level\" field must be a valid access level."))?;
-    // No project has the id 0, so a negative id also fails as unknown.
-    Ok(ProjectAccess { id: ProjectId(id.as_u64().unwrap_or(0)), level })
+    Ok(ProjectAccess { id: ProjectId(id), level })
+}
+
+/// Returns a JSON number without a fraction as an id. It is `u64::MAX`, which is never assigned, for a negative number.
+fn whole_number(value: &Value) -> Option<u64> {
+    value.is_number().then(|| Identifier::read(value).ok()).flatten()
 }
 
 fn invalid(detail: &'static str) -> Error {

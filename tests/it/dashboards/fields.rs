@@ -205,7 +205,7 @@ async fn restriction_levels_are_21_or_37() {
         (json!(" 21"), " 21"),
         (json!("021"), "021"),
         (json!(true), "True"),
-        (json!(37.0), "37.0"),
+        (json!(37.5), "37.5"),
         (json!([1]), "[1]"),
         (json!({}), "{}"),
     ];

@@ -53,7 +53,6 @@ async fn invalid_json_body_is_a_parse_error_and_creates_nothing() {
         (b"NaN", "expected value at line 1 column 1"),
         (b"{\"name\": \"\xff\"}", "invalid unicode code point at line 1 column 11"),
         (b"\xef\xbb\xbf{}", "expected value at line 1 column 1"),
-        (b"{\"filters\": 1e999}", "number out of range at line 1 column 17"),
         (deep.as_bytes(), "recursion limit exceeded at line 1 column 128"),
         (deep_object.as_bytes(), "recursion limit exceeded at line 1 column 636"),
     ] {

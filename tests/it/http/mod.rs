@@ -7,6 +7,7 @@ mod errors;
 mod etags;
 mod filters;
 mod fuzzed;
+mod numbers;
 mod order;
 mod paging;
 mod rate_limits;

@@ -56,7 +56,6 @@ async fn access_list_format_is_checked_before_the_projects() {
         (json!([{ "id": 1.5, "level": 1 }]), number),
         (json!([{ "id": true, "level": 1 }]), number),
         (json!([{ "id": null, "level": 1 }]), number),
-        (json!([{ "id": 1e30, "level": 1 }]), number),
         (json!([{ "id": 1, "level": 15 }]), level),
         (json!([{ "id": 1, "level": "1" }]), level),
         (json!([{ "id": 1, "level": "owner" }]), level),
@@ -66,6 +65,8 @@ async fn access_list_format_is_checked_before_the_projects() {
         (json!([{ "id": 999, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": 0, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": -1, "level": 1 }]), NO_PROJECT),
+        (json!([{ "id": 999.0, "level": 1 }]), NO_PROJECT),
+        (json!([{ "id": 1e30, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": u64::MAX, "level": 1 }]), NO_PROJECT),
     ] {
         refused(workspace.owner.post(&path, sent(access)).await, detail);

@@ -1,0 +1,195 @@
+//! Numbers in bodies: what is stored as sent comes back digit for digit, and 5.0 is the integer 5.
+
+use axum::body::Body;
+use axum::http::{Method, Request};
+use serde_json::{Value, json};
+
+use crate::support::{TestClient, Workspace};
+
+/// Numbers that a floating-point number does not hold, or that programs write in another way.
+const NUMBERS: [&str; 9] = [
+    "12345678901234567890123",
+    "-98765432109876543210.10",
+    "0.1234567890123456789012345",
+    "1.50",
+    "1e+400",
+    "1e-7",
+    "-0.0",
+    "9007199254740993",
+    "100000000000000000000.0",
+];
+
+/// Sends a body as it is written.
+async fn send(client: &TestClient, method: Method, path: &str, body: &str) -> (u16, String) {
+    let request = Request::builder().method(method).uri(path);
+    let request = request.header("content-type", "application/json");
+    let answer = client.raw(request.body(Body::from(body.to_owned())).expect("a request")).await;
+    (answer.status, String::from_utf8(answer.bytes).expect("text"))
+}
+
+async fn read(client: &TestClient, path: &str) -> String {
+    send(client, Method::GET, path, "").await.1
+}
+
+#[tokio::test]
+async fn free_form_numbers_come_back_digit_for_digit() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let insight = owner.post(&format!("{project}insights/"), json!({})).await.ok();
+    let insight = format!("{project}insights/{}/", insight["id"]);
+    let board = owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let board = workspace.dashboards(&format!("{}/", board["id"]));
+    let export = json!({
+        "name": "e", "interval": "hour",
+        "destination": {"type": "S3", "config": {
+            "bucket_name": "b", "region": "r", "prefix": "p",
+            "aws_access_key_id": "a", "aws_secret_access_key": "s",
+        }},
+    });
+    let export = owner.post(&format!("{project}batch_exports/"), export).await.ok();
+    let export = format!("{project}batch_exports/{}/", export["id"].as_str().expect("an id"));
+    owner.patch(&board, json!({"tiles": [{"text": {"body": "x"}}]})).await.ok();
+    let tile = owner.get(&board).await.ok()["tiles"][0]["id"].to_string();
+    let numbers = NUMBERS.join(",");
+    for (path, name) in [
+        (&insight, "query"),
+        (&insight, "filters"),
+        (&board, "filters"),
+        (&board, "variables"),
+        (&project, "test_account_filters"),
+        (&project, "survey_config"),
+        (&project, "extra_settings"),
+        (&project, "session_replay_config"),
+        (&export, "filters"),
+        (&"/api/users/@me/".to_owned(), "notification_settings"),
+    ] {
+        let inner = if name == "session_replay_config" { "record_canvas" } else { "v" };
+        let value = format!(r#"{{"{inner}":[{numbers}]}}"#);
+        if name == "filters" && *path == insight {
+            assert_eq!(send(owner, Method::PATCH, path, r#"{"query":null}"#).await.0, 200);
+        }
+        let sent = format!(r#"{{"{name}":{value}}}"#);
+        let (status, answer) = send(owner, Method::PATCH, path, &sent).await;
+        assert!(status == 200 && answer.contains(&value), "{path} {name}: {answer}");
+        let shown = read(owner, path).await;
+        assert!(shown.contains(&format!(r#""{name}":{value}"#)), "{path} {name}: {shown}");
+        let (status, again) = send(owner, Method::PATCH, path, &shown).await;
+        assert!(status == 200 && again == shown, "{path} {name}: {again}");
+    }
+    for field in ["layouts", "filters_overrides"] {
+        let value = format!(r#"{{"sm":{{"w":[{numbers}]}}}}"#);
+        let sent = format!(r#"{{"tiles":[{{"id":{tile},"{field}":{value}}}]}}"#);
+        let (status, answer) = send(owner, Method::PATCH, &board, &sent).await;
+        assert!(status == 200 && answer.contains(&value), "{field}: {answer}");
+        assert!(read(owner, &board).await.contains(&value), "{field}");
+    }
+    // The spelling of an exponent is that of programs: a small letter and a sign.
+    let (_, answer) =
+        send(owner, Method::PATCH, &insight, r#"{"query":{"v":[1E2,1.50e+2]}}"#).await;
+    assert!(answer.contains(r#""query":{"v":[1e+2,1.50e+2]}"#), "{answer}");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn text_read_from_a_number_has_its_digits() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (list, organization) = (workspace.dashboards(""), workspace.organization(""));
+    for number in NUMBERS {
+        let sent = format!(r#"{{"name":{number},"description":{number},"tags":[{number}]}}"#);
+        let (status, answer) = send(owner, Method::POST, &list, &sent).await;
+        let body: Value = serde_json::from_str(&answer).expect("JSON");
+        assert_eq!((status, &body["name"]), (201, &json!(number)), "{answer}");
+        assert_eq!(body["description"], json!(number));
+        assert_eq!(body["tags"], json!([number.to_lowercase()]));
+        let sent = format!(r#"{{"name":{number}}}"#);
+        assert_eq!(send(owner, Method::PATCH, &organization, &sent).await.0, 200);
+        assert_eq!(owner.get(&organization).await.ok()["name"], number);
+    }
+}
+
+#[tokio::test]
+async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let project = workspace.made.project_id;
+    let insight = owner.post(&format!("/api/projects/{project}/insights/"), json!({})).await.ok();
+    let insight = format!("/api/projects/{project}/insights/{}/", insight["id"]);
+    let board = owner.post(&workspace.dashboards(""), json!({})).await.ok()["id"].to_string();
+    let other = owner.post(&workspace.dashboards(""), json!({})).await.ok()["id"].to_string();
+    let one = workspace.dashboards(&format!("{board}/"));
+    let text = json!({"tiles": [{"text": {"body": "x"}}]});
+    let tile = owner.patch(&one, text).await.ok()["tiles"][0].clone();
+    let (tile, text) = (&tile["id"], &tile["text"]["id"]);
+    let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
+    let ann = ann.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("a UUID").to_owned();
+    let key = json!({"label": "k", "scopes": ["*"]});
+    let key = owner.post("/api/personal_api_keys/", key).await.ok();
+    let key = format!("/api/personal_api_keys/{}/", key["id"].as_str().expect("an id"));
+    let (member, settings) =
+        (workspace.organization(&format!("members/{ann}/")), format!("/api/projects/{project}/"));
+    for zero in [".0", ".000", "e0"] {
+        for (path, body) in [
+            (&insight, format!(r#"{{"order": 5{zero}}}"#)),
+            (&insight, format!(r#"{{"dashboards": [{board}{zero}]}}"#)),
+            (&one, format!(r#"{{"restriction_level": 21{zero}}}"#)),
+            (&one, format!(r#"{{"tiles": [{{"id": {tile}{zero}, "color": "a"}}]}}"#)),
+            (&one, format!(r#"{{"tiles": [{{"text": {{"id": {text}{zero}, "body": "y"}}}}]}}"#)),
+            (&one, format!(r#"{{"duplicate_tiles": [{{"id": {tile}{zero}}}]}}"#)),
+            (&one, format!(r#"{{"use_dashboard": {other}{zero}}}"#)),
+            (&member, format!(r#"{{"level": 8{zero}}}"#)),
+            (&settings, format!(r#"{{"week_start_day": 1{zero}}}"#)),
+            (&settings, format!(r#"{{"primary_dashboard": {board}{zero}}}"#)),
+            (
+                &settings,
+                format!(r#"{{"session_recording_minimum_duration_milliseconds": 5{zero}}}"#),
+            ),
+            (&settings, format!(r#"{{"session_recording_sample_rate": 1{zero}}}"#)),
+            (&settings, format!(r#"{{"anonymize_ips": 1{zero}}}"#)),
+            (&key, format!(r#"{{"scoped_teams": [{project}{zero}]}}"#)),
+            (&key, r#"{"scoped_teams": []}"#.to_owned()),
+        ] {
+            let (status, answer) = send(owner, Method::PATCH, path, &body).await;
+            // A sample rate has at most two places.
+            let is_refused = body.contains("rate") && zero == ".000";
+            assert_eq!(status, if is_refused { 400 } else { 200 }, "{path} {body}: {answer}");
+        }
+        let restricted = format!(r#"{{"restriction_level": 37{zero}}}"#);
+        assert_eq!(send(owner, Method::PATCH, &one, &restricted).await.0, 200);
+        let rule = format!(
+            r#"{{"resource": "dashboard", "resource_id": {board}{zero}, "access_level": "editor"}}"#
+        );
+        let path = format!("{one}access_controls/");
+        let (status, answer) = send(owner, Method::PUT, &path, &rule).await;
+        assert_eq!(status, 200, "{rule}: {answer}");
+        for (path, body) in [
+            (
+                workspace.organization("invites/"),
+                format!(
+                    r#"{{"target_email": "b@corp.example", "level": 1{zero}, "private_project_access": [{{"id": {project}{zero}, "level": 1{zero}}}]}}"#
+                ),
+            ),
+            (
+                format!("{one}collaborators/"),
+                format!(r#"{{"user_uuid": "{ann}", "level": 37{zero}}}"#),
+            ),
+        ] {
+            let (status, answer) = send(owner, Method::POST, &path, &body).await;
+            assert!((200..300).contains(&status), "{path} {body}: {answer}");
+        }
+        let list = format!("/api/projects/{project}/insights/");
+        for query in [
+            format!("dashboards=[{board}{zero}]"),
+            format!("dashboards={board}{zero}"),
+            format!("created_by=[{}{zero}]", workspace.made.user_id),
+        ] {
+            let found = owner.get(&format!("{list}?{query}")).await.ok();
+            assert_eq!(found["count"], 1, "{query}");
+        }
+        let found = owner.get(&format!("{insight}?from_dashboard={board}.0")).await.ok();
+        assert!(found.get("layouts").is_some(), "{found}");
+    }
+    let refused = send(owner, Method::PATCH, &insight, r#"{"order": 5.5}"#).await;
+    assert!(refused.0 == 400 && refused.1.contains("A valid integer is required."));
+}
