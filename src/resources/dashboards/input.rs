@@ -79,7 +79,7 @@ input! {
         description: Text<16_384>,
         /// Whether lists show the dashboard before those that are not pinned.
         pinned: Flag,
-        /// True deletes the dashboard. False restores it, and must be the only field of the request.
+        /// True deletes the dashboard. False restores it.
         deleted: Flag,
         /// Ignored on update.
         use_template: Text<400>,
@@ -102,20 +102,18 @@ input! {
     }
 }
 
-/// A parsed request body of a dashboard. Also tells whether the body holds `deleted` and nothing else.
+/// A parsed request body of a dashboard. Also tells whether it restores the dashboard, even if another field is invalid.
 #[derive(Clone)]
 pub struct ParsedBody<T> {
     parsed: Parsed<T>,
-    only_deleted: bool,
+    restores: bool,
 }
 
 impl<T: Input> ParsedBody<T> {
     /// Parses `body` and keeps the input or the error.
     pub fn new(body: &JsonObject) -> Self {
-        Self {
-            parsed: Parsed::new(body),
-            only_deleted: body.len() == 1 && body.contains_key("deleted"),
-        }
+        let deleted = body.get("deleted").and_then(|deleted| Flag::read(deleted).ok());
+        Self { parsed: Parsed::new(body), restores: deleted == Some(false) }
     }
 
     /// Returns the input.
@@ -128,9 +126,9 @@ impl<T: Input> ParsedBody<T> {
 }
 
 impl ParsedBody<DashboardPatch> {
-    /// Returns whether the body is exactly `{"deleted": false}`.
-    pub(super) fn only_restores(&self) -> bool {
-        self.only_deleted && self.get().is_ok_and(|patch| patch.deleted == Some(false))
+    /// Returns whether the body sends `deleted` as false.
+    pub(super) const fn restores(&self) -> bool {
+        self.restores
     }
 }
 

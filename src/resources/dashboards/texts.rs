@@ -93,6 +93,22 @@ pub fn create(
     Ok(id)
 }
 
+/// Returns whether a request changes a text.
+///
+/// # Errors
+/// 404 if the text does not exist; 500 or 503 when the file cannot be read.
+pub(super) fn changes(
+    tx: &impl Tx,
+    tenant: &InProject,
+    id: TextId,
+    body: &Patch<String>,
+) -> Result<bool> {
+    let text: Text = tx.get(&(tenant.project.id, id))?;
+    let mut after = text.fields.body.clone();
+    body.clone().apply(&mut after);
+    Ok(after != text.fields.body)
+}
+
 /// Updates a text. Every tile that shows the text shows the change. Returns the size of the text's JSON before and
 /// after, in bytes.
 ///

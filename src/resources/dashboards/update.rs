@@ -10,8 +10,7 @@ use crate::time::Timestamp;
 use super::tiles::TileChanges;
 use super::{Dashboard, DashboardPatch, ParsedBody, deletions, details, input, put, tiles};
 
-/// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; the body `{"deleted": false}`
-/// restores it.
+/// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it.
 ///
 /// # Errors
 /// 404 if the dashboard does not exist, or is deleted and the request does not restore it; 403 if the
@@ -26,19 +25,24 @@ pub fn update(
 ) -> Result<()> {
     let mut dashboard: Dashboard = tx.get(&(tenant.project.id, id))?;
     let was_deleted = dashboard.meta.deleted;
-    if was_deleted && !patch.only_restores() {
+    if was_deleted && !patch.restores() {
         return Err(Error::not_found());
     }
     let rights = dashboard.meta.rights(tx, tenant)?;
     rights.require_edit()?;
     let patch = patch.get()?;
     input::require_one_source(patch)?;
-    if patch.restriction_level.is_some() {
+    if patch.restriction_level.is_some_and(|sent| sent != dashboard.fields.restriction_level) {
         rights.require_restrict()?;
     }
     let mut details = details(tx, &dashboard.meta)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
     let deleted = dashboard.fields.deleted;
+    if was_deleted {
+        // The tiles are restored before the request changes them.
+        put(tx, dashboard.clone(), details.clone())?;
+        deletions::restore(tx, tenant, id, now)?;
+    }
     let mut changes = match &patch.tiles {
         Some(sent) => tiles::change(tx, tenant, id, sent, now)?,
         None => TileChanges::default(),
@@ -57,11 +61,8 @@ pub fn update(
         tiles::duplicate(tx, tenant, id, sent, rng, now)?;
     }
     changes.note_insights(tx, tenant, now)?;
-    match (was_deleted, deleted) {
-        (false, true) => {
-            deletions::delete(tx, tenant, id, patch.delete_insights == Some(true), now)
-        }
-        (true, false) => deletions::restore(tx, tenant, id, now),
-        _ => Ok(()),
+    if deleted {
+        return deletions::delete(tx, tenant, id, patch.delete_insights == Some(true), now);
     }
+    Ok(())
 }

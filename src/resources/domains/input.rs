@@ -168,14 +168,21 @@ pub(super) fn require_domain(name: &str) -> Result<()> {
     Err(Error::field("domain", "invalid_input", detail))
 }
 
-/// Fails if the patch contains sign-in rules and the domain is not verified, because its ownership is not yet proven.
-/// The values do not matter.
+/// Fails if the patch changes sign-in rules and the domain is not verified, because its ownership is not yet proven.
 pub(super) fn require_verified(domain: &Fields, patch: &DomainPatch) -> Result<()> {
     let gated = [
-        ("jit_provisioning_enabled", patch.jit_provisioning_enabled.is_some()),
-        ("sso_enforcement", patch.sso_enforcement.is_some()),
+        (
+            "jit_provisioning_enabled",
+            patch
+                .jit_provisioning_enabled
+                .is_some_and(|sent| sent != domain.jit_provisioning_enabled),
+        ),
+        (
+            "sso_enforcement",
+            patch.sso_enforcement.is_some_and(|sent| sent != domain.sso_enforcement),
+        ),
     ];
-    match gated.into_iter().find(|(_, sent)| *sent && !domain.is_verified) {
+    match gated.into_iter().find(|(_, changes)| *changes && !domain.is_verified) {
         Some((field, _)) => {
             let detail = "This attribute cannot be updated until the domain is verified.";
             Err(Error::field(field, "verification_required", detail))

@@ -39,7 +39,6 @@ pub fn update(
     let before: Insight = tx.get(&key)?;
     let mut after = before.clone();
     input::apply(patch.clone(), &mut after.fields);
-    after.fields.is_sample = false;
     after.fields.deleted = patch.deleted.unwrap_or(false);
     let wanted = patch.dashboards.as_ref();
     let mut changes = DashboardChanges::between(tx, tenant, id, wanted, &mut dashboards)?;
@@ -49,6 +48,7 @@ pub fn update(
     if after == before && changes.is_empty() {
         return Ok(id);
     }
+    after.fields.is_sample = false;
     after.fields.updated_at = now;
     after.fields.last_modified_at = now;
     after.meta.last_modified_by = Some(tenant.member.user);

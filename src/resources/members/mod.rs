@@ -203,13 +203,10 @@ pub fn update(
 ) -> Result<()> {
     let mut member = get(tx, caller.organization, user)?;
     require_can_manage(caller, &member)?;
-    let Some(level) = patch.get()?.level else {
+    let Some(level) = patch.get()?.level.filter(|level| *level != member.level) else {
         return Ok(());
     };
     require_may_give(caller, &member, level)?;
-    if member.level == level {
-        return Ok(());
-    }
     member.level = level;
     member.updated_at = now;
     tx.put(&member)

@@ -7,6 +7,7 @@ use utoipa::openapi::schema::{
 
 use crate::error::{Error, Result};
 use crate::input::{Field, FieldType, FreeForm, JsonObject, Schema};
+use crate::patch::Patch;
 
 fn invalid(detail: &'static str) -> Error {
     Error::invalid("invalid_input", detail)
@@ -118,20 +119,23 @@ const AI_CONFIG: &[&str] = &[
     "important_user_properties",
 ];
 
-/// `autocapture_exceptions_errors_to_ignore`: a list of strings, at most 300 characters as JSON.
-///
-/// As in PostHog, null is not allowed, and errors do not name the field.
+/// `autocapture_exceptions_errors_to_ignore`: a list of strings, at most 300 characters as JSON, or null. As in PostHog,
+/// errors do not name the field.
 pub struct ErrorsToIgnore;
 
 impl Field for ErrorsToIgnore {
-    type Output = Option<Vec<String>>;
+    type Output = Patch<Vec<String>>;
 
     fn parse(_: &str, value: Option<&Value>) -> Result<Self::Output> {
-        let Some(value) = value else { return Ok(None) };
-        let Value::Array(items) = value else {
-            return Err(invalid(
-                "Must provide a list for field: autocapture_exceptions_errors_to_ignore.",
-            ));
+        let (value, items) = match value {
+            None => return Ok(Patch::Absent),
+            Some(Value::Null) => return Ok(Patch::Null),
+            Some(value @ Value::Array(items)) => (value, items),
+            Some(_) => {
+                return Err(invalid(
+                    "Must provide a list for field: autocapture_exceptions_errors_to_ignore.",
+                ));
+            }
         };
         let texts: Option<Vec<String>> =
             items.iter().map(|item| item.as_str().map(str::to_owned)).collect();
@@ -145,11 +149,12 @@ impl Field for ErrorsToIgnore {
                 "Field autocapture_exceptions_errors_to_ignore must be less than 300 characters. Complex config should be provided in posthog-js initialization.",
             ));
         }
-        Ok(Some(texts))
+        Ok(Patch::Value(texts))
     }
 
     fn property() -> Schema {
         let text = ObjectBuilder::new().schema_type(Type::String).max_length(Some(296));
-        ArrayBuilder::new().items(text).max_items(Some(99)).into()
+        let list = SchemaType::Array(vec![Type::Array, Type::Null]);
+        ArrayBuilder::new().schema_type(list).items(text).max_items(Some(99)).into()
     }
 }

@@ -225,9 +225,8 @@ pub(super) fn apply(
     autocapture_exceptions_opt_in.apply(&mut full.autocapture_exceptions_opt_in);
     autocapture_web_vitals_opt_in.apply(&mut full.autocapture_web_vitals_opt_in);
     autocapture_web_vitals_allowed_metrics.apply(&mut full.autocapture_web_vitals_allowed_metrics);
-    if let Some(errors) = autocapture_exceptions_errors_to_ignore {
-        full.autocapture_exceptions_errors_to_ignore = Some(errors);
-    }
+    autocapture_exceptions_errors_to_ignore
+        .apply(&mut full.autocapture_exceptions_errors_to_ignore);
     capture_console_log_opt_in.apply(&mut full.capture_console_log_opt_in);
     capture_performance_opt_in.apply(&mut full.capture_performance_opt_in);
     set(&mut full.session_recording_opt_in, session_recording_opt_in);

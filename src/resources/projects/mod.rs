@@ -134,7 +134,7 @@ pub fn create(
     }
     let fields = new.fields.get()?;
     input::require_creatable(fields)?;
-    require_may_restrict(caller, fields)?;
+    require_may_restrict(caller, fields.access_control.is_some())?;
     let organization = caller.organization;
     let id = ProjectId(tx.next_number(Table::Projects)?);
     let mut project = Project {
@@ -182,7 +182,7 @@ pub fn create_first(
 /// Updates a project.
 ///
 /// # Errors
-/// 404 if the project does not exist; 403 if the request has `access_control` and the caller is not an
+/// 404 if the project does not exist; 403 if the request changes `access_control` and the caller is not an
 /// admin; 400 for an invalid field.
 pub fn update(
     tx: &mut WriteTx<'_>,
@@ -195,7 +195,8 @@ pub fn update(
     let key = (caller.organization, id);
     let before: (Project, Settings) = (tx.get(&key)?, tx.get(&key)?);
     let fields = fields.get()?;
-    require_may_restrict(caller, fields)?;
+    let is_open = !before.0.fields.access_control;
+    require_may_restrict(caller, fields.access_control.is_some_and(|sent| sent == is_open))?;
     if let Some(dashboard) = fields.primary_dashboard.clone().value()
         && !is_live_dashboard(tx, id, dashboard)?
     {
@@ -247,8 +248,9 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: ProjectId)
     Ok(())
 }
 
-fn require_may_restrict(caller: &Membership, fields: &ProjectFields) -> Result<()> {
-    if fields.access_control.is_some() && !caller.level.is_admin() {
+/// Checks that the caller may set `access_control`, if the request sets it.
+fn require_may_restrict(caller: &Membership, sets: bool) -> Result<()> {
+    if sets && !caller.level.is_admin() {
         return Err(Error::denied(
             "Your organization access level is insufficient to configure project access restrictions.",
         ));

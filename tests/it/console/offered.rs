@@ -139,6 +139,10 @@ async fn filled(owner: &Visitor, path: &str, form: &FilledForm) -> FilledForm {
             "tag" => if adds_a_tag { "new" } else { TAG }.clone_into(text),
             "tiles.0.text.body" => "x".clone_into(text),
             "w-1" => "5".clone_into(text),
+            // Another level than that of the member.
+            "level" if form.action.ends_with("/members/") => {
+                if *text == "1" { "8" } else { "1" }.clone_into(text);
+            }
             _ => {}
         }
     }

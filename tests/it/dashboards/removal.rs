@@ -33,7 +33,7 @@ async fn deleted_dashboard_is_returned_once_and_then_404() {
 }
 
 #[tokio::test]
-async fn only_deleted_false_alone_restores_a_dashboard() {
+async fn only_deleted_false_restores_a_dashboard() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let sent = json!({"name": "A", "tags": ["t"], "filters": {"a": 1}});
@@ -44,8 +44,6 @@ async fn only_deleted_false_alone_restores_a_dashboard() {
     for sent in [
         json!({}),
         json!({"deleted": true}),
-        json!({"deleted": false, "name": "x"}),
-        json!({"deleted": false, "unknown": 1}),
         json!({"deleted": "maybe"}),
         json!({"deleted": null}),
         json!({"name": "x"}),
@@ -133,7 +131,6 @@ async fn restored_dashboard_has_all_its_tiles() {
     owner.patch(&one, sent).await.assert_is(200, detail(owner, id, json!({"deleted": true})).await);
     for sent in [
         json!({"tiles": [{"id": tile, "deleted": false}]}),
-        json!({"deleted": false, "tiles": []}),
         json!({"duplicate_tiles": [{"id": tile}]}),
     ] {
         owner.patch(&one, sent).await.assert_not_found("Not found.");

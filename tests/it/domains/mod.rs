@@ -446,12 +446,11 @@ async fn unverified_domain_cannot_configure_sign_on() {
     let (jit, sso) = ("jit_provisioning_enabled", "sso_enforcement");
     for (sent, field) in [
         (json!({ "jit_provisioning_enabled": true }), jit),
-        (json!({ "jit_provisioning_enabled": false }), jit),
-        (json!({ "sso_enforcement": "" }), sso),
         (json!({ "sso_enforcement": "github" }), sso),
         (json!({ "sso_enforcement": "saml" }), sso),
-        (json!({ "sso_enforcement": "github", "jit_provisioning_enabled": false }), jit),
-        (json!({ "sso_enforcement": "", "saml_entity_id": "idp" }), sso),
+        (json!({ "sso_enforcement": "github", "jit_provisioning_enabled": true }), jit),
+        (json!({ "sso_enforcement": "github", "jit_provisioning_enabled": false }), sso),
+        (json!({ "sso_enforcement": "", "jit_provisioning_enabled": true }), jit),
     ] {
         let refused = workspace.owner.patch(&path, sent).await;
         refused.assert_invalid(field, "verification_required", UNVERIFIED);

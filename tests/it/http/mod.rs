@@ -11,3 +11,4 @@ mod numbers;
 mod order;
 mod paging;
 mod rate_limits;
+mod round_trips;

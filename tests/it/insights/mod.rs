@@ -224,7 +224,7 @@ async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
 }
 
 #[tokio::test]
-async fn patch_without_saved_sets_it_and_any_patch_clears_is_sample() {
+async fn patch_without_saved_sets_it_and_a_change_clears_is_sample() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make_insight(&workspace, owner, json!({"saved": false})).await;
@@ -235,7 +235,8 @@ async fn patch_without_saved_sets_it_and_any_patch_clears_is_sample() {
     assert_eq!((&insight["is_sample"], &insight["saved"]), (&json!(true), &json!(true)));
     let one = insights(&workspace, &format!("{}/", insight["id"]));
     assert_eq!(owner.get(&one).await.ok()["is_sample"], true);
-    assert_eq!(owner.patch(&one, json!({})).await.ok()["is_sample"], false);
+    assert_eq!(owner.patch(&one, json!({})).await.ok()["is_sample"], true);
+    assert_eq!(owner.patch(&one, json!({"name": "n"})).await.ok()["is_sample"], false);
 }
 
 #[tokio::test]

@@ -136,7 +136,8 @@ async fn refusals(
     let change = |body| Write::new(UPDATE, [project]).body(body);
     let detail = |error: Error| error.detail().to_owned();
     let all = request.api.dry_run(&change(json!({}))).await?.map(detail);
-    let access = json!({ "access_control": now.access_control });
+    // Every member may send the value that the project has.
+    let access = json!({ "access_control": !now.access_control });
     Ok((all, request.api.dry_run(&change(access)).await?.map(detail)))
 }
 

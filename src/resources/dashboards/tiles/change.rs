@@ -105,7 +105,6 @@ fn change_each(
     for (index, patch) in sent.iter().enumerate() {
         let at = TileContext { tenant, dashboard, known: &known, index };
         if let Some(text) = &patch.text {
-            changes.dashboards.insert(dashboard);
             upsert_text(tx, &at, patch, text, &mut changes, now)?;
         } else if patch.says_something() {
             let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
@@ -212,6 +211,7 @@ fn upsert_text(
             context.tenant,
             context.dashboard,
             body.value(),
+        changes.dashboards.insert(context.dashboard);
             TileStyle::default(),
             now,
         )?;
@@ -222,6 +222,10 @@ fn upsert_text(
         text = texts::copy(tx, context.tenant, text, now)?;
         tile.meta.content = Content::Text(text);
         others.clear();
+    if !texts::changes(tx, context.tenant, text, &body)? {
+        return apply_patch(tx, tile, patch, changes);
+    }
+    changes.dashboards.insert(context.dashboard);
     }
     let sizes = texts::edit(tx, context.tenant, text, body, now)?;
     resize_text(tx, (context.tenant.project.id, text), sizes)?;

@@ -68,8 +68,11 @@ impl Dashboard {
         request: &SignedIn,
         address: &Address,
     ) -> Result<Option<Error>> {
-        let same = json!({ "restriction_level": self.restriction_level });
-        request.api.dry_run(&address.write(UPDATE).body(same)).await
+        // Whoever may edit may send the level that the dashboard has.
+        let other =
+            if self.is_restricted() { levels::EVERYONE_EDITS } else { levels::COLLABORATORS_EDIT };
+        let change = json!({ "restriction_level": other });
+        request.api.dry_run(&address.write(UPDATE).body(change)).await
     }
 }
 
