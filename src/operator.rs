@@ -208,8 +208,10 @@ fn not_found(what: &str, which: &dyn std::fmt::Display) -> Error {
     Error::not_found_as(format!("There is no {what} {which}."))
 }
 
+/// Returns the user with this address, whose domain may be in any spelling.
 fn get_user(tx: &impl Tx, email: &str) -> Result<User> {
-    users::find_by_email(tx, email)?.ok_or_else(|| not_found("user", &email))
+    let normalized = Email::read(&email.into()).unwrap_or_else(|_| email.to_owned());
+    users::find_by_email(tx, &normalized)?.ok_or_else(|| not_found("user", &email))
 }
 
 async fn create_organization(

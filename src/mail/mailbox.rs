@@ -85,7 +85,10 @@ fn domain_length(text: &str) -> usize {
     if let Some(end) = text.find(']').filter(|_| text.starts_with('[')) {
         return end + 1;
     }
-    let is_domain = |c: char| c.is_alphanumeric() || "-_.".contains(c);
+    // Letters of many scripts are written with marks, which are not alphanumeric.
+    let is_domain = |c: char| {
+        c.is_ascii_alphanumeric() || "-_.".contains(c) || !c.is_ascii() && !c.is_whitespace()
+    };
     let rest = text.trim_start_matches(is_domain).len();
     text[..text.len() - rest].trim_end_matches('.').len()
 }
@@ -145,6 +148,7 @@ mod tests {
         for (line, masked) in [
             ("550 5.1.1 <ann@x.example> is unknown.", "550 5.1.1 <[address]> is unknown."),
             ("ask postmaster@x.example.", "ask [address]."),
+            ("550 <a@उदाहरण.परीक्षा>: no", "550 <[address]>: no"),
             ("Ann@BÜCHER.example, \"b \\\"c\\\" d\"@[10.0.0.1]: no", "[address], [address]: no"),
             ("SRS0=a+b=ann=x.example@relay.example;x", "[address];x"),
             ("\"ann lee\"@x.example \"quoted\"", "[address] \"quoted\""),
