@@ -44,6 +44,7 @@ pub struct Fields {
     /// The name of the organization. Names need not be unique.
     pub name: String,
     /// The name of the organization in URLs. Unique in the installation.
+    #[schema(max_length = 48)]
     pub slug: String,
     /// The id of an uploaded logo.
     pub logo_media_id: Option<uuid::Uuid>,
@@ -139,23 +140,33 @@ pub fn create(
     Ok(id)
 }
 
-/// Returns the name as a slug. If the slug is empty or in use, appends random characters.
+/// The maximum number of characters of a slug.
+const MAX_SLUG_LENGTH: usize = 48;
+
+/// Returns the beginning of the name as a slug. If the slug is empty or in use, appends random characters.
 fn free_slug(tx: &impl Tx, name: &str, rng: &mut SeededRng) -> Result<String> {
-    let plain = slug::slugify(name);
+    let plain: String = slug::slugify(name).chars().take(MAX_SLUG_LENGTH).collect();
     if !plain.is_empty() && tx.lookup(&BY_SLUG, &plain)?.is_none() {
         return Ok(plain);
     }
     let token = rng.token().to_lowercase();
     let end = &token[..8.min(token.len())];
-    Ok(if plain.is_empty() { end.to_owned() } else { format!("{plain}-{end}") })
+    Ok(if plain.is_empty() { end.to_owned() } else { with_end(&plain, end) })
 }
 
-/// Gives an organization of another installation a slug of its own if its slug is in use here. It ends in a part of the id.
+/// Returns a slug that ends in `end`, which replaces as much of `slug` as it needs.
+fn with_end(slug: &str, end: &str) -> String {
+    let kept: String = slug.chars().take(MAX_SLUG_LENGTH - 1 - end.len()).collect();
+    format!("{}-{end}", kept.trim_end_matches('-'))
+}
+
+/// Gives an organization of another installation a slug of its own if its slug is in use here or too long. It ends in a
+/// part of the id.
 fn free_arriving_slug(organization: &mut Organization, tx: &WriteTx<'_>) -> Result<()> {
     let slug = &mut organization.fields.slug;
-    if tx.lookup(&BY_SLUG, slug)?.is_some() {
+    if slug.len() > MAX_SLUG_LENGTH || tx.lookup(&BY_SLUG, slug)?.is_some() {
         let [.., a, b, c, d] = *organization.meta.id.0.as_bytes();
-        *slug = format!("{slug}-{:08x}", u32::from_be_bytes([a, b, c, d]));
+        *slug = with_end(slug, &format!("{:08x}", u32::from_be_bytes([a, b, c, d])));
     }
     Ok(())
 }

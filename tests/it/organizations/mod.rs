@@ -174,6 +174,29 @@ async fn slugs_are_derived_from_the_name_and_unique() {
 }
 
 #[tokio::test]
+async fn slugs_have_at_most_48_characters() {
+    let workspace = Workspace::new().await;
+    let (long, hedgehogs) = ("a".repeat(64), "🦔".repeat(64));
+    for (name, kept) in [(&long, 48), (&long, 39), (&hedgehogs, 48), (&hedgehogs, 39)] {
+        let made = workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+        let slug = made["slug"].as_str().expect("a slug");
+        assert_eq!(made["name"], *name);
+        assert!(slug.len() <= 48 && slug.is_ascii(), "{slug}");
+        if *name == long {
+            assert_eq!((&slug[..kept], slug.len()), (&long[..kept], 48));
+        }
+    }
+    let name = format!("{} {}", "b".repeat(38), "b".repeat(25));
+    let mut slugs = Vec::new();
+    for _ in 0..2 {
+        let made = workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
+        slugs.push(made["slug"].as_str().expect("a slug").to_owned());
+    }
+    assert_eq!(slugs[0], format!("{}-{}", "b".repeat(38), "b".repeat(9)));
+    assert_eq!((&slugs[1][..39], slugs[1].len()), (&slugs[0][..39], 47));
+}
+
+#[tokio::test]
 async fn admins_update_the_writable_organization_fields() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
