@@ -12,7 +12,7 @@ use crate::input::{
 use crate::patch::{Patch, set};
 use crate::resources::access_controls::levels::Restriction;
 
-use super::tiles::{MAX_TILES, TileRef, Tiles};
+use super::tiles::{DuplicateTile, MAX_TILES, Tiles};
 use super::{Dashboard, DetailsFields};
 
 /// `filters` and `variables`: an object that replaces the stored one.
@@ -98,7 +98,7 @@ input! {
         /// Changes to tiles, applied in this order.
         tiles: Tiles,
         /// Tiles to duplicate on this dashboard, with copies of their insights and texts.
-        duplicate_tiles: ListOf<Nested<TileRef>, MAX_TILES>,
+        duplicate_tiles: ListOf<Nested<DuplicateTile>, MAX_TILES>,
     }
 }
 

@@ -158,6 +158,11 @@ impl Loggable for Text {
     }
 }
 
+/// Returns an object, or null if it is empty.
+fn filled(object: Value) -> Value {
+    if object == json!({}) { Value::Null } else { object }
+}
+
 impl Loggable for Tile {
     const SCOPE: &'static str = Dashboard::SCOPE;
     const IS_PART: bool = true;
@@ -182,6 +187,8 @@ impl Loggable for Tile {
             ("layouts", take("layouts")),
             ("color", take("color")),
             ("show_description", take("show_description")),
+            ("transparent_background", take("transparent_background")),
+            ("filters_overrides", filled(take("filters_overrides"))),
             ("deleted", json!(row.meta.deleted)),
         ];
         Ok(part(&format!("tiles__{}", row.meta.id), fields))

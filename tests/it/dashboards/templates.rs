@@ -55,6 +55,7 @@ pub async fn tiles(maker: &TestClient, shown: &Value, template: &Value) -> Value
         let tile = json!({
             "id": id, "layouts": layouts, "color": sent["color"], "insight": insight, "text": text,
             "last_refresh": null, "is_cached": false, "filters_overrides": {}, "show_description": null, "order": 0,
+            "transparent_background": null,
         });
         placed.push(((place("y"), place("x"), id), tile));
     }

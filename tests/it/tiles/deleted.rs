@@ -40,6 +40,7 @@ async fn deleted_tiles_are_listed_newest_first_until_they_are_restored() {
     assert_eq!(newest["text"]["created_by"]["first_name"], "Olga");
     let mut expected = json!({
         "id": 1, "layouts": {}, "color": "blue", "show_description": null, "insight": null,
+        "transparent_background": null, "filters_overrides": {},
         "text": { "id": 1, "body": "A", "team": 1 },
     });
     for name in ["created_by", "last_modified_by", "last_modified_at"] {

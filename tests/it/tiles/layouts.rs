@@ -125,3 +125,103 @@ async fn sending_the_same_layout_again_changes_nothing() {
     let log = owner.get("/api/projects/@current/activity_log/").await.ok();
     assert_eq!(log["count"], entries, "{}", log["results"][0]);
 }
+
+#[tokio::test]
+async fn every_setting_of_a_tile_is_stored_and_copied() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let settings = json!({
+        "layouts": {"sm": {"x": 1, "y": 0, "w": 1.50}}, "color": "red", "show_description": true,
+        "transparent_background": true, "filters_overrides": {"date_from": "-7d", "a": [1]},
+    });
+    let of = |tile: &Value| {
+        let names = settings.as_object().expect("an object").keys();
+        names.map(|name| (name.clone(), tile[name].clone())).collect::<Value>()
+    };
+    let mut sent = settings.clone();
+    sent["id"] = json!(tile);
+    assert_eq!(of(&put(owner, &one, json!([sent.clone()])).await[0]), settings);
+    for copy in
+        [json!({"use_dashboard": id}), json!({"use_dashboard": id, "duplicate_tiles": true})]
+    {
+        let (_, copied) = make(&workspace, owner, copy).await;
+        assert_eq!(of(&shown(owner, &copied).await[0]), settings);
+    }
+    owner.patch(&one, json!({"duplicate_tiles": [{"id": tile}]})).await.ok();
+    let mut expected = settings.clone();
+    expected["layouts"] = json!({});
+    assert_eq!(of(&shown(owner, &one).await[1]), expected);
+    let other = json!({
+        "layouts": {"sm": {"x": 6, "y": 300}}, "color": null, "show_description": false,
+        "transparent_background": false, "filters_overrides": {"b": 1},
+    });
+    sent = other.clone();
+    sent["id"] = json!(tile);
+    owner.patch(&one, json!({"duplicate_tiles": [sent.clone()]})).await.ok();
+    assert_eq!(of(&shown(owner, &one).await[2]), other);
+    sent["filters_overrides"] = json!(null);
+    sent["transparent_background"] = json!(null);
+    let tiles = put(owner, &one, json!([sent])).await;
+    let cleared = tiles.iter().find(|shown| shown["id"] == tile).expect("the tile");
+    let (filters, background) = (&cleared["filters_overrides"], &cleared["transparent_background"]);
+    assert_eq!((filters, background), (&json!({}), &json!(null)));
+    for (name, bad, code, detail) in [
+        ("transparent_background", json!("maybe"), "invalid_input", "Must be a valid boolean."),
+        (
+            "filters_overrides",
+            json!([]),
+            "not_a_dict",
+            "Expected a dictionary of items but got type \"list\".",
+        ),
+    ] {
+        for list in ["tiles", "duplicate_tiles"] {
+            let mut element = json!({ "id": tile });
+            element[name] = bad.clone();
+            let answer = owner.patch(&one, json!({ list: [element] })).await;
+            answer.assert_invalid(&format!("{list}__0__{name}"), code, detail);
+        }
+    }
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn arrangement_is_saved_without_tiles_that_were_moved_away() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
+    let (id, one) = make(&workspace, owner, json!({})).await;
+    let (other, _) = make(&workspace, owner, json!({})).await;
+    let mut ids = Vec::new();
+    for name in ["A", "B", "C"] {
+        ids.push(put_insight(&workspace, id, json!(name), json!({})).await);
+    }
+    let sent = json!({"tile": {"id": ids[1]}, "toDashboard": other});
+    assert_eq!(ann.patch(&format!("{one}move_tile/"), sent).await.status, 200);
+    let place = |id: u64, y: u64| json!({"id": id, "layouts": {"sm": {"x": 0, "y": y}}});
+    let mut arranged = vec![place(ids[2], 0), place(ids[1], 1), place(ids[0], 2)];
+    arranged[1]["color"] = json!("red");
+    let tiles = put(owner, &one, json!(arranged)).await;
+    let shown: Vec<_> = tiles.iter().map(|tile| tile["id"].as_u64().expect("a number")).collect();
+    assert_eq!(shown, [ids[2], ids[0]]);
+    for (name, value) in [
+        ("deleted", json!(false)),
+        ("show_description", json!(null)),
+        ("transparent_background", json!(true)),
+        ("filters_overrides", json!({})),
+        ("text", json!({"body": "x"})),
+    ] {
+        let mut sent = arranged.clone();
+        sent[1][name] = value;
+        let answer = owner.patch(&one, json!({ "tiles": sent })).await;
+        let detail = format!("Invalid pk \"{}\" - object does not exist.", ids[1]);
+        answer.assert_invalid("tiles__1__id", "does_not_exist", &detail);
+    }
+    let mut bad = arranged;
+    bad[1]["layouts"] = json!([]);
+    let answer = owner.patch(&one, json!({ "tiles": bad })).await;
+    let detail = "Expected a dictionary of items but got type \"list\".";
+    answer.assert_invalid("tiles__1__layouts", "not_a_dict", detail);
+    workspace.assert_file_valid().await;
+}

@@ -155,6 +155,7 @@ fn insight_tile(user: &Value, tile: u64, dashboard: u64, insight: &Value) -> Val
         "layouts": {},
         "color": "blue",
         "show_description": null,
+        "transparent_background": null,
         "order": 0,
         "last_refresh": null,
         "is_cached": false,
@@ -366,7 +367,7 @@ async fn tile_elements_without_changes_are_ignored() {
         json!([{"id": tile}]),
         json!([{"id": 999_999, "insight": {"id": 1}}]),
         json!([{"id": null, "text": {}}]),
-        json!([{"id": tile, "text": null, "order": 7, "is_cached": true, "filters_overrides": {"a": 1}}]),
+        json!([{"id": tile, "text": null, "order": 7, "is_cached": true, "filters_overrides": {}}]),
         json!([{"id": tile, "insight": {"name": "Other"}, "order": 7, "color": "blue", "is_cached": true}]),
         json!([{"id": tile, "layouts": {}, "dashboard": 7, "dashboard_id": 7, "last_refresh": "x"}]),
     ] {
@@ -434,7 +435,12 @@ async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
         ),
         (json!({"id": "x", "color": "red"}), "tiles__1__id", "invalid_input", integer),
         (json!({"id": [1], "color": "red"}), "tiles__1__id", "invalid_input", integer),
-        (json!({"id": 999_999, "color": "red"}), "tiles__1__id", "does_not_exist", &unknown_one),
+        (
+            json!({"id": 999_999, "color": "red", "show_description": null}),
+            "tiles__1__id",
+            "does_not_exist",
+            &unknown_one,
+        ),
         (json!({"id": 0, "deleted": true}), "tiles__1__id", "does_not_exist", &unknown_zero),
         (with("color", json!([1])), "tiles__1__color", "invalid_input", string),
         (with("color", json!(true)), "tiles__1__color", "invalid_input", string),
@@ -515,9 +521,9 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
         for id in [json!(tile), text["id"].clone()] {
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
             for sent in [
-                json!({"id": id, "color": "red"}),
+                json!({"id": id, "color": "red", "filters_overrides": {}}),
                 json!({"id": id, "deleted": true}),
-                json!({"id": id, "layouts": {}}),
+                json!({"id": id, "layouts": {}, "transparent_background": true}),
                 json!({"id": id, "text": {"body": "mine"}}),
             ] {
                 let answer = caller.patch(path, json!({"tiles": [sent]})).await;
@@ -525,6 +531,10 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
             }
             let answer = caller.patch(path, json!({"duplicate_tiles": [{"id": id}]})).await;
             answer.assert_invalid("duplicate_tiles__0__id", "does_not_exist", &detail);
+        }
+        for id in [json!(tile), text["id"].clone()] {
+            let place = json!({"tiles": [{"id": id, "layouts": {"a": 1}, "color": "red"}]});
+            assert_eq!(caller.patch(path, place).await.ok()["tiles"], json!([]));
         }
         let stolen = json!({"tiles": [{"text": {"id": text["text"]["id"], "body": "mine"}}]});
         let answer = caller.patch(path, stolen).await;

@@ -27,7 +27,7 @@ fn text_tile(workspace: &Workspace, tile: &Value, user: &Value, changes: Value) 
         "order": 0,
         "last_refresh": null,
         "is_cached": false,
-        "filters_overrides": {}, "show_description": null,
+        "filters_overrides": {}, "show_description": null, "transparent_background": null,
         "insight": null,
         "text": text,
     })

@@ -25,7 +25,10 @@ impl<'f> PartField<'f> {
     pub(super) fn is_settable(self, before: &Value, changes: &[Change]) -> bool {
         match (self.list, self.name) {
             ("tiles", "deleted" | "layouts") | ("texts", "body") => !before.is_null(),
-            ("tiles", "color" | "show_description") => {
+            (
+                "tiles",
+                "color" | "show_description" | "transparent_background" | "filters_overrides",
+            ) => {
                 let of_new_tile = |name: &str| {
                     let part = PartField { name, ..self };
                     changes.iter().any(|change| PartField::of(&change.field) == Some(part))

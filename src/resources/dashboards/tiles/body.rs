@@ -1,7 +1,5 @@
 //! JSON of tiles, each with its insight or text. See `docs/spec/tiles.md`.
 
-use serde_json::{Map, Value};
-
 use crate::error::Result;
 use crate::ids::{DashboardId, ProjectId};
 use crate::json::{Array, JsonText, WriteJson, output};
@@ -27,8 +25,6 @@ output! {
         last_refresh: Option<Timestamp> = null,
         /// Always false.
         is_cached: bool = false,
-        /// Always empty.
-        filters_overrides: Map<String, Value> = {},
         /// The insight on the tile; null on a text tile.
         insight: JsonText<'a, Option<TileInsight<'a>>> as Option<TileInsight>,
         /// The text on the tile; null on an insight tile.

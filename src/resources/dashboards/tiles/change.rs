@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
-use crate::patch::{Patch, set};
+use crate::patch::Patch;
 use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::insights::{self, Insight};
@@ -108,7 +108,12 @@ fn change_each(
             upsert_text(tx, &at, patch, text, &mut changes, now)?;
         } else if patch.says_something() {
             let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
-            apply_patch(tx, at.tile(tx, id)?, patch, &mut changes)?;
+            match at.tile(tx, id) {
+                Ok(tile) => apply_patch(tx, tile, patch, &mut changes)?,
+                // Another user may have moved the tile away since the arrangement began.
+                Err(error) if error.status() == 400 && patch.only_arranges() => {}
+                Err(error) => return Err(error),
+            }
         }
     }
     Ok(changes)
@@ -206,26 +211,26 @@ fn upsert_text(
     let TextPatch { id, body } = sent.clone();
     let known = context.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
     let Some((mut tile, mut text)) = known else {
+        changes.dashboards.insert(context.dashboard);
         let id = add_text(
             tx,
             context.tenant,
             context.dashboard,
             body.value(),
-        changes.dashboards.insert(context.dashboard);
             TileStyle::default(),
             now,
         )?;
         return apply_patch(tx, context.tile(tx, id.0)?, patch, changes);
     };
+    if !texts::changes(tx, context.tenant, text, &body)? {
+        return apply_patch(tx, tile, patch, changes);
+    }
+    changes.dashboards.insert(context.dashboard);
     let mut others = others_with(tx, context, text)?;
     if !may_edit_all(tx, context.tenant, &others)? {
         text = texts::copy(tx, context.tenant, text, now)?;
         tile.meta.content = Content::Text(text);
         others.clear();
-    if !texts::changes(tx, context.tenant, text, &body)? {
-        return apply_patch(tx, tile, patch, changes);
-    }
-    changes.dashboards.insert(context.dashboard);
     }
     let sizes = texts::edit(tx, context.tenant, text, body, now)?;
     resize_text(tx, (context.tenant.project.id, text), sizes)?;
@@ -268,11 +273,8 @@ fn apply_patch(
     changes: &mut TileChanges,
 ) -> Result<()> {
     let before = tile.clone();
-    let TilePatch { id: _, text: _, deleted, color, layouts, show_description } = patch.clone();
-    color.apply(&mut tile.fields.color);
-    show_description.apply(&mut tile.fields.show_description);
-    set(&mut tile.fields.layouts, layouts);
-    match deleted {
+    patch.style().apply(&mut tile.fields);
+    match patch.deleted {
         Patch::Absent => {}
         Patch::Null | Patch::Value(false) => tile.restore(),
         Patch::Value(true) => tile.meta.deleted = true,

@@ -11,9 +11,9 @@ use crate::secret::SeededRng;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::input::TileRef;
+use super::input::DuplicateTile;
 use super::weight::{CopyBudget, require_bounded};
-use super::{Content, Fields, Tile, TileStyle, add, require_insight_room};
+use super::{Content, Tile, TileStyle, add, require_insight_room};
 
 /// Copies the live tiles of `source` to a new dashboard. The copies show the same insights and texts, or
 /// copies of them if `deep` is true. An insight that the caller may not view is never copied.
@@ -47,15 +47,13 @@ pub(in crate::resources::dashboards) fn copy_all(
         } else {
             share(tx, project, content)?;
         }
-        let Fields { id: _, layouts, color, show_description } = tile.fields;
-        let style = TileStyle { layouts, color, show_description };
-        add(tx, tenant, dashboard, content, style)?;
+        add(tx, tenant, dashboard, content, TileStyle::of(tile.fields))?;
     }
     require_bounded(tx, project, dashboard)
 }
 
-/// Duplicates tiles on their own dashboard, with copies of their insights and texts. The new tiles have no
-/// position.
+/// Duplicates tiles on their own dashboard, with copies of their insights and texts. A new tile looks as the request says,
+/// and otherwise as the tile that it copies, without a position.
 ///
 /// # Errors
 /// 400 if a tile does not exist, the dashboard is full, or the tiles are larger than one request may copy; 403 if the
@@ -64,13 +62,14 @@ pub(in crate::resources::dashboards) fn duplicate(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     dashboard: DashboardId,
-    sent: &[TileRef],
+    sent: &[DuplicateTile],
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
     let project = tenant.project.id;
     let mut copied = CopyBudget::new("duplicate_tiles");
-    for (index, TileRef { id }) in sent.iter().enumerate() {
+    for (index, sent) in sent.iter().enumerate() {
+        let id = &sent.id;
         let tile: Option<Tile> = tx.find(&(project, dashboard, TileId(*id)))?;
         let tile = tile.filter(|tile| !tile.meta.deleted).ok_or_else(|| {
             let detail = format!("Invalid pk \"{id}\" - object does not exist.");
@@ -79,8 +78,10 @@ pub(in crate::resources::dashboards) fn duplicate(
         require_view(tx, tenant, tile.meta.content)?;
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
-        let Fields { id: _, layouts: _, color, show_description } = tile.fields;
-        let style = TileStyle { color, show_description, ..TileStyle::default() };
+        let mut fields = tile.fields;
+        fields.layouts.clear();
+        sent.style().apply(&mut fields);
+        let style = TileStyle::of(fields);
         let copy = add(tx, tenant, dashboard, content, style)?;
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }

@@ -5,12 +5,12 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
-    Text,
+    Field, FieldType, Flag, FreeObject, Identifier, JsonObject, ListOf, Nested, Nullable, Required,
+    Schema, Text,
 };
-use crate::patch::Patch;
+use crate::patch::{Patch, set};
 
-use super::MAX_TILES;
+use super::{Fields, MAX_TILES};
 
 /// Maximum length of a text, in characters.
 const MAX_BODY_LENGTH: usize = 4_000;
@@ -78,6 +78,28 @@ input! {
         layouts: FreeObject,
         /// Whether the tile shows the description of its insight. Null leaves that to the client.
         show_description: Nullable<Flag>,
+        /// Whether the tile has no background of its own. Null leaves that to the client.
+        transparent_background: Nullable<Flag>,
+        /// Filters of this tile alone. Null clears them. They have no effect, because queries are not run.
+        filters_overrides: Nullable<FreeObject>,
+    }
+}
+
+input! {
+    /// A tile to duplicate. The copy has the fields of the request, no layouts without them, and otherwise those of the tile.
+    pub struct DuplicateTile {
+        /// Numeric ID.
+        id: Required<Identifier>,
+        /// Color of the copy.
+        color: Nullable<Text<400>>,
+        /// Layout of the copy for each screen width.
+        layouts: FreeObject,
+        /// Whether the copy shows the description of its insight.
+        show_description: Nullable<Flag>,
+        /// Whether the copy has no background of its own.
+        transparent_background: Nullable<Flag>,
+        /// Filters of the copy alone.
+        filters_overrides: Nullable<FreeObject>,
     }
 }
 
@@ -117,13 +139,75 @@ fn require_short(tile: &TilePatch) -> Result<()> {
     Ok(())
 }
 
+/// How a request changes the look of a tile.
+pub(super) struct StylePatch {
+    color: Patch<String>,
+    layouts: Option<JsonObject>,
+    show_description: Patch<bool>,
+    transparent_background: Patch<bool>,
+    filters_overrides: Patch<JsonObject>,
+}
+
+impl StylePatch {
+    /// Writes the fields that were sent into a tile.
+    pub(super) fn apply(self, fields: &mut Fields) {
+        let Self { color, layouts, show_description, transparent_background, filters_overrides } =
+            self;
+        color.apply(&mut fields.color);
+        set(&mut fields.layouts, layouts);
+        show_description.apply(&mut fields.show_description);
+        transparent_background.apply(&mut fields.transparent_background);
+        if filters_overrides != Patch::Absent {
+            fields.filters_overrides = filters_overrides.value().unwrap_or_default();
+        }
+    }
+}
+
+impl DuplicateTile {
+    pub(super) fn style(&self) -> StylePatch {
+        let Self {
+            id: _,
+            color,
+            layouts,
+            show_description,
+            transparent_background,
+            filters_overrides,
+        } = self.clone();
+        StylePatch { color, layouts, show_description, transparent_background, filters_overrides }
+    }
+}
+
 impl TilePatch {
+    pub(super) fn style(&self) -> StylePatch {
+        let Self {
+            id: _,
+            text: _,
+            deleted: _,
+            color,
+            layouts,
+            show_description,
+            transparent_background,
+            filters_overrides,
+        } = self.clone();
+        StylePatch { color, layouts, show_description, transparent_background, filters_overrides }
+    }
+
     /// Returns whether the tile itself changes. Otherwise the element is ignored, unless it has a text.
     pub(super) fn says_something(&self) -> bool {
-        let Self { id: _, text: _, deleted, color, layouts, show_description } = self;
-        *deleted != Patch::Absent
-            || *color != Patch::Absent
-            || layouts.is_some()
-            || *show_description != Patch::Absent
+        self.deleted != Patch::Absent
+            || self.color != Patch::Absent
+            || self.layouts.is_some()
+            || self.sets_options()
+    }
+
+    /// Returns whether the element has nothing but the place and the color of a tile.
+    pub(super) fn only_arranges(&self) -> bool {
+        self.text.is_none() && self.deleted == Patch::Absent && !self.sets_options()
+    }
+
+    fn sets_options(&self) -> bool {
+        self.show_description != Patch::Absent
+            || self.transparent_background != Patch::Absent
+            || self.filters_overrides != Patch::Absent
     }
 }

@@ -14,6 +14,7 @@ mod visible_tiles;
 mod weight;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,7 +37,7 @@ use super::texts::{self, Text};
 pub(super) use change::{TileChanges, change, delete_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
 pub use deleted::{DeletedTileBody, list_deleted};
-pub use input::{TileRef, Tiles};
+pub use input::{DuplicateTile, Tiles};
 pub use moves::{TileMove, move_tile};
 pub use placement::{place, withdraw};
 pub use visible_tiles::{MAX_LISTED, listed, live_tiles, require_view_of_all};
@@ -78,10 +79,15 @@ pub struct Meta {
     pub restored: bool,
 }
 
+/// The `filters_overrides` of tiles that lack them: an empty object.
+static NO_FILTERS: BTreeMap<String, bool> = BTreeMap::new();
+
 /// Members that stored tiles lack.
 const ADDED: &[Added] = &[
     Added::Meta { name: "restored", default: &false },
     Added::Field { name: "show_description", default: &None::<bool> },
+    Added::Field { name: "transparent_background", default: &None::<bool> },
+    Added::Field { name: "filters_overrides", default: &NO_FILTERS },
 ];
 
 impl Tile {
@@ -127,6 +133,10 @@ pub struct Fields {
     pub color: Option<String>,
     /// Whether the tile shows the description of its insight; null if the client decides.
     pub show_description: Option<bool>,
+    /// Whether the tile has no background of its own; null if the client decides.
+    pub transparent_background: Option<bool>,
+    /// Filters of this tile alone, as they were sent. They have no effect, because queries are not run.
+    pub filters_overrides: Map<String, Value>,
 }
 
 /// Tiles by the insight that they show, the live ones before the deleted ones.
@@ -179,6 +189,30 @@ pub struct TileStyle {
     pub color: Option<String>,
     /// Whether the tile shows the description of its insight.
     pub show_description: Option<bool>,
+    /// Whether the tile has no background of its own.
+    pub transparent_background: Option<bool>,
+    /// Filters of this tile alone.
+    pub filters_overrides: Map<String, Value>,
+}
+
+impl TileStyle {
+    fn of(fields: Fields) -> Self {
+        let Fields {
+            id: _,
+            layouts,
+            color,
+            show_description,
+            transparent_background,
+            filters_overrides,
+        } = fields;
+        Self { layouts, color, show_description, transparent_background, filters_overrides }
+    }
+
+    fn into_fields(self, id: TileId) -> Fields {
+        let Self { layouts, color, show_description, transparent_background, filters_overrides } =
+            self;
+        Fields { id, layouts, color, show_description, transparent_background, filters_overrides }
+    }
 }
 
 /// Returns `y` and `x` of the `sm` layout. As in PostHog, a coordinate that is missing or not numeric counts as 100.
@@ -243,7 +277,6 @@ fn add(
     let project = tenant.project.id;
     require_room(tx, project, dashboard)?;
     let id = TileId(tx.next_number(Table::Tiles)?);
-    let TileStyle { layouts, color, show_description } = style;
     tx.put(&Tile {
         meta: Meta {
             organization: tenant.project.organization,
@@ -252,10 +285,10 @@ fn add(
             id,
             content,
             deleted: false,
-            position: position(&layouts),
+            position: position(&style.layouts),
             restored: false,
         },
-        fields: Fields { id, layouts, color, show_description },
+        fields: style.into_fields(id),
     })?;
     Ok(id)
 }
