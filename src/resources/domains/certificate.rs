@@ -20,9 +20,11 @@ const MAX_NAME_LENGTH: usize = 1_000;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
+/// The beginning of a PEM block of any type.
+const BEGIN_ANY: &str = "-----BEGIN ";
 
-/// One X.509 certificate, as PEM or as its base64, stored as sent. Blank is allowed. White space in the base64 is
-/// ignored. An expired certificate is valid.
+/// One X.509 certificate, as PEM or as its base64, stored as sent without surrounding whitespace. Blank is allowed. Text
+/// around the PEM is allowed, as RFC 7468 says. White space in the base64 is ignored. An expired certificate is valid.
 pub struct Certificate;
 
 impl FieldType for Certificate {
@@ -103,13 +105,24 @@ fn shown(name: &X509Name<'_>) -> String {
     shown.take(MAX_NAME_LENGTH).collect()
 }
 
-/// Decodes the base64 between the PEM markers, or the whole text if it has no markers.
+/// Decodes the base64 between the PEM markers, or the whole text if it has no markers. Returns `None` if the text around
+/// the markers has another PEM block or certificate: a chain, or a key that does not belong here.
 fn decoded(text: &str) -> Option<Vec<u8>> {
-    let base64 = match text.strip_prefix(BEGIN) {
-        Some(rest) => rest.strip_suffix(END)?,
-        None => text,
+    let Some((before, rest)) = text.split_once(BEGIN) else { return from_base64(text) };
+    let (base64, after) = rest.split_once(END)?;
+    let is_own_line = before.is_empty() || before.ends_with(['\n', '\r', '\u{feff}']);
+    let is_other = |around: &str| {
+        let der = from_base64(around).unwrap_or_default();
+        around.contains(BEGIN_ANY) || parse_x509_certificate(&der).is_ok()
     };
-    let base64: Vec<u8> = base64.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    if !is_own_line || is_other(before) || is_other(after) {
+        return None;
+    }
+    from_base64(base64)
+}
+
+fn from_base64(text: &str) -> Option<Vec<u8>> {
+    let base64: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     STANDARD.decode(base64).ok()
 }
 

@@ -216,6 +216,12 @@ async fn certificate_is_accepted_in_every_common_format_and_stored_unchanged() {
         lines.trim().to_owned(),
         lines.trim().replace('\n', "\r\n  "),
         expired.pem,
+        format!(
+            "Bag Attributes\n    localKeyID: 01 \nsubject=CN = idp\n\nissuer=CN = idp\n\n{}",
+            issued.pem
+        ),
+        format!("subject=idp\r\n{}\r\nwords behind it", issued.pem.replace('\n', "\r\n")),
+        format!("\u{feff}{}", issued.pem),
     ] {
         let changes = json!({ "saml_x509_cert": certificate });
         scene.changes(json!({ "saml_x509_cert": certificate }), changes).await;
@@ -254,8 +260,8 @@ async fn anything_but_exactly_one_certificate_is_rejected() {
         ("the same one twice", format!("{pem}\n{pem}")),
         ("two as base64", format!("{base64}\n{}", other.base64())),
         ("its chain after base64", format!("{base64}\n{pem}")),
-        ("words before it", format!("subject=idp\n{pem}")),
-        ("words behind it", format!("{pem}\nsubject=idp")),
+        ("words in its line", format!("subject=idp {pem}")),
+        ("a request before it", format!("{}\n{pem}", relabelled("CERTIFICATE REQUEST"))),
         ("in lower case", pem.to_lowercase()),
         ("a private key", key.clone()),
         ("a private key beside it", format!("{pem}\n{key}")),
