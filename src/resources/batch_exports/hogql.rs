@@ -17,9 +17,7 @@ use cursor::Parser;
 use tokens::tokenize;
 
 /// The maximum number of characters.
-const MAX_LENGTH: usize = 16_384;
-/// The maximum number of tokens.
-const MAX_TOKENS: usize = 2_000;
+pub const MAX_LENGTH: usize = 256 * 1024;
 /// The maximum depth of nested parts.
 const MAX_DEPTH: usize = 48;
 
@@ -28,7 +26,7 @@ const UNION: &str = "UNIONs are not supported";
 const JOIN: &str = "JOINs are not supported";
 const NOT_EVENTS: &str = "Query must only SELECT FROM events";
 
-/// A query that selects from `events` only, stored as sent. Fails with the codes of [`Text`], or with
+/// A query that selects from `events` only, stored as sent without surrounding whitespace. Fails with the codes of [`Text`], or with
 /// `invalid_input` and the position of the fault.
 #[derive(Debug, Clone, Copy)]
 pub struct HogQlQuery;
@@ -54,7 +52,7 @@ impl FieldType for HogQlQuery {
 
 /// Fails with what is wrong with a query, and with the byte at which the fault begins.
 fn check(text: &str) -> Result<(), (&'static str, usize)> {
-    let found = tokenize(text, MAX_TOKENS).map_err(|byte| (UNREADABLE, byte))?;
+    let found = tokenize(text).map_err(|byte| (UNREADABLE, byte))?;
     Parser::check(&found.tokens).map_err(|refusal| {
         let index = found.starts.len() - refusal.tokens_left;
         let end = text.trim_end().len();

@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 use super::Fields;
 use super::destination::{Destination, DestinationPatch, Target, WholeDestination};
-use super::hogql::HogQlQuery;
+use super::hogql::{self, HogQlQuery};
 
 /// The values of `model`.
 pub struct Models;
@@ -57,8 +57,7 @@ input! {
         start_at: Nullable<DateTime>,
         /// The export does not run after this time. If it is before `start_at`, the export never runs.
         end_at: Nullable<DateTime>,
-        /// The rows and columns to export, in `HogQL`: one SELECT FROM events. At most 2,000 tokens, nested at most 48
-        /// levels deep.
+        /// The rows and columns to export, in `HogQL`: one SELECT FROM events, nested at most 48 levels deep.
         hogql_query: Nullable<HogQlQuery>,
         /// The filter for the rows to export.
         filters: Nullable<FreeForm>,
@@ -84,8 +83,7 @@ input! {
         start_at: Nullable<DateTime>,
         /// The export does not run after this time. If it is before `start_at`, the export never runs.
         end_at: Nullable<DateTime>,
-        /// The rows and columns to export, in `HogQL`: one SELECT FROM events. At most 2,000 tokens, nested at most 48
-        /// levels deep.
+        /// The rows and columns to export, in `HogQL`: one SELECT FROM events, nested at most 48 levels deep.
         hogql_query: Nullable<HogQlQuery>,
         /// The filter for the rows to export.
         filters: Nullable<FreeForm>,
@@ -112,7 +110,7 @@ input! {
         /// Ignored.
         end_at: Nullable<DateTime>,
         /// Ignored.
-        hogql_query: Nullable<Text<16_384>>,
+        hogql_query: Nullable<Text<{ hogql::MAX_LENGTH }>>,
         /// Ignored.
         filters: Untyped,
     }

@@ -21,7 +21,6 @@ async fn hogql_query_must_select_only_from_events() {
         (json!("SELECT * FROM persons"), "Query must only SELECT FROM events"),
         (json!("SELECT (SELECT 1 FROM persons) FROM events"), "Query must only SELECT FROM events"),
         (json!(format!("SELECT {} FROM events", "(".repeat(10_000))), "Failed to parse query"),
-        (json!(format!("SELECT {}1 FROM events", "1 + ".repeat(4_000))), "Failed to parse query"),
         (json!(true), "Not a valid string."),
     ] {
         let sent = json!({ "hogql_query": query });
@@ -35,8 +34,8 @@ async fn hogql_query_must_select_only_from_events() {
     let sent = json!({ "hogql_query": "SELECT *\nFROM persons" });
     let refused = workspace.owner.patch(&paths[0], sent).await;
     assert_eq!(refused.headers["error-position"], "line=2, column=6");
-    let long = json!({ "hogql_query": "x".repeat(20_000) });
-    let detail = "Ensure this field has no more than 16384 characters.";
+    let long = json!({ "hogql_query": "x".repeat(256 * 1024 + 1) });
+    let detail = "Ensure this field has no more than 262144 characters.";
     workspace.owner.patch(&paths[0], long).await.assert_invalid(
         "hogql_query",
         "max_length",

@@ -30,8 +30,8 @@ pub(super) struct Tokens<'q> {
 /// Returns the tokens of `query`.
 ///
 /// # Errors
-/// The byte of an unknown symbol, of an unterminated string or comment, or of the first of more than `limit` tokens.
-pub(super) fn tokenize(query: &str, limit: usize) -> Result<Tokens<'_>, usize> {
+/// The byte of an unknown symbol, or of an unterminated string or comment.
+pub(super) fn tokenize(query: &str) -> Result<Tokens<'_>, usize> {
     let mut found = Tokens::default();
     let mut rest = query.trim_start();
     while !rest.is_empty() {
@@ -42,9 +42,6 @@ pub(super) fn tokenize(query: &str, limit: usize) -> Result<Tokens<'_>, usize> {
             rest = comment.split_once("*/").ok_or(start)?.1;
         } else {
             let (token, after) = first_token(rest).ok_or(start)?;
-            if found.tokens.len() == limit {
-                return Err(start);
-            }
             found.tokens.push(token);
             found.starts.push(start);
             rest = after;
