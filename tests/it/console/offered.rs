@@ -140,7 +140,7 @@ async fn filled(owner: &Visitor, path: &str, form: &FilledForm) -> FilledForm {
             "tiles.0.text.body" => "x".clone_into(text),
             "w-1" => "5".clone_into(text),
             // Another level than that of the member.
-            "level" if form.action.ends_with("/members/") => {
+            "level" if form.action.contains("/members/") => {
                 if *text == "1" { "8" } else { "1" }.clone_into(text);
             }
             _ => {}
