@@ -568,7 +568,7 @@ async fn rights_on_a_member_are_what_changes_and_removals_obey() {
             let one = staff.one(email).await;
             let (mut levels, mut reason) = (Vec::new(), Value::Null);
             let now = staff.workspace.owner.get(&one).await.ok()["level"].clone();
-            // Whoever may PATCH the member may send the level that the member has.
+            // A caller who may PATCH the member may send the level that the member has.
             for level in [1, 8, 15].into_iter().filter(|level| now != *level) {
                 let body = format!("{{\"level\": {level}}}");
                 match outcome(caller, Method::PATCH, &one, &body).await {

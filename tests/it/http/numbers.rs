@@ -124,6 +124,8 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
     let (tile, text) = (&tile["id"], &tile["text"]["id"]);
     let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
     let ann = ann.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("a UUID").to_owned();
+    workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    let ben = workspace.uuid("ben@corp.example").await;
     let key = json!({"label": "k", "scopes": ["*"]});
     let key = owner.post("/api/personal_api_keys/", key).await.ok();
     let key = format!("/api/personal_api_keys/{}/", key["id"].as_str().expect("an id"));
@@ -172,7 +174,7 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
             ),
             (
                 format!("{one}collaborators/"),
-                format!(r#"{{"user_uuid": "{ann}", "level": 37{zero}}}"#),
+                format!(r#"{{"user_uuid": "{ben}", "level": 37{zero}}}"#),
             ),
         ] {
             let (status, answer) = send(owner, Method::POST, &path, &body).await;

@@ -68,7 +68,7 @@ impl Dashboard {
         request: &SignedIn,
         address: &Address,
     ) -> Result<Option<Error>> {
-        // Whoever may edit may send the level that the dashboard has.
+        // Every editor may send the level that the dashboard has.
         let other =
             if self.is_restricted() { levels::EVERYONE_EDITS } else { levels::COLLABORATORS_EDIT };
         let change = json!({ "restriction_level": other });
