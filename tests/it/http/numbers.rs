@@ -180,6 +180,7 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
             let (status, answer) = send(owner, Method::POST, &path, &body).await;
             assert!((200..300).contains(&status), "{path} {body}: {answer}");
         }
+        owner.delete(&format!("{one}collaborators/{ben}/")).await.assert_empty(204);
         let list = format!("/api/projects/{project}/insights/");
         for query in [
             format!("dashboards=[{board}{zero}]"),
