@@ -68,6 +68,7 @@ mod secret;
 mod state;
 mod store;
 mod time;
+mod trust_anchors;
 mod trusted_proxies;
 #[cfg(test)]
 #[path = "../tests/support/wait.rs"]

@@ -27,7 +27,8 @@ pub struct MailConfig {
     #[arg(long, env = "STEWARD_SMTP_PASSWORD_FILE", value_name = "FILE")]
     pub smtp_password_file: Option<PathBuf>,
 
-    /// A PEM file with a certificate authority to trust for the mail server, in addition to those of the system.
+    /// A PEM file with a certificate to trust for the mail server, its own or that of an authority, in addition to those of
+    /// the system.
     #[arg(long, env = "STEWARD_SMTP_CA_FILE", value_name = "FILE")]
     pub smtp_ca_file: Option<PathBuf>,
 

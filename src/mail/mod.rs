@@ -16,6 +16,7 @@ pub mod send_error;
 mod send_limits;
 pub mod sent_log;
 pub mod smtp;
+mod wire;
 pub mod worker;
 
 use crate::store::{RecordType, RecordTypeOf, Redaction};

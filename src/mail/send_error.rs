@@ -1,25 +1,45 @@
 //! The reason why a mail was not sent: for the operator, and for the users that may see the mail's state.
 
+use std::error::Error;
 use std::fmt;
 
 use lettre::transport::smtp::Error as Trouble;
+use lettre::transport::smtp::response::Code;
 
 use super::mailbox::mask;
 use super::mime::to_ascii_address;
+use super::wire::ConnectError;
 
 /// An error of the SMTP dialogue.
 pub(super) enum Failure {
     /// The connection or the sign-in failed.
-    Connection(Trouble),
+    Connection(ConnectError),
     /// The transaction of a mail failed.
     Mail(Trouble),
 }
 
 impl Failure {
-    pub(super) fn trouble(&self) -> &Trouble {
+    /// Returns the code of the server's reply, if it replied.
+    pub(super) fn status(&self) -> Option<Code> {
         match self {
-            Self::Connection(trouble) | Self::Mail(trouble) => trouble,
+            Self::Connection(ConnectError::Smtp(trouble)) | Self::Mail(trouble) => trouble.status(),
+            Self::Connection(ConnectError::Network(_) | ConnectError::NoStartTls) => None,
         }
+    }
+
+    /// Returns the innermost cause: the server's reply, or the error of the network or the certificate.
+    pub(super) fn text(&self) -> String {
+        let mut deepest: &dyn Error = match self {
+            Self::Connection(ConnectError::Smtp(trouble)) | Self::Mail(trouble) => trouble,
+            Self::Connection(ConnectError::Network(error)) => error,
+            Self::Connection(ConnectError::NoStartTls) => {
+                return "STARTTLS is not supported on this server".to_owned();
+            }
+        };
+        while let Some(source) = deepest.source() {
+            deepest = source;
+        }
+        deepest.to_string()
     }
 }
 

@@ -9,23 +9,24 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use lettre::address::Address;
 use lettre::message::Mailbox;
-use lettre::transport::smtp::Error as Trouble;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
-use lettre::transport::smtp::client::{AsyncSmtpConnection, Certificate, TlsParameters};
+use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
-use x509_parser::pem::Pem;
+use tokio_rustls::TlsConnector;
 
 use crate::config::{MailConfig, Protection, SmtpUrl};
 use crate::error::{Error, Result};
 use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
+use crate::trust_anchors::{client_config, read_certificates, system_certificates};
 
 use super::compose::{MailContent, NOT_COMPOSED};
 use super::mailbox::mask_all;
 use super::mime;
 use super::send_error::{Failure, SendError};
+use super::wire::{self, ConnectError};
 
 /// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
 /// even if this reply does not arrive in time.
@@ -45,7 +46,7 @@ pub struct Mailer(Arc<Inner>);
 
 struct Inner {
     url: SmtpUrl,
-    tls: Option<TlsParameters>,
+    tls: Option<TlsConnector>,
     credentials: Option<Credentials>,
     /// Texts that are masked in the server's replies.
     secrets: Vec<String>,
@@ -64,7 +65,7 @@ impl Mailer {
         let Some(url) = config.smtp_url.clone() else { return Ok(None) };
         let from = parse_sender(config.smtp_from.as_deref().unwrap_or_default())?;
         let tls = match url.protection {
-            Protection::Tls | Protection::StartTls => Some(tls_parameters(&url, config)?),
+            Protection::Tls | Protection::StartTls => Some(tls_connector(config)?),
             Protection::None => None,
         };
         let password = match &config.smtp_password_file {
@@ -140,19 +141,9 @@ impl Mailer {
     }
 
     /// Connects and signs in.
-    async fn connect(&self) -> Result<AsyncSmtpConnection, Trouble> {
-        let Inner { url, tls, credentials, hello, timeout, .. } = &*self.0;
-        let (at_once, upgrade) = match url.protection {
-            Protection::Tls => (tls.clone(), None),
-            Protection::StartTls | Protection::None => (None, tls.clone()),
-        };
-        let server = (url.host.as_str(), url.port);
-        let mut connection =
-            AsyncSmtpConnection::connect_tokio1(server, Some(*timeout), hello, at_once, None)
-                .await?;
-        if let Some(tls) = upgrade {
-            connection.starttls(tls, hello).await?;
-        }
+    async fn connect(&self) -> Result<AsyncSmtpConnection, ConnectError> {
+        let Inner { url, tls, credentials, hello, .. } = &*self.0;
+        let mut connection = wire::connect(url, tls.as_ref(), hello).await?;
         if let Some(credentials) = credentials {
             connection.auth(DEFAULT_MECHANISMS, credentials).await?;
         }
@@ -168,8 +159,8 @@ impl Mailer {
         let (said, reason, may_be_delivered) = match tokio::time::timeout(time, piece).await {
             Ok(Ok(done)) => return Ok(done),
             Ok(Err(failure)) => {
-                let text = error_text(failure.trouble());
-                let (line, unsure) = match failure.trouble().status() {
+                let text = failure.text();
+                let (line, unsure) = match failure.status() {
                     Some(code) => (format!("{code} {text}"), false),
                     None => (format!("{}: {text}", self.server()), true),
                 };
@@ -186,9 +177,9 @@ impl Mailer {
     /// Returns the reason of a failure for the members of an organization: the server's reply, if it is about the mail.
     /// Other replies tell about the operator's account.
     fn public_reason(&self, failure: &Failure) -> String {
-        match (failure, failure.trouble().status()) {
-            (Failure::Mail(trouble), Some(code)) => {
-                let said = self.hide_secrets(&format!("{code} {}", error_text(trouble)));
+        match (failure, failure.status()) {
+            (Failure::Mail(_), Some(code)) => {
+                let said = self.hide_secrets(&format!("{code} {}", failure.text()));
                 to_short_line(&mask_all(&said))
             }
             _ => NO_CONNECTION.to_owned(),
@@ -251,48 +242,21 @@ fn secrets_to_redact(user: &str, password: &str) -> Vec<String> {
     secrets.into_iter().filter(|secret| !secret.is_empty()).collect()
 }
 
-/// Trusts the system's certificate authorities, and the one in `--smtp-ca-file`.
-fn tls_parameters(url: &SmtpUrl, config: &MailConfig) -> Result<TlsParameters> {
-    let mut builder = TlsParameters::builder(url.host.clone());
+/// Trusts the system's certificate authorities, and the certificates in `--smtp-ca-file`.
+fn tls_connector(config: &MailConfig) -> Result<TlsConnector> {
     let path = config.smtp_ca_file.as_deref();
-    for certificate in path.map(read_certificates).transpose()?.unwrap_or_default() {
-        builder = builder.add_root_certificate(certificate);
-    }
-    builder.build().map_err(|error| {
-        config_error(format_args!("cannot use --smtp-ca-file: {}", error_text(&error)))
-    })
-}
-
-fn read_certificates(path: &Path) -> Result<Vec<Certificate>> {
-    let no_good = |why: &dyn Display| {
-        config_error(format_args!("cannot use --smtp-ca-file {}: {why}", path.display()))
+    let unusable = |why: String| {
+        let shown = path.map(|path| format!(" {}", path.display())).unwrap_or_default();
+        config_error(format_args!("cannot use --smtp-ca-file{shown}: {why}"))
     };
-    let bytes = std::fs::read(path).map_err(|error| no_good(&error))?;
-    let mut found = Vec::new();
-    for pem in Pem::iter_from_buffer(&bytes) {
-        let pem = pem.map_err(|error| no_good(&error))?;
-        if pem.label == "CERTIFICATE" {
-            found.push(Certificate::from_der(pem.contents).map_err(|error| no_good(&error))?);
-        }
-    }
-    if found.is_empty() {
-        return Err(no_good(&"the file contains no PEM certificate"));
-    }
-    Ok(found)
+    let named = path.map(read_certificates).transpose().map_err(unusable)?;
+    let tls = client_config(system_certificates(), named.unwrap_or_default());
+    Ok(Arc::new(tls.map_err(unusable)?).into())
 }
 
 fn reply_text(response: &Response) -> String {
     let lines = response.message().collect::<Vec<_>>();
     format!("{} {}", response.code(), lines.join(" "))
-}
-
-/// Returns the innermost cause of an error: the server's reply, or the error of the network or the certificate.
-fn error_text(error: &lettre::transport::smtp::Error) -> String {
-    let mut deepest: &dyn std::error::Error = error;
-    while let Some(source) = deepest.source() {
-        deepest = source;
-    }
-    deepest.to_string()
 }
 
 #[cfg(test)]

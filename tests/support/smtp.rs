@@ -10,7 +10,7 @@ use std::thread;
 use mail_parser::{MessageParser, MimeHeaders};
 use mailin::response::{AUTH_OK, OK};
 use mailin::{Action, AuthMechanism, Handler, Response, Session, SessionBuilder};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -53,6 +53,8 @@ pub struct Setup {
     pub user: Option<(&'static str, &'static str)>,
     /// Whether the server supports only the LOGIN mechanism.
     pub login_only: bool,
+    /// Whether the server writes its keywords in lower case.
+    pub lower_case: bool,
 }
 
 /// Whether TLS starts with the first byte, or with STARTTLS.
@@ -310,7 +312,11 @@ impl SmtpConversation {
             if response.action == Action::Close && self.manner == ServerBehavior::NoGoodbye {
                 continue;
             }
-            stream.write_all(&response.buffer().ok()?).await.ok()?;
+            let mut reply = response.buffer().ok()?;
+            if self.server.setup.lower_case && line.starts_with(b"EHLO") {
+                reply.make_ascii_lowercase();
+            }
+            stream.write_all(&reply).await.ok()?;
             match response.action {
                 Action::UpgradeTls => return Some(stream.into_inner()),
                 Action::Close => return None,
@@ -404,12 +410,26 @@ impl Authority {
         let params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-        let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate.der().clone()], key);
-        Arc::new(config.expect("a certificate with its key"))
+        serve_with(&certificate, &key)
     }
+}
+
+/// Creates a certificate as `openssl req -x509` does: that of a server with this name, and its own authority. Returns the
+/// server's configuration and the certificate as PEM.
+pub fn certify_itself(name: &str) -> (Arc<ServerConfig>, String) {
+    let mut params = CertificateParams::new(vec![name.to_owned()]).expect("parameters");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let key = KeyPair::generate().expect("a key");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    (serve_with(&certificate, &key), certificate.pem())
+}
+
+fn serve_with(certificate: &Certificate, key: &KeyPair) -> Arc<ServerConfig> {
+    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_no_client_auth()
+        .with_single_cert(vec![certificate.der().clone()], key);
+    Arc::new(config.expect("a certificate with its key"))
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 use serde_json::json;
 use steward::testing::config::MailConfig;
@@ -13,10 +14,11 @@ use steward::testing::mail::smtp::{Mailer, SendError};
 use steward::testing::time::Timestamp;
 use steward::{App, Config, Store};
 use tempfile::TempDir;
+use tokio_rustls::rustls::ServerConfig;
 use uuid::Uuid;
 
 use crate::support::process::{CommandOutput, DataFolder, TEST_TIMEOUT, steward};
-use crate::support::smtp::{Authority, MailServer, ServerBehavior, Setup};
+use crate::support::smtp::{Authority, MailServer, ServerBehavior, Setup, certify_itself};
 
 const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
 const ID: OutboxMessageId =
@@ -71,11 +73,15 @@ struct Secured {
 impl Secured {
     fn new(scheme: &'static str, name: &str, login_only: bool) -> Self {
         let authority = Authority::new();
-        let tls = Some((authority.certify(name), scheme == "smtps"));
-        let server = MailServer::with(Setup { tls, user: Some(USER), login_only });
+        let setup = Setup { user: Some(USER), login_only, ..Setup::default() };
+        Self::with((authority.certify(name), &authority.pem), scheme, setup)
+    }
+
+    fn with((config, pem): (Arc<ServerConfig>, &str), scheme: &'static str, setup: Setup) -> Self {
+        let server = MailServer::with(Setup { tls: Some((config, scheme == "smtps")), ..setup });
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("ca.pem");
-        fs::write(&path, format!("Some words before.\n{}", authority.pem)).unwrap();
+        fs::write(&path, format!("Some words before.\n{pem}")).unwrap();
         Self { server, scheme, authority: path, _folder: folder }
     }
 
@@ -186,6 +192,35 @@ async fn implicit_tls_and_starttls_work_with_the_configured_ca() {
         let expected =
             if scheme == "smtp" { "EHLO xn--bcher-kva.example\r\nSTARTTLS\r\n" } else { "" };
         assert_eq!(clear, expected);
+    }
+}
+
+#[tokio::test]
+async fn certificate_of_the_server_itself_may_be_in_the_ca_file() {
+    for scheme in ["smtps", "smtp"] {
+        let setup = || Setup { user: Some(USER), ..Setup::default() };
+        let (tls, pem) = certify_itself("localhost");
+        let mut secured = Secured::with((tls, &pem), scheme, setup());
+        send(&secured.config()).await.expect("it is sent");
+        assert!(secured.server.mail().await.encrypted);
+        let (tls, pem) = certify_itself("mail.example.org");
+        let mut other = Secured::with((tls, &pem), scheme, setup());
+        let said = failure(&other.config()).await;
+        assert!(said.contains("not valid for name"), "{said}");
+        other.server.has_no_more();
+    }
+}
+
+#[tokio::test]
+async fn mail_server_may_write_its_keywords_in_lower_case() {
+    for scheme in ["smtps", "smtp"] {
+        let authority = Authority::new();
+        let setup = Setup { user: Some(USER), lower_case: true, ..Setup::default() };
+        let tls = (authority.certify("localhost"), authority.pem.as_str());
+        let mut secured = Secured::with(tls, scheme, setup);
+        assert_eq!(send(&secured.config()).await, Ok("250 2.0.0 taken".to_owned()));
+        let mail = secured.server.mail().await;
+        assert_eq!((mail.encrypted, mail.user.as_deref()), (true, Some(USER.0)));
     }
 }
 
@@ -422,14 +457,16 @@ fn invalid_mail_configuration_prevents_startup_and_creates_no_file() {
         site.run(&args)
     };
     let url = "smtps://ann@mail.corp.example";
-    serve(&["--smtp-url", url]).assert_failed("--smtp-url has a user; add --smtp-password-file");
+    serve(&["--smtp-url", url])
+        .assert_usage_error("--smtp-url has a user; add --smtp-password-file");
     serve(&["--smtp-url", url, "--smtp-password-file", "none"])
-        .assert_failed("cannot read --smtp-password-file none: No such file");
+        .assert_usage_error("cannot read --smtp-password-file none: No such file");
     serve(&["--smtp-url", "smtps://mail.corp.example", "--smtp-ca-file", "none"])
-        .assert_failed("cannot use --smtp-ca-file none: No such file");
+        .assert_usage_error("cannot use --smtp-ca-file none: No such file");
     let url = "smtps://ann:hunter2@mail.corp.example";
     let refused = site.run(&["serve", "--smtp-url", url, "--smtp-from", "Steward"]);
-    assert!(!refused.assert_failed("--smtp-from is not an address").contains("hunter2"));
+    assert!(!refused.stderr.contains("hunter2"), "{refused:?}");
+    refused.assert_usage_error("--smtp-from is not an address");
     site.run(&["serve", "--smtp-url", url]).assert_usage_error("--smtp-from");
     serve(&["--smtp-url", "smtp://ann:hunter2@mail.corp.example/x"])
         .assert_usage_error("the URL must end after the host and port");
@@ -442,11 +479,11 @@ fn server_does_not_start_if_sign_in_by_mail_lacks_a_setting() {
     let (site, _) = DataFolder::with_workspace();
     let [login, url, name] = ["--console-mail-login", "--public-url", "https://admin.corp.example"];
     run(&site, &["serve", login, url, name], &[])
-        .assert_failed("--console-mail-login needs --smtp-url");
+        .assert_usage_error("--console-mail-login needs --smtp-url");
     run(&site, &["serve", login], &flags(&server))
-        .assert_failed("--console-mail-login needs --public-url");
+        .assert_usage_error("--console-mail-login needs --public-url");
     run(&site, &["serve", login, url, name, "--console=off"], &flags(&server))
-        .assert_failed("--console-mail-login needs --console on");
+        .assert_usage_error("--console-mail-login needs --console on");
     site.serve(&[&[login, url, name], &flags(&server).each_ref().map(String::as_str)[..]].concat())
         .stop();
 }

@@ -1,0 +1,248 @@
+//! The connection to a mail server, below the SMTP dialogue: TLS from the first byte or after STARTTLS.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use lettre::transport::smtp::Error as Trouble;
+use lettre::transport::smtp::client::{AsyncSmtpConnection, AsyncTokioStream};
+use lettre::transport::smtp::commands::Starttls;
+use lettre::transport::smtp::extension::{ClientId, Extension};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::config::{Protection, SmtpUrl};
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum ConnectError {
+    /// The network or the certificate failed.
+    Network(io::Error),
+    /// The server refused, or did not speak SMTP.
+    Smtp(Trouble),
+    /// The server has no STARTTLS.
+    NoStartTls,
+}
+
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> Self {
+        Self::Network(error)
+    }
+}
+
+impl From<Trouble> for ConnectError {
+    fn from(trouble: Trouble) -> Self {
+        Self::Smtp(trouble)
+    }
+}
+
+/// Connects to a server and greets it. Nothing else is sent before the connection has the protection that `url` demands.
+pub(super) async fn connect(
+    url: &SmtpUrl,
+    tls: Option<&TlsConnector>,
+    hello: &ClientId,
+) -> Result<AsyncSmtpConnection, ConnectError> {
+    let stream = TcpStream::connect((url.host.as_str(), url.port)).await?;
+    let peer = stream.peer_addr()?;
+    let Some(tls) = tls else { return open(Wire::new(stream, peer), hello).await };
+    let name = ServerName::try_from(url.host.clone()).map_err(io::Error::other)?;
+    if url.protection == Protection::Tls {
+        return open(Wire::new(tls.connect(name, stream).await?, peer), hello).await;
+    }
+    let shared = SharedStream(Arc::new(Mutex::new(Some(stream))));
+    let mut plain = open(Wire::new(shared.clone(), peer), hello).await?;
+    if !plain.server_info().supports_feature(Extension::StartTls) {
+        return Err(ConnectError::NoStartTls);
+    }
+    plain.command(Starttls).await?;
+    // What the server sent before the handshake stays unread in the connection that ends here.
+    drop(plain);
+    let lost = || io::Error::from(io::ErrorKind::NotConnected);
+    let stream = shared.take().ok_or_else(lost)?;
+    let secured = Wire::new(tls.connect(name, stream).await?, peer);
+    open(secured.greeted(), hello).await
+}
+
+async fn open<S: Stream>(
+    wire: Wire<S>,
+    hello: &ClientId,
+) -> Result<AsyncSmtpConnection, ConnectError> {
+    Ok(AsyncSmtpConnection::connect_with_transport(Box::new(wire), hello).await?)
+}
+
+trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin + fmt::Debug + 'static {}
+impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + fmt::Debug + 'static> Stream for S {}
+
+/// A stream that leaves its connection when TLS begins on it.
+#[derive(Debug, Clone)]
+struct SharedStream(Arc<Mutex<Option<TcpStream>>>);
+
+impl SharedStream {
+    fn take(&self) -> Option<TcpStream> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    fn with<T>(
+        &self,
+        poll: impl FnOnce(Pin<&mut TcpStream>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(stream) => poll(Pin::new(stream)),
+            None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        }
+    }
+}
+
+impl AsyncRead for SharedStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.with(|stream| stream.poll_read(context, out))
+    }
+}
+
+impl AsyncWrite for SharedStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.with(|stream| stream.poll_write(context, bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|stream| stream.poll_flush(context))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with(|stream| stream.poll_shutdown(context))
+    }
+}
+
+/// A stream whose replies to EHLO have their keywords in upper case, as lettre expects them: their case is the server's.
+#[derive(Debug)]
+struct Wire<S> {
+    stream: S,
+    peer: SocketAddr,
+    keywords: Keywords,
+    /// What is read before anything of the stream.
+    first: &'static [u8],
+}
+
+impl<S> Wire<S> {
+    fn new(stream: S, peer: SocketAddr) -> Self {
+        Self { stream, peer, keywords: Keywords::default(), first: b"" }
+    }
+
+    /// After STARTTLS the server sends no second greeting, but lettre waits for one.
+    fn greeted(self) -> Self {
+        Self { first: b"220 \r\n", ..self }
+    }
+}
+
+impl<S: Stream> AsyncTokioStream for Wire<S> {
+    fn peer_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.peer)
+    }
+}
+
+impl<S: Stream> AsyncRead for Wire<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        out: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.first.is_empty() {
+            let (now, later) = self.first.split_at(self.first.len().min(out.remaining()));
+            out.put_slice(now);
+            self.first = later;
+            return Poll::Ready(Ok(()));
+        }
+        let before = out.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(context, out);
+        self.keywords.raise(out.filled_mut().get_mut(before..).unwrap_or_default());
+        polled
+    }
+}
+
+impl<S: Stream> AsyncWrite for Wire<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if bytes.starts_with(b"EHLO ") {
+            self.keywords = Keywords { is_ehlo: true, line: Vec::new() };
+        }
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+/// Whether the reply to EHLO is being read.
+#[derive(Debug, Default)]
+struct Keywords {
+    is_ehlo: bool,
+    /// The first characters of the line that is being read: the code, and what follows it.
+    line: Vec<u8>,
+}
+
+impl Keywords {
+    /// Changes the lines of a positive reply to EHLO to upper case, up to its last line.
+    fn raise(&mut self, bytes: &mut [u8]) {
+        for byte in bytes {
+            if !self.is_ehlo {
+                return;
+            }
+            if *byte == b'\n' {
+                self.is_ehlo = self.line.get(3) == Some(&b'-');
+                self.line.clear();
+                continue;
+            }
+            if self.line.len() < 4 {
+                self.line.push(*byte);
+            }
+            if self.line.starts_with(b"250") {
+                byte.make_ascii_uppercase();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raised(text: &str, piece: usize) -> String {
+        let mut keywords = Keywords { is_ehlo: true, line: Vec::new() };
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.chunks_mut(piece).for_each(|piece| keywords.raise(piece));
+        String::from_utf8(bytes).expect("text")
+    }
+
+    #[test]
+    fn keywords_of_a_reply_to_ehlo_are_in_upper_case() {
+        let reply = "250-mail.example\r\n250-starttls\r\n250-Auth login plain\r\n250 8bitmime\r\n";
+        let next = "250 2.0.0 Ok: queued as abc\r\n";
+        for piece in [1, 2, 3, 7, 1000] {
+            let text = raised(&format!("{reply}{next}"), piece);
+            assert_eq!(text, format!("{}{next}", reply.to_ascii_uppercase()));
+        }
+        let refused = "550-not\r\n550 today\r\n";
+        assert_eq!(raised(refused, 5), refused);
+    }
+}
