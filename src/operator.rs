@@ -118,6 +118,30 @@ pub enum Operation {
     Restore,
 }
 
+impl Operation {
+    /// Whether the operation leaves the data as it is.
+    pub const fn only_reads(&self) -> bool {
+        match self {
+            Self::OrganizationList
+            | Self::UserList
+            | Self::KeyList
+            | Self::InviteLink { .. }
+            | Self::MailTest { .. }
+            | Self::NodeList
+            | Self::Check => true,
+            Self::OrganizationCreate { .. }
+            | Self::UserCreate { .. }
+            | Self::UserSetActive { .. }
+            | Self::KeyCreate { .. }
+            | Self::KeyRevoke { .. }
+            | Self::ConsoleLink { .. }
+            | Self::Compact
+            | Self::SecretsRotate
+            | Self::Restore => false,
+        }
+    }
+}
+
 /// Performs the operation and returns the JSON that `--json` prints. Long operations report to `progress`.
 ///
 /// # Errors

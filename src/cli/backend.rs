@@ -31,13 +31,25 @@ pub(super) enum Backend {
     Server(UnixStream),
 }
 
+/// What a command does with the data.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// It only reads. A data file stays as it is, byte for byte.
+    Read,
+    Write,
+}
+
 /// Opens the file or the copy, or connects to the server that has it open.
-pub(super) async fn connect(place: &Place, cache: usize) -> Result<Backend, Failure> {
+pub(super) async fn connect(
+    place: &Place,
+    cache: usize,
+    access: Access,
+) -> Result<Backend, Failure> {
     let begun = Instant::now();
     let data = place.file();
     let (opened, folder) = temporary_copy(place)?;
     loop {
-        let held = match open(&opened, cache).await {
+        let held = match open(&opened, cache, access).await {
             Ok(store) => return Ok(Backend::File(store, folder)),
             Err(held @ OpenError::InUse(_)) => held,
             Err(error) => return Err(error.into()),
@@ -54,9 +66,12 @@ pub(super) async fn connect(place: &Place, cache: usize) -> Result<Backend, Fail
 }
 
 /// Opens the data off the threads of the runtime: a shared database may take a while to answer.
-async fn open(place: &Place, cache: usize) -> Result<Store, OpenError> {
+async fn open(place: &Place, cache: usize, access: Access) -> Result<Store, OpenError> {
     let (place, fs) = (place.clone(), Config::default().file_system);
-    let open = move || Store::open_at(fs, &place, cache, &record_registry());
+    let open = move || match (&place, access) {
+        (Place::File(path), Access::Read) => Store::open_to_read(path, cache),
+        _ => Store::open_at(fs, &place, cache, &record_registry()),
+    };
     tokio::task::spawn_blocking(open).await.map_err(Error::internal)?
 }
 
@@ -78,7 +93,8 @@ pub(super) async fn run_operation(
     operation: Operation,
     config: Config,
 ) -> Result<Value, Failure> {
-    match connect(place, config.page_cache).await? {
+    let access = if operation.only_reads() { Access::Read } else { Access::Write };
+    match connect(place, config.page_cache, access).await? {
         Backend::File(store, _folder) => {
             let app = App::new_for_command(store, config)?;
             let answer = perform(&app, operation, progress_bar()).await;

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::fmt::Display;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -24,14 +24,13 @@ use tokio::sync::{Semaphore, oneshot, watch};
 use crate::http::logging::LogFilter;
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::{Progress, Stage, beside};
+use crate::store::{Progress, Stage};
 
 use super::Failure;
 use super::import_stream::{self, ReceivedExport};
 use super::messages::{Reply, Request, STOPPED, STREAM_TIMEOUT};
+use super::socket_paths::SocketPaths;
 
-/// The maximum length of the socket's path, in bytes. The limit of Unix socket addresses is 108.
-const MAX_SOCKET_PATH: usize = 100;
 /// The maximum size of a request, in bytes.
 const MAX_REQUEST_SIZE: u64 = 64 * 1024;
 /// How long a command may take to send its request.
@@ -42,74 +41,6 @@ const MAX_UNREAD_REQUESTS: usize = 16;
 const MAX_COMMANDS: usize = 16;
 /// The maximum number of sockets that are open for commands: the listener, and one per connection.
 pub(super) const MAX_CONTROL_SOCKETS: usize = 1 + MAX_UNREAD_REQUESTS + 2 * MAX_COMMANDS;
-/// The path of a data file's socket.
-enum SocketPath {
-    /// In the folder of the data file.
-    Beside(PathBuf),
-    /// Under the runtime folder, because the path beside the data file is too long for a socket. The folder must be
-    /// [private](require_private).
-    Runtime { folder: PathBuf, path: PathBuf },
-}
-
-impl SocketPath {
-    fn of(data: &Path) -> io::Result<Self> {
-        let data = std::path::absolute(data)?;
-        let path = beside(&data, "sock");
-        if path.as_os_str().len() <= MAX_SOCKET_PATH {
-            return Ok(Self::Beside(path));
-        }
-        let folder = match std::env::var_os("XDG_RUNTIME_DIR") {
-            Some(folder) => PathBuf::from(folder),
-            None => std::env::temp_dir().join(format!("steward-{}", geteuid().as_raw())),
-        };
-        let name = blake3::hash(data.as_os_str().as_encoded_bytes()).to_hex();
-        let path = folder.join(format!("steward-{}.sock", &name[..16]));
-        Ok(Self::Runtime { folder, path })
-    }
-
-    /// Returns the path for a server, and creates the folder if it does not exist.
-    fn into_bindable(self) -> io::Result<PathBuf> {
-        if let Self::Runtime { folder, .. } = &self {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).or_else(|error| {
-                // If the path exists, the check that follows describes the problem better.
-                if folder.symlink_metadata().is_ok() { Ok(()) } else { Err(error) }
-            })?;
-        }
-        self.into_checked()
-    }
-
-    /// Returns the path for a command.
-    fn into_checked(self) -> io::Result<PathBuf> {
-        match self {
-            Self::Beside(path) => Ok(path),
-            Self::Runtime { folder, path } => {
-                require_private(&folder)?;
-                Ok(path)
-            }
-        }
-    }
-}
-
-/// Rejects a folder in which another user could create a socket. It must be a real folder and not a symbolic link,
-/// belong to this process's user, and have mode 0700.
-fn require_private(folder: &Path) -> io::Result<()> {
-    let found = folder.symlink_metadata()?;
-    let problem = if !found.is_dir() {
-        "is not a folder, or is a symbolic link".to_owned()
-    } else if found.uid() != geteuid().as_raw() {
-        format!("belongs to user {}", found.uid())
-    } else if found.mode() & 0o777 != 0o700 {
-        format!("has mode {:04o}", found.mode() & 0o777)
-    } else {
-        return Ok(());
-    };
-    let text = format!(
-        "{} {problem}; the control socket needs a folder of user {} with mode 0700 (set XDG_RUNTIME_DIR)",
-        folder.display(),
-        geteuid().as_raw(),
-    );
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
-}
 
 /// A server's control socket. The socket file is deleted on drop.
 pub(super) struct Control {
@@ -127,12 +58,7 @@ impl Control {
     /// Opens the socket. The caller must hold the lock of the data file: any existing socket file was then left
     /// behind by a dead process.
     pub(super) fn open(data: &Path) -> io::Result<Self> {
-        let path = SocketPath::of(data)?.into_bindable()?;
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let listener = UnixListener::bind(&path)?;
+        let (listener, path) = SocketPaths::of(data)?.bind()?;
         fs::set_permissions(&path, Permissions::from_mode(0o600))?;
         Ok(Self { listener, path })
     }
@@ -298,7 +224,7 @@ async fn send(write: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> i
 /// Fails with `PermissionDenied` if the server runs as another user: it would not answer, and in a shared folder it
 /// could be an impostor that collects secrets.
 pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
-    let server = UnixStream::connect(SocketPath::of(data)?.into_checked()?).await?;
+    let server = SocketPaths::of(data)?.connect().await?;
     let user = server.peer_cred()?.uid();
     if user == geteuid().as_raw() {
         return Ok(server);

@@ -19,6 +19,7 @@ mod progress_bar;
 mod serve;
 mod server_commands;
 mod show_config;
+mod socket_paths;
 mod startup_message;
 mod systemd;
 
@@ -34,7 +35,7 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::ids::OrganizationId;
 use crate::operator::Operation;
-use crate::store::{OpenError, Place, resolve_symlink};
+use crate::store::{OpenError, Place, follow_link};
 
 use args::{ArgValue, ArgsError, ParsedArgs};
 use backend::run_operation;
@@ -106,16 +107,19 @@ impl Cli {
     /// Returns where the data lies. Follows symbolic links first: backups, locks and replacements belong beside the real file.
     ///
     /// Without `--data`, the copy of a node in this folder stands for its server, which knows the database.
-    fn place(&self) -> Result<Place, String> {
+    fn place(&self) -> Result<Place, Failure> {
         let (ca, node) = (self.data_ca.as_deref(), self.node.as_deref());
-        let copy = resolve_symlink(&self.copy);
-        let is_absent = self.data == Path::new(DEFAULT_DATA) && !self.data.exists();
-        let data = if is_absent && copy.exists() { &copy } else { &self.data };
-        let place = Place::new(data.as_os_str(), &copy, ca, node)
-            .map_err(|error| format!("--data: {error}"))?;
+        let is_absent = |path: &Path| path.symlink_metadata().is_err();
+        let has_only_copy = self.data == Path::new(DEFAULT_DATA) && is_absent(&self.data);
+        let is_copy = has_only_copy && !is_absent(&self.copy);
+        let data = if is_copy { &self.copy } else { &self.data };
+        let place = Place::new(data.as_os_str(), &self.copy, ca, node)
+            .map_err(|error| Failure::Other(format!("--data: {error}")))?;
         Ok(match place {
-            Place::File(path) => Place::File(resolve_symlink(&path)),
-            shared @ Place::Shared { .. } => shared,
+            Place::File(path) => Place::File(follow_link(&path)?),
+            Place::Shared { url, copy, ca, node } => {
+                Place::Shared { url, copy: follow_link(&copy)?, ca, node }
+            }
         })
     }
 }
@@ -288,7 +292,7 @@ pub fn main() -> ExitCode {
 
 async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
     let ParsedArgs { cli, settings, warning } = args;
-    let place = cli.place().map_err(Failure::Other)?;
+    let place = cli.place()?;
     let Cli { json, config: file, command, .. } = cli;
     if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
         eprintln!("steward: {warning}");

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::operator::{Operation, perform};
 use crate::resources::record_registry;
 use crate::state::App;
-use crate::store::{Cell, Compacted, OpenError, Place, Progress, Store, beside};
+use crate::store::{Cell, Compacted, OpenError, Place, Progress, Store, beside, give_to_owner};
 
 use super::Failure;
 use super::startup_message::{FirstRun, FirstVisit};
@@ -93,10 +93,16 @@ pub(super) async fn open_or_create(
     let created = bootstrap::create_at(place, config.clone(), &first, |created| match &key_file {
         Some(path) => {
             has_written = true;
-            write_key_file(path, &created.api_key)
+            write_key_file(path, place.file(), &created.api_key)
         }
         None => Ok(()),
     });
+    if let (Err(error), true, Some(path)) = (&created, has_written, &key_file)
+        && !may_exist(place, error)
+    {
+        // It is the key of a workspace that does not exist.
+        std::fs::remove_file(path)?;
+    }
     match created {
         Ok((app, workspace)) => {
             // The link is a credential too: it is printed only where the key is.
@@ -109,15 +115,20 @@ pub(super) async fn open_or_create(
         }
         // Another process was first. This process opens what it created, or fails because the file is in use.
         Err(OpenError::Exists(_) | OpenError::HasWorkspace(_)) => {
-            if let (true, Place::Shared { .. }, Some(path)) = (has_written, place, &key_file) {
-                // It is the key of a workspace that does not exist.
-                std::fs::remove_file(path)?;
-            }
             let store = open_when_reachable(place, &config).await?;
             require_cell(&store, cell)?;
             Ok((App::new(store, config)?, None))
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether the workspace of a first start that failed may exist.
+fn may_exist(place: &Place, error: &OpenError) -> bool {
+    match (place, error) {
+        (_, OpenError::Exists(_) | OpenError::HasWorkspace(_)) => false,
+        (Place::File(path), _) => path.symlink_metadata().is_ok(),
+        (Place::Shared { .. }, _) => true,
     }
 }
 
@@ -129,7 +140,7 @@ async fn console_link(app: &App) -> Result<String, Error> {
 }
 
 /// Writes the first key to disk before the data file appears.
-fn write_key_file(path: &Path, key: &str) -> Result<(), OpenError> {
+fn write_key_file(path: &Path, data: &Path, key: &str) -> Result<(), OpenError> {
     let write = || -> std::io::Result<()> {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
@@ -137,6 +148,7 @@ fn write_key_file(path: &Path, key: &str) -> Result<(), OpenError> {
         }
         let mut file =
             std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+        give_to_owner(&file, data);
         writeln!(file, "{key}")?;
         // Syncs the folder too: without its file name, the data file would be lost.
         file.sync_all()?;

@@ -56,7 +56,8 @@ pub(super) async fn feed_watchdog(app: App, url: String) {
 async fn is_healthy(app: &App, limit: Duration) -> bool {
     let store = app.store();
     let lately = store.committed_at().is_some_and(|moment| moment.elapsed() < limit);
-    if lately || store.is_busy() {
+    // A restart would lose a file whose name is gone, and found a new workspace.
+    if lately || store.is_busy() || !store.seems_in_place() {
         return true;
     }
     let proven = timeout(limit, store.probe_commit()).await;

@@ -91,7 +91,7 @@ impl BackupScheduler {
         match store.backup(file, record_registry(), Progress::silent()).await {
             Ok(Backup { file, .. }) => {
                 self.note(now);
-                tracing::info!(file = %file.display(), "backup created");
+                tracing::info!(%file, "backup created");
                 self.next = now.plus(self.every);
                 if let Err(error) = self.remove_oldest() {
                     tracing::warn!(%error, "an old backup could not be removed");

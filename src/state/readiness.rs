@@ -103,7 +103,8 @@ impl Readiness {
     /// Checks readiness, with a probe if there was no recent commit. Concurrent callers share one probe, and its
     /// result counts for a while.
     pub(super) async fn require(&self, store: &Store) -> Result<()> {
-        if self.draining.load(Ordering::Acquire) || !store.ready() || committed_recently(store) {
+        let is_proven = committed_recently(store) && store.seems_in_place();
+        if self.draining.load(Ordering::Acquire) || !store.ready() || is_proven {
             return self.check_known(store);
         }
         if self.current(store).succeeds().await && store.ready() {

@@ -12,13 +12,14 @@ use crate::error::{Error, Result};
 use super::Store;
 use super::check::{check_snapshot, check_structure};
 use super::engine::{RETRY_AFTER, begin};
-use super::file::{self, FileLock};
+use super::file::{self, FileLock, Owner};
 use super::file_system::{FileReader, FsHandle};
 use super::fill::{PAGE_CACHE, fill, require_length};
 use super::open_error::OpenError;
 use super::progress::{Progress, Steps};
 use super::record_registry::RecordRegistry;
 use super::schema::Table;
+use super::shown_path::ShownPath;
 use super::sliced_walk::SliceLimit;
 use super::snapshot::Snapshot;
 use super::value_stream::{StreamWriter, ValueStream, Visitor};
@@ -28,7 +29,7 @@ use crate::low_priority::{Priority, run_low_priority};
 #[derive(Debug, Clone, Serialize)]
 pub struct Backup {
     /// The path of the backup.
-    pub file: PathBuf,
+    pub file: ShownPath,
     /// How many values it contains.
     pub values: u64,
     /// Its size in bytes.
@@ -114,7 +115,7 @@ fn write(
     file::require_absent(fs, to)?;
     let lock = FileLock::take(to)?;
     let mut values = 0;
-    let created = file::create(fs, to, PAGE_CACHE, |database| {
+    let created = file::create(fs, (to, Owner::Caller), PAGE_CACHE, |database| {
         values = fill(begin(database)?, source)?;
         require_length(database, values)?;
         require_valid(to, database, registry, progress)
@@ -122,7 +123,7 @@ fn write(
     lock.release();
     created?;
     let (bytes, blake3) = hash(fs, to).map_err(OpenError::io("read", to))?;
-    Ok(Backup { file: to.to_owned(), values, bytes, blake3 })
+    Ok(Backup { file: ShownPath(to.to_owned()), values, bytes, blake3 })
 }
 
 /// Checks a file that nothing else has open.

@@ -14,10 +14,11 @@ use crate::error::{Error, Result};
 
 use super::check_report::{CheckReport, MAX_REPORTED, check_sums};
 use super::expected_counts::ExpectedCounts;
-use super::file::{builder, folder_of};
+use super::file::builder;
 use super::file_system::{FileReader, FsHandle};
 use super::key::Key;
 use super::panics::catch_panic;
+use super::paths::{folder_of, unnamed_file};
 use super::progress::Progress;
 use super::ranks;
 use super::record_registry::RecordRegistry;
@@ -178,7 +179,7 @@ const COPY_BUFFER: usize = 1024 * 1024;
 
 /// Copies the file to an unnamed file, so that nothing is left behind.
 fn copy_unnamed(fs: &FsHandle, path: &Path) -> std::io::Result<File> {
-    let mut copy = tempfile::tempfile_in(folder_of(path))?;
+    let mut copy = unnamed_file(folder_of(path))?;
     std::io::copy(
         &mut BufReader::with_capacity(COPY_BUFFER, FileReader::open(fs, path)?),
         &mut copy,

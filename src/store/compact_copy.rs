@@ -18,6 +18,7 @@ use super::file;
 use super::file_system::FsHandle;
 use super::fill::{PAGE_CACHE, fill};
 use super::open_error::OpenError;
+use super::owner::adopt;
 use super::panics::catch_panic;
 use super::progress::Progress;
 use super::queued::flatten_reply;
@@ -63,7 +64,7 @@ impl Store {
         let progress = progress.clone();
         let copying = move || {
             copy(&fs, &draft.path, &mut walk, &progress)?;
-            file::copy_owner(&data, &draft.path)?;
+            adopt(&draft.path, &data)?;
             Ok::<_, OpenError>((draft, walk, data))
         };
         let copied = run_low_priority(Priority::Upkeep, copying).await?;
@@ -181,7 +182,7 @@ enum NotSwapped {
 
 fn swap(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), NotSwapped> {
     if let Err(cause) = fs.file_system().rename(draft, data) {
-        let refused = OpenError::io("replace", data)(cause);
+        let refused = file::not_replaced(data)(cause);
         let is_kept = fs.file_system().is_file(draft).is_ok();
         return Err(if is_kept { NotSwapped::Kept(refused) } else { NotSwapped::Unknown(refused) });
     }

@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use super::copy_position::{position_of, put_position};
 use super::copy_source::{CopySource, take_rows};
 use super::engine::close;
-use super::file;
+use super::file::{self, Owner};
 use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
@@ -116,7 +116,7 @@ fn fill(
     fill: impl FnOnce(&Database) -> Result<Position, Fault>,
 ) -> Result<(Database, Position), OpenError> {
     let mut taken = Ok(Position::NONE);
-    file::create(fs, path, cache, |database| {
+    file::create(fs, (path, Owner::OfFolder), cache, |database| {
         taken = fill(database);
         match &taken {
             Ok(_) => format_of(database, path).map(drop),

@@ -10,7 +10,7 @@ use crate::secret::{SeededRng, SigningSecret};
 
 use super::Store;
 use super::engine::{begin, storage_error};
-use super::file::{self, FileLock};
+use super::file::{self, FileLock, Owner};
 use super::file_system::{FileSystem, FsHandle, OsFileSystem};
 use super::migrate::open_database;
 use super::open_error::OpenError;
@@ -49,7 +49,7 @@ impl Store {
         file::require_absent(&fs, path)?;
         let lock = FileLock::take(path)?;
         let mut filled = None;
-        let created = file::create(&fs, path, cache, |database| {
+        let created = file::create(&fs, (path, Owner::OfFolder), cache, |database| {
             filled = Some(fill_new(database, rng, fill)?);
             Ok(())
         });

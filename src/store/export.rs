@@ -30,6 +30,7 @@ use super::schema::{
     CELL_KEY, FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
 use super::sealed::damaged;
+use super::shown_path::ShownPath;
 use super::sliced_walk::SliceLimit;
 use super::snapshot::Snapshot;
 use super::value_stream::{ValueStream, Visitor};
@@ -87,7 +88,7 @@ const fn included_secrets(secrets: bool, is_of_organization: bool) -> IncludedSe
 #[derive(Debug, Clone, Serialize)]
 pub struct Exported {
     /// The path of the export.
-    pub file: PathBuf,
+    pub file: ShownPath,
     /// How many lines it has, not counting the first.
     pub lines: u64,
     /// Its size in bytes.
@@ -347,11 +348,11 @@ impl Export {
             Ok(bytes)
         });
         let bytes = written.map_err(OpenError::io("write", to))?;
-        draft.persist_noclobber(to).map_err(|refused| match refused.error.kind() {
-            io::ErrorKind::AlreadyExists => OpenError::Exists(to.to_owned()),
-            _ => OpenError::io("create", to)(refused.error),
-        })?;
-        file::sync_folder(&FsHandle::os(), to)?;
-        Ok(Exported { file: to.to_owned(), lines, bytes, secrets })
+        let fs = FsHandle::os();
+        file::publish(&fs, draft.path(), to)?;
+        // Its name may be gone already.
+        let _ = draft.close();
+        file::sync_folder(&fs, to)?;
+        Ok(Exported { file: ShownPath(to.to_owned()), lines, bytes, secrets })
     }
 }

@@ -1,8 +1,10 @@
 //! The data file: how it is locked, created, opened and replaced.
 
+mod names;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, lchown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,12 +14,17 @@ use super::engine::close;
 use super::file_system::{FsFile, FsHandle, open_no_follow};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
+use super::owner::{adopt, give_to_owner};
 use super::panics::catch_panic;
+
+pub use super::paths::{beside, folder_of};
+pub(super) use names::{not_replaced, publish, replace};
 
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.
 pub(super) struct FileLock {
-    file: File,
+    /// `None` for a reader of a file that no process has opened for writing.
+    file: Option<File>,
     path: PathBuf,
     /// Whether this process created the lock file.
     is_new: bool,
@@ -26,8 +33,23 @@ pub(super) struct FileLock {
 impl FileLock {
     /// Locks an existing redb file. Creates no lock file beside a file that redb did not write.
     pub(super) fn take_for_existing(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
-        open_redb_file(fs, data)?;
+        open_redb_file(fs, data, Access::Write)?;
         Self::take(data)
+    }
+
+    /// Shares the lock of an existing redb file with other readers. Creates no lock file.
+    pub(super) fn take_to_read(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
+        open_redb_file(fs, data, Access::Read)?;
+        let path = beside(data, "lock");
+        let file = match open_no_follow(OpenOptions::new().read(true), &path) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
+            opened => Some(opened.map_err(OpenError::io("open", &path))?),
+        };
+        match file.as_ref().map_or(Ok(()), File::try_lock_shared) {
+            Ok(()) => Ok(Self { file, path, is_new: false }),
+            Err(TryLockError::WouldBlock) => Err(OpenError::InUse(data.to_owned())),
+            Err(TryLockError::Error(cause)) => Err(OpenError::io("lock", &path)(cause)),
+        }
     }
 
     /// Takes the lock.
@@ -38,6 +60,9 @@ impl FileLock {
         let path = beside(data, "lock");
         loop {
             let (file, is_new) = open_lock(&path).map_err(OpenError::io("create", &path))?;
+            if is_new {
+                give_to_owner(&file, data);
+            }
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Err(OpenError::InUse(data.to_owned())),
@@ -45,7 +70,7 @@ impl FileLock {
             }
             // Between opening and locking, the previous holder may have removed the lock file.
             if is_same_file(&file, &path).map_err(OpenError::io("lock", &path))? {
-                return Ok(Self { file, path, is_new });
+                return Ok(Self { file: Some(file), path, is_new });
             }
         }
     }
@@ -62,7 +87,7 @@ impl Drop for FileLock {
     /// Unlocks explicitly. Closing the file is not enough: a child process that another thread is starting
     /// holds a copy of the descriptor until it executes its program.
     fn drop(&mut self) {
-        let _ = self.file.unlock();
+        let _ = self.file.as_ref().map(File::unlock);
     }
 }
 
@@ -90,17 +115,22 @@ fn is_same_file(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Returns the target of a symbolic link, for a path that the user passed. Steward opens all other paths
 /// without following links, because another user may have created the link.
-pub fn resolve_symlink(path: &Path) -> PathBuf {
-    let target = if path.is_symlink() { path.canonicalize().ok() } else { None };
-    target.unwrap_or_else(|| path.to_owned())
+///
+/// # Errors
+/// When the target cannot be reached: its disk may not be mounted, so nothing may be created in its place.
+pub fn follow_link(path: &Path) -> Result<PathBuf, OpenError> {
+    let Ok(target) = path.read_link() else { return Ok(path.to_owned()) };
+    let path = path.to_owned();
+    path.canonicalize().map_err(|cause| OpenError::BrokenLink { path, target, cause })
 }
 
-/// Returns `data` with `.suffix` appended to its name. All files that belong to a data file have such names.
-pub fn beside(data: &Path, suffix: &str) -> PathBuf {
-    let mut path = data.as_os_str().to_owned();
-    path.push(".");
-    path.push(suffix);
-    path.into()
+/// The owner of a new file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The user that runs this process, as for every file that a command was asked to write.
+    Caller,
+    /// The owner of the folder if root runs this process: the user whose server opens the file.
+    OfFolder,
 }
 
 /// Creates a data file at `data` and fills it with `fill`.
@@ -110,14 +140,19 @@ pub fn beside(data: &Path, suffix: &str) -> PathBuf {
 /// opens. Linking does not overwrite an existing file.
 pub(super) fn create(
     fs: &FsHandle,
-    data: &Path,
+    (data, owner): (&Path, Owner),
     cache: usize,
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     require_absent(fs, data)?;
     remove_draft(fs, data)?;
     let draft = draft_path(data);
-    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| publish(fs, &draft, data));
+    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| {
+        if owner == Owner::OfFolder {
+            adopt(&draft, data)?;
+        }
+        publish(fs, &draft, data)
+    });
     let removed = remove_draft(fs, data);
     outcome?;
     removed?;
@@ -185,52 +220,10 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
     let created = options.write(true).create_new(true).mode(0o600).open(to);
     let mut target = created.map_err(OpenError::io("create", to))?;
     let copied = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
-    copied.map_err(OpenError::io("write", to))
-}
-
-/// Replaces the file at `data` with the file at `new`. A crash leaves one or the other. Returns the path
-/// under which the old file was kept, if one existed: `data` with `suffix`.
-pub(super) fn replace(
-    fs: &FsHandle,
-    data: &Path,
-    new: &Path,
-    suffix: &str,
-) -> Result<Option<PathBuf>, OpenError> {
-    let kept = link_old(fs, data, suffix)?;
-    fs.file_system().rename(new, data).map_err(OpenError::io("replace", data))?;
-    sync_folder(fs, data)?;
-    Ok(kept)
-}
-
-/// Gives the file at `new` the owner and the mode of the file at `data`, if that exists. The user that restores a backup
-/// may be another one than the user that the server runs as.
-pub(super) fn copy_owner(data: &Path, new: &Path) -> Result<(), OpenError> {
-    let (Ok(old), Ok(replacement)) = (data.symlink_metadata(), new.symlink_metadata()) else {
-        return Ok(());
-    };
-    if (old.uid(), old.gid()) != (replacement.uid(), replacement.gid()) {
-        let changed = lchown(new, Some(old.uid()), Some(old.gid()));
-        changed.map_err(OpenError::io("change the owner of", new))?;
-    }
-    let changed = fs::set_permissions(new, old.permissions());
-    changed.map_err(OpenError::io("change the mode of", new))
-}
-
-/// Gives the file at `data`, if it exists, a second name that is still free.
-fn link_old(fs: &FsHandle, data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
-    let names = (1_u32..).map(|number| match number {
-        1 => beside(data, suffix),
-        number => beside(data, &format!("{suffix}-{number}")),
-    });
-    for name in names {
-        match fs.file_system().link(data, &name) {
-            Ok(()) => return Ok(Some(name)),
-            Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => break,
-            Err(cause) => return Err(OpenError::io("create", &name)(cause)),
-        }
-    }
-    Ok(None)
+    copied.map_err(|cause| {
+        let _ = fs::remove_file(to);
+        OpenError::io("write", to)(cause)
+    })
 }
 
 /// Removes the file at `path`, if it exists.
@@ -240,21 +233,6 @@ pub(super) fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenError> {
             Err(OpenError::io("remove", path)(cause))
         }
         _ => Ok(()),
-    }
-}
-
-fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), OpenError> {
-    fs.file_system().link(draft, data).map_err(|cause| match cause.kind() {
-        io::ErrorKind::AlreadyExists => OpenError::Exists(data.to_owned()),
-        _ => OpenError::io("create", data)(cause),
-    })
-}
-
-/// Returns the folder that contains `data`.
-pub fn folder_of(data: &Path) -> &Path {
-    match data.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
     }
 }
 
@@ -272,9 +250,10 @@ pub(super) fn inspect<T>(
     cache: usize,
     read: impl FnOnce(&Database) -> Result<T, OpenError>,
 ) -> Result<T, OpenError> {
-    let file = open_redb_file(fs, data)?;
-    let overlay = Overlay::new(fs.backend(file)).map_err(OpenError::io("open", data))?;
-    let database = catch_redb_panic(data, || builder(cache).create_with_backend(overlay))?;
+    let file = open_redb_file(fs, data, Access::Read)?;
+    let overlay = Overlay::new(file).map_err(OpenError::io("open", data))?;
+    let backend = fs.separate().backend(Arc::new(overlay));
+    let database = catch_redb_panic(data, || builder(cache).create_with_backend(backend))?;
     // `read` is the first to read table names, and redb panics on some invalid ones.
     catch_panic(move || read(&database)).ok_or_else(|| unreadable(data))?
 }
@@ -284,7 +263,7 @@ pub(super) fn inspect<T>(
 /// Syncs its name first: a crash may have interrupted its creation before that, and every write acknowledged
 /// from now on must be found under this name.
 pub(super) fn open(fs: &FsHandle, data: &Path, cache: usize) -> Result<Database, OpenError> {
-    let file = open_redb_file(fs, data)?;
+    let file = open_redb_file(fs, data, Access::Write)?;
     sync_folder(fs, data)?;
     catch_redb_panic(data, || builder(cache).create_with_backend(fs.backend(file)))
 }
@@ -316,8 +295,19 @@ fn is_content_error(cause: &io::Error) -> bool {
 /// The first bytes of every redb file.
 const REDB_MAGIC: &[u8; 9] = b"redb\x1A\x0A\xA9\x0D\x0A";
 
+/// What a file is opened for.
+#[derive(Clone, Copy)]
+enum Access {
+    Read,
+    Write,
+}
+
 /// Opens an existing file that begins with redb's magic bytes.
-fn open_redb_file(fs: &FsHandle, data: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
+fn open_redb_file(
+    fs: &FsHandle,
+    data: &Path,
+    access: Access,
+) -> Result<Arc<dyn FsFile>, OpenError> {
     let is_file = fs.file_system().is_file(data).map_err(|cause| match cause.kind() {
         io::ErrorKind::NotFound => OpenError::Missing(data.to_owned()),
         _ => OpenError::io("open", data)(cause),
@@ -325,7 +315,14 @@ fn open_redb_file(fs: &FsHandle, data: &Path) -> Result<Arc<dyn FsFile>, OpenErr
     if !is_file {
         return Err(OpenError::NotAFile(data.to_owned()));
     }
-    let file = fs.file_system().open(data).map_err(OpenError::io("open", data))?;
+    let opened = match access {
+        Access::Read => fs.file_system().open_to_read(data),
+        Access::Write => fs.file_system().open(data),
+    };
+    let file = opened.map_err(|cause| match cause.kind() {
+        io::ErrorKind::WouldBlock => OpenError::InUse(data.to_owned()),
+        _ => OpenError::io("open", data)(cause),
+    })?;
     let mut magic = [0; REDB_MAGIC.len()];
     match file.read(0, &mut magic) {
         Ok(()) if magic == *REDB_MAGIC => Ok(file),

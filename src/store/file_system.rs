@@ -3,19 +3,19 @@
 //! The service uses [`OsFileSystem`]. A test can pass another [`FileSystem`] in [`Config`](crate::Config), to decide
 //! what a power cut loses, which access fails, and which bit is flipped.
 
+mod os;
+
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::ops::Bound;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redb::backends::FileBackend;
 use redb::{BackendError, StorageBackend};
-use rustix::fs::OFlags;
-use rustix::io::Errno;
+
+pub use os::OsFileSystem;
+pub(super) use os::open_no_follow;
 
 /// A file system. A change of a folder is durable once the folder is synced. A power cut before that may lose
 /// any of the changes, each independently.
@@ -32,6 +32,14 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     /// The error of the operating system; an error if `path` is a symbolic link.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>>;
 
+    /// Opens the file at `path` for reading alone. Does not follow a symbolic link.
+    ///
+    /// # Errors
+    /// `WouldBlock` if a process has the file open for writing; otherwise as [`open`](Self::open).
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        self.open(path)
+    }
+
     /// Creates an empty file at `path` that only its owner may read.
     ///
     /// # Errors
@@ -47,6 +55,15 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     /// Renames the file at `from` to `to`, and replaces a file that has that name.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
 
+    /// Renames the file at `from` to `to`, for file systems in which a file has one name only.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if something exists at `to`.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.link(from, to)?;
+        self.remove(from)
+    }
+
     /// Removes a name.
     ///
     /// # Errors
@@ -56,11 +73,29 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     /// Makes the names in a folder durable.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
+    /// Returns what tells the file at `path` from every other, or `None` if that is unknown.
+    ///
+    /// # Errors
+    /// `NotFound` if nothing exists at `path`.
+    fn identity(&self, path: &Path) -> io::Result<Option<FileIdentity>> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// Returns the space of the file system that holds `folder`, or `None` if it is unknown.
     fn space(&self, folder: &Path) -> io::Result<Option<FreeBytes>> {
         let _ = folder;
         Ok(None)
     }
+}
+
+/// Tells a file from every other while it is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The device.
+    pub device: u64,
+    /// The number of the file there.
+    pub inode: u64,
 }
 
 /// The space of a file system.
@@ -115,113 +150,6 @@ pub trait FsFile: Debug + Send + Sync + 'static {
     fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
         let _ = (start, end);
         Ok(())
-    }
-}
-
-/// The files of the operating system.
-#[derive(Debug, Clone, Copy)]
-pub struct OsFileSystem;
-
-/// An open file of the operating system.
-#[derive(Debug)]
-struct OsFile(FileBackend);
-
-impl OsFileSystem {
-    /// The file system that the service uses.
-    pub fn shared() -> Arc<dyn FileSystem> {
-        Arc::new(Self)
-    }
-}
-
-/// Opens the regular file at `path`. Does not follow a symbolic link, and does not block if `path` is a pipe.
-///
-/// # Errors
-/// The error of the operating system; an error if `path` is a symbolic link or not a regular file.
-pub(super) fn open_no_follow(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = options.custom_flags(flags.bits().cast_signed()).open(path);
-    let file = opened.map_err(|error| match Errno::from_io_error(&error) {
-        Some(Errno::LOOP) => io::Error::other("it is a symbolic link and was not followed"),
-        _ => error,
-    })?;
-    if file.metadata()?.is_file() {
-        return Ok(file);
-    }
-    Err(io::Error::other("it is not a regular file"))
-}
-
-fn wrap_file(file: File) -> io::Result<Arc<dyn FsFile>> {
-    Ok(Arc::new(OsFile(FileBackend::new(file).map_err(io::Error::other)?)))
-}
-
-impl FileSystem for OsFileSystem {
-    fn is_file(&self, path: &Path) -> io::Result<bool> {
-        fs::metadata(path).map(|found| found.is_file())
-    }
-
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
-        wrap_file(open_no_follow(OpenOptions::new().read(true).write(true), path)?)
-    }
-
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
-        let mut options = OpenOptions::new();
-        wrap_file(options.read(true).write(true).create_new(true).mode(0o600).open(path)?)
-    }
-
-    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::hard_link(from, to)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        fs::rename(from, to)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        fs::remove_file(path)
-    }
-
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        File::open(folder)?.sync_all()
-    }
-
-    fn space(&self, folder: &Path) -> io::Result<Option<FreeBytes>> {
-        let found = rustix::fs::statvfs(folder)?;
-        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-        Ok(Some(FreeBytes { free: bytes(found.f_bavail), total: bytes(found.f_blocks) }))
-    }
-}
-
-impl FsFile for OsFile {
-    fn size(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
-    }
-
-    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
-    }
-
-    fn close(&self) -> io::Result<()> {
-        self.0.close()
-    }
-
-    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
-        self.0.try_lock_range(start, end).map_err(io::Error::from)
-    }
-
-    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
-        self.0.unlock_range(start, end).map_err(io::Error::from)
     }
 }
 

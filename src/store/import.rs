@@ -18,7 +18,7 @@ use super::export::{EXPORT_FORMAT, Header};
 use super::export_lines::{
     self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,
 };
-use super::file::{self, FileLock};
+use super::file::{self, FileLock, Owner};
 use super::file_system::FsHandle;
 use super::import_writer::ImportWriter;
 use super::key::Key;
@@ -28,6 +28,7 @@ use super::progress::Progress;
 use super::record::missing;
 use super::record_registry::{RecordRegistry, RecordType, RecordTypes};
 use super::schema::{FORMAT, Table};
+use super::shown_path::ShownPath;
 use super::write::WriteTx;
 
 /// The maximum length of a line: longer than any record, short enough for memory.
@@ -65,7 +66,7 @@ pub fn import(
     let lock = FileLock::take(data)?;
     let mut imported = None;
     let mut reader = Reader::new(from);
-    let created = file::create(&fs, data, DEFAULT_CACHE, |database| {
+    let created = file::create(&fs, (data, Owner::OfFolder), DEFAULT_CACHE, |database| {
         let header = reader.header()?;
         if header.organization.is_some() {
             let text = "it has one organization only; import it into a workspace with `steward import --organization`";
@@ -74,7 +75,7 @@ pub fn import(
         let source = Regenerator { secret: SigningSecret::new(&mut rng), draw: rng };
         let lines = fill(database, &mut reader, &header, registry, source, progress)?;
         require_valid(data, database, registry, progress)?;
-        let to = Destination::File(data.to_owned());
+        let to = Destination::File(ShownPath(data.to_owned()));
         imported = Some(Imported { to, lines, secrets: header.secrets });
         Ok(())
     });

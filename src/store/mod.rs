@@ -33,6 +33,7 @@ mod expected_counts;
 mod export;
 mod export_lines;
 mod file;
+mod file_place;
 pub mod file_system;
 mod fill;
 mod heartbeat;
@@ -52,8 +53,10 @@ mod origin_commit;
 mod origin_metrics;
 mod origin_state;
 mod overlay;
+mod owner;
 mod packed;
 mod panics;
+mod paths;
 mod payload;
 mod pending_numbers;
 mod pending_values;
@@ -65,6 +68,7 @@ mod queued;
 mod ranking;
 mod ranks;
 mod raw;
+mod read_only;
 pub mod record;
 mod record_registry;
 mod restore;
@@ -77,6 +81,7 @@ mod shared;
 mod shared_database;
 mod shared_restore;
 mod shared_upgrade;
+mod shown_path;
 mod sliced_walk;
 mod snapshot;
 mod space;
@@ -114,13 +119,14 @@ pub use check_report::CheckReport;
 pub use compact::Compacted;
 pub use export::{ExportOptions, require_absent};
 pub use export_lines::Redaction;
-pub use file::{beside, folder_of, resolve_symlink};
+pub use file::{beside, folder_of, follow_link};
 pub use import::{Imported, import};
 pub use key::Key;
 pub use metrics::{PageCache, RecordCounts, StoreMetrics};
 pub use open_error::OpenError;
 pub use organization_export::{SelectOrganization, Selected};
 pub(crate) use origin_metrics::{OriginCall, OriginMetrics};
+pub use owner::give_to_owner;
 pub use place::{DatabaseUrl, Destination, Place};
 pub use progress::{Progress, Stage};
 pub(crate) use ranking::RankBuilder;
@@ -199,7 +205,7 @@ impl Store {
         path: &Path,
         cache: usize,
     ) -> Result<Self, OpenError> {
-        let (fs, path) = (FsHandle::new(file_system), &resolve_symlink(path));
+        let (fs, path) = (FsHandle::new(file_system), &follow_link(path)?);
         let lock = FileLock::take_for_existing(&fs, path)?;
         let opened = file::remove_draft(&fs, path);
         match opened.and_then(|()| open_database(&fs, path, cache)) {
@@ -226,6 +232,7 @@ impl Store {
         let first = origin.iter().fold(first, |first, origin| first.at(origin.position));
         let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
         let shared = Arc::new(Shared::new(first, state));
+        shared.place.note(&fs, path);
         let runtime = Handle::try_current().ok();
         let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
         if let Some(OriginWriter { source, state, .. }) = &origin {

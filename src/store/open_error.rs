@@ -17,6 +17,24 @@ pub enum OpenError {
     Missing(PathBuf),
     /// A file to be created already exists.
     Exists(PathBuf),
+    /// The file system can give a file no name that replaces nothing.
+    NoNewNames {
+        /// The path of the file to create.
+        path: PathBuf,
+        /// The error of the last attempt.
+        cause: io::Error,
+    },
+    /// The file is a mount of its own, so it cannot be replaced.
+    MountPoint(PathBuf),
+    /// The path is a symbolic link whose target cannot be reached.
+    BrokenLink {
+        /// The path of the link.
+        path: PathBuf,
+        /// What the link names.
+        target: PathBuf,
+        /// Why the target cannot be reached.
+        cause: io::Error,
+    },
     /// The path names something other than a regular file, such as a folder or a device.
     NotAFile(PathBuf),
     /// The file belongs to another program.
@@ -111,6 +129,22 @@ impl fmt::Display for OpenError {
             Self::Exists(path) => {
                 write!(f, "{} already exists and was not changed", path.display())
             }
+            Self::NoNewNames { path, cause } => write!(
+                f,
+                "cannot create {}: its file system has no hard links, and no other way to give a file a name without replacing another ({cause}); use another disk",
+                path.display()
+            ),
+            Self::MountPoint(path) => write!(
+                f,
+                "cannot replace {}: it is a mount of its own, such as a single file that is mounted into a container; mount its folder instead",
+                path.display()
+            ),
+            Self::BrokenLink { path, target, cause } => write!(
+                f,
+                "{} is a symbolic link to {}, which cannot be reached ({cause}); mount the disk of the target, or name a path that is no link",
+                path.display(),
+                target.display()
+            ),
             Self::NotAFile(path) => {
                 write!(
                     f,

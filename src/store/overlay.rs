@@ -1,19 +1,21 @@
-//! A storage backend that keeps all writes in memory and never changes the file below it.
+//! A file whose writes stay in memory: the file below it never changes.
 //!
-//! redb writes to every file that it opens, if only to mark it as open. This backend lets redb inspect a file
-//! that may belong to another program or another release, or be damaged.
+//! redb writes to every file that it opens, if only to mark it as open. With this file, redb inspects a file that may belong
+//! to another program or another release, or be damaged, and a command reads a backup.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redb::{BackendError, StorageBackend};
+use super::file_system::FsFile;
 
-use super::file_system::StoreBackend;
+/// The size in bytes of the pieces that memory holds.
+const PAGE: usize = 4096;
 
 #[derive(Debug)]
 pub(super) struct Overlay {
-    file: StoreBackend,
+    file: Arc<dyn FsFile>,
     memory: Mutex<Memory>,
 }
 
@@ -21,75 +23,114 @@ pub(super) struct Overlay {
 #[derive(Debug)]
 struct Memory {
     len: u64,
-    /// Offsets and bytes, in the order of the writes. There are few: opening sets a mark in the file, closing
-    /// clears it.
-    written: Vec<(u64, Vec<u8>)>,
+    /// How many bytes of the file are still part of the state: those behind were cut off.
+    stored: u64,
+    /// The pages that were written, by their number.
+    pages: BTreeMap<u64, Box<[u8; PAGE]>>,
 }
 
 impl Overlay {
-    pub(super) fn new(file: StoreBackend) -> io::Result<Self> {
-        let memory = Memory { len: file.len()?, written: Vec::new() };
-        Ok(Self { file, memory: Mutex::new(memory) })
+    pub(super) fn new(file: Arc<dyn FsFile>) -> io::Result<Self> {
+        let len = file.size()?;
+        Ok(Self { file, memory: Mutex::new(Memory { len, stored: len, pages: BTreeMap::new() }) })
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Reads from the file below, as if zeros followed its first `stored` bytes.
+    fn read_file(&self, stored: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let left = usize::try_from(stored.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let (within, behind) = out.split_at_mut(left.min(out.len()));
+        behind.fill(0);
+        if within.is_empty() { Ok(()) } else { self.file.read(offset, within) }
+    }
 }
 
-impl StorageBackend for Overlay {
-    fn len(&self) -> Result<u64, io::Error> {
+/// Returns the number of the page with the byte at `offset`.
+const fn page_of(offset: u64) -> u64 {
+    offset / PAGE as u64
+}
+
+impl FsFile for Overlay {
+    fn size(&self) -> io::Result<u64> {
         Ok(self.memory().len)
     }
 
-    fn read(&self, offset: u64, out: &mut [u8]) -> Result<(), io::Error> {
-        let memory = self.memory();
-        if offset.saturating_add(out.len() as u64) > memory.len {
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(out.len() as u64);
+        let (len, stored) = {
+            let memory = self.memory();
+            (memory.len, memory.stored)
+        };
+        if end > len {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let stored = self.file.len()?.saturating_sub(offset).min(out.len() as u64);
-        let (stored, grown) = out.split_at_mut(usize::try_from(stored).unwrap_or(usize::MAX));
-        self.file.read(offset, stored)?;
-        grown.fill(0);
-        for (start, bytes) in &memory.written {
-            copy_overlap(*start, bytes, offset, out);
+        self.read_file(stored, offset, out)?;
+        for (number, page) in self.memory().pages.range(page_of(offset)..=page_of(end)) {
+            let start = number * PAGE as u64;
+            copy_overlap((start, page.as_slice()), (offset, out));
         }
         Ok(())
     }
 
-    fn set_len(&self, len: u64) -> Result<(), io::Error> {
-        self.memory().len = len;
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let mut memory = self.memory();
+        let (end, stored) = (offset.saturating_add(data.len() as u64), memory.stored);
+        memory.len = memory.len.max(end);
+        for number in page_of(offset)..=page_of(end.saturating_sub(1).max(offset)) {
+            let start = number * PAGE as u64;
+            let mut page = match memory.pages.remove(&number) {
+                Some(page) => page,
+                None => {
+                    let mut page = Box::new([0; PAGE]);
+                    self.read_file(stored, start, page.as_mut_slice())?;
+                    page
+                }
+            };
+            copy_overlap((offset, data), (start, page.as_mut_slice()));
+            memory.pages.insert(number, page);
+        }
         Ok(())
     }
 
-    fn sync_data(&self) -> Result<(), io::Error> {
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut memory = self.memory();
+        memory.stored = memory.stored.min(len);
+        memory.len = len;
+        let mut cut = memory.pages.split_off(&page_of(len));
+        if let Some(mut page) = cut.remove(&page_of(len)) {
+            let kept = usize::try_from(len % PAGE as u64).unwrap_or(0);
+            page.iter_mut().skip(kept).for_each(|byte| *byte = 0);
+            memory.pages.insert(page_of(len), page);
+        }
         Ok(())
     }
 
-    fn write(&self, offset: u64, data: &[u8]) -> Result<(), io::Error> {
-        self.memory().written.push((offset, data.to_vec()));
+    fn sync(&self) -> io::Result<()> {
         Ok(())
     }
 
-    fn close(&self) -> Result<(), io::Error> {
+    fn close(&self) -> io::Result<()> {
         self.file.close()
     }
 
-    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        self.file.try_lock_range(start, end)
+    fn try_lock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<bool> {
+        self.file.try_lock(start, end)
     }
 
-    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
-        self.file.unlock_range(start, end)
+    fn unlock(&self, start: Bound<u64>, end: Bound<u64>) -> io::Result<()> {
+        self.file.unlock(start, end)
     }
 }
 
-/// Copies `bytes`, which begin at `start`, to the part of `out` that they overlap; `out` begins at `offset`.
-fn copy_overlap(start: u64, bytes: &[u8], offset: u64, out: &mut [u8]) {
+/// Copies the bytes of `from` to the part of `to` that they overlap. Each is a position in the file and the bytes there.
+fn copy_overlap(from: (u64, &[u8]), to: (u64, &mut [u8])) {
     let within =
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
-    let target = out.get_mut(within(offset, start)..).unwrap_or_default();
-    let source = bytes.get(within(start, offset)..).unwrap_or_default();
+    let target = to.1.get_mut(within(to.0, from.0)..).unwrap_or_default();
+    let source = from.1.get(within(from.0, to.0)..).unwrap_or_default();
     for (target, source) in target.iter_mut().zip(source) {
         *target = *source;
     }
@@ -105,33 +146,51 @@ mod tests {
     use super::super::file_system::FsHandle;
     use super::*;
 
+    #[derive(Debug, Clone)]
+    enum Step {
+        Write(usize, Vec<u8>),
+        SetLen(usize),
+    }
+
+    const MOST: usize = 3 * PAGE;
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..MOST, vec(any::<u8>(), 0..2 * PAGE)).prop_map(|(at, bytes)| Step::Write(at, bytes)),
+            (0..MOST).prop_map(Step::SetLen),
+        ]
+    }
+
     proptest! {
         #[test]
         fn overlay_reads_like_a_written_file(
-            stored in vec(any::<u8>(), 0..64),
-            writes in vec((0u64..80, vec(any::<u8>(), 0..24)), 0..8),
-            (from, length) in (0u64..96, 0usize..32),
+            stored in vec(any::<u8>(), 0..MOST),
+            steps in vec(step(), 0..8),
+            (from, length) in (0..MOST, 0..2 * PAGE),
         ) {
             let mut file = tempfile::NamedTempFile::new().expect("a file");
             file.write_all(&stored).expect("written");
-            let mut model = stored;
-            model.resize(96, 0);
-            let fs = FsHandle::os();
-            let opened = fs.file_system().open(file.path()).expect("a handle");
-            let overlay = Overlay::new(fs.backend(opened)).expect("an overlay");
-            overlay.set_len(96).expect("memory");
-            let before = file.as_file().metadata().expect("metadata").len();
-            for (offset, bytes) in &writes {
-                let offset = usize::try_from(*offset).expect("small");
-                let end = (offset + bytes.len()).min(model.len());
-                model[offset..end].copy_from_slice(&bytes[..end - offset]);
-                overlay.write(offset as u64, &bytes[..end - offset]).expect("memory");
+            let mut model = stored.clone();
+            let opened = FsHandle::os().file_system().open_to_read(file.path()).expect("a handle");
+            let overlay = Overlay::new(opened).expect("an overlay");
+            for step in steps {
+                match step {
+                    Step::Write(at, bytes) => {
+                        model.resize(model.len().max(at + bytes.len()), 0);
+                        model[at..at + bytes.len()].copy_from_slice(&bytes);
+                        overlay.write(at as u64, &bytes).expect("memory");
+                    }
+                    Step::SetLen(len) => {
+                        model.resize(len, 0);
+                        overlay.set_len(len as u64).expect("memory");
+                    }
+                }
             }
+            prop_assert_eq!(overlay.size().expect("memory"), model.len() as u64);
             let mut read = vec![0; length];
-            let within = overlay.read(from, &mut read).is_ok();
-            let from = usize::try_from(from).expect("small");
+            let within = overlay.read(from as u64, &mut read).is_ok();
             prop_assert_eq!(within.then_some(read.as_slice()), model.get(from..from + length));
-            prop_assert_eq!(file.as_file().metadata().expect("metadata").len(), before);
+            prop_assert_eq!(std::fs::read(file.path()).expect("the file"), stored);
         }
     }
 }

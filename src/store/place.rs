@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use super::shown_path::ShownPath;
+
 /// The text that replaces a password.
 const MASK: &str = "********";
 
@@ -68,7 +70,7 @@ impl Place {
 #[serde(rename_all = "lowercase")]
 pub enum Destination {
     /// A data file.
-    File(PathBuf),
+    File(ShownPath),
     /// A shared database, as its URL with a masked password.
     Database(String),
 }

@@ -11,15 +11,17 @@ use crate::secret::SigningSecret;
 use super::backup::require_valid;
 use super::copy_position::position_of;
 use super::engine::{begin, close, definition, storage_error};
-use super::file::{self, FileLock, beside, resolve_symlink};
+use super::file::{self, FileLock, beside, follow_link};
 use super::file_system::FsHandle;
 use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
 use super::open_error::OpenError;
+use super::owner::adopt;
 use super::place::Destination;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, Table};
 use super::secrets::{SecretsOf, require_same_secret, stored_secret};
+use super::shown_path::ShownPath;
 use super::snapshot::Snapshot;
 use super::{DEFAULT_CACHE, Store};
 
@@ -30,7 +32,7 @@ pub struct Restored {
     #[serde(flatten)]
     pub to: Destination,
     /// The path of the file that the backup replaced, or of a data file with what it replaced in a database.
-    pub replaced: Option<PathBuf>,
+    pub replaced: Option<ShownPath>,
 }
 
 /// A checked copy of a backup beside the data file, ready to replace it. Dropping this removes the copy.
@@ -67,15 +69,15 @@ impl PreparedRestore {
         progress: &Progress,
     ) -> Result<Self, OpenError> {
         let fs = FsHandle::os();
-        let from = &resolve_symlink(from);
-        let source = FileLock::take_for_existing(&fs, from)?;
+        let from = &follow_link(from)?;
+        let source = FileLock::take_to_read(&fs, from)?;
         let copy = copy_beside(data);
         let lock = Some(FileLock::take(&copy)?);
         let prepared = Self { data: data.to_owned(), copy, lock };
         progress.begin("copying", 0);
         let copied =
             file::remove(&fs, &prepared.copy).and_then(|()| file::copy(from, &prepared.copy));
-        source.release();
+        drop(source);
         copied?;
         let opened = open_database(&fs, &prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.with_path(from))?;
@@ -132,9 +134,10 @@ fn require_no_copy(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
 }
 
 fn swap_files(fs: &FsHandle, data: &Path, stamp: &str) -> Result<Restored, OpenError> {
-    file::copy_owner(data, &copy_beside(data))?;
+    adopt(&copy_beside(data), data)?;
     let replaced = file::replace(fs, data, &copy_beside(data), &format!("replaced-{stamp}"))?;
-    Ok(Restored { to: Destination::File(data.to_owned()), replaced })
+    let to = Destination::File(ShownPath(data.to_owned()));
+    Ok(Restored { to, replaced: replaced.map(ShownPath) })
 }
 
 impl Store {

@@ -65,7 +65,7 @@ fn swap(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     let draft = file::rewrite_draft_path(data);
     match fs.file_system().rename(&draft, data) {
         Err(cause) if fs.file_system().is_file(&draft).is_ok() => {
-            Err(OpenError::io("replace", data)(cause))
+            Err(file::not_replaced(data)(cause))
         }
         _ => Ok(()),
     }

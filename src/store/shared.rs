@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::secret::SigningSecret;
 
 use super::change_feed::ChangeFeed;
+use super::file_place::FilePlace;
 use super::metrics::WriterStats;
 use super::origin_state::OriginState;
 use super::snapshot::Snapshot;
@@ -25,6 +26,8 @@ pub(super) struct Shared {
     pub(super) snapshot: ArcSwapOption<Snapshot>,
     /// Whether the file is open and its last commit succeeded.
     pub(super) ready: AtomicBool,
+    /// The file that was opened, to notice that its name is gone or names another file.
+    pub(super) place: FilePlace,
     /// How often the file was closed. [`Snapshot::generation`] returns this number.
     pub(super) generation: AtomicU64,
     /// The version of the access tables in the file ([`AccessVersion`](super::access::AccessVersion)).
@@ -51,6 +54,7 @@ impl Shared {
         Self {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
+            place: FilePlace::default(),
             generation: AtomicU64::new(0),
             access_version: AtomicU64::new(0),
             ranks_due: Arc::default(),

@@ -14,7 +14,7 @@ use super::copy_position::put_position;
 use super::copy_source::CopySource;
 use super::create::fill_new;
 use super::engine::{begin, storage_error};
-use super::file::{self, FileLock, resolve_symlink};
+use super::file::{self, FileLock, Owner, follow_link};
 use super::file_system::{FileSystem, FsHandle};
 use super::open_error::OpenError;
 use super::origin::postgres::Postgres;
@@ -112,7 +112,7 @@ pub(super) fn open_copy(
     cache: usize,
     source: CopySource,
 ) -> Result<OpenedCopy, OpenError> {
-    let path = resolve_symlink(path);
+    let path = follow_link(path)?;
     let lock = FileLock::take(&path)?;
     let open = || {
         file::remove_draft(&fs, &path)?;
@@ -175,7 +175,7 @@ pub(super) fn found<T>(
     file::require_absent(fs, copy)?;
     let lock = FileLock::take(copy)?;
     let mut filled = None;
-    let founded = file::create(fs, copy, cache, |database| {
+    let founded = file::create(fs, (copy, Owner::OfFolder), cache, |database| {
         filled = Some(fill_new(database, rng, fill)?);
         let snapshot = Snapshot::begin(database)?;
         let founded = origin.found(random_name(), &mut StoredRows::new(&snapshot));

@@ -11,7 +11,7 @@ use super::DEFAULT_CACHE;
 use super::copy::origin_error;
 use super::copy_source::{CopySource, take_rows};
 use super::engine::close;
-use super::file;
+use super::file::{self, Owner};
 use super::file_system::FsHandle;
 use super::open_error::OpenError;
 use super::origin::{Origin, Position, Row, Take, random_name};
@@ -21,6 +21,7 @@ use super::record_registry::RecordRegistry;
 use super::restore::{PreparedRestore, Restored};
 use super::secrets::{SecretsOf, require_same_secret, stored_secret};
 use super::shared_database::{connect, on_thread};
+use super::shown_path::ShownPath;
 use super::snapshot::Snapshot;
 use super::stored_rows::StoredRows;
 
@@ -48,7 +49,7 @@ impl PreparedRestore {
                 }
                 let kept = file::beside(place.file(), &format!("replaced-{stamp}"));
                 replace_with(&source, (backup, progress), &kept)?;
-                Ok(Restored { to, replaced: Some(kept) })
+                Ok(Restored { to, replaced: Some(ShownPath(kept)) })
             })
         };
         on_thread(upload)
@@ -142,7 +143,7 @@ pub(super) fn replace_with(
 /// Writes the content of the origin to a new data file. Returns the last commit in it.
 pub(super) fn keep(fs: &FsHandle, source: &CopySource, kept: &Path) -> Result<Position, OpenError> {
     let mut position = Position::NONE;
-    file::create(fs, kept, DEFAULT_CACHE, |database| {
+    file::create(fs, (kept, Owner::OfFolder), DEFAULT_CACHE, |database| {
         let ask = |take: &mut Take<'_>| source.origin.since(Position::NONE, take);
         let taken = take_rows(database, source, ask, |_, _| Ok(()));
         position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;

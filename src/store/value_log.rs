@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use crate::error::{Error, Result};
 
 use super::engine::RETRY_AFTER;
+use super::paths::unnamed_file;
 use super::schema::Table;
 use super::value_stream::{Visitor, read_value, write_value};
 
@@ -57,7 +58,7 @@ impl Write for Written {
 impl ValueLog {
     /// Creates an empty log in `folder`. A crash leaves nothing behind.
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
-        let file = tempfile::tempfile_in(folder)?;
+        let file = unnamed_file(folder)?;
         let out = BufWriter::new(file.try_clone()?);
         let written = Written { out, length: 0, committed: 0, is_over: false, failed: None };
         Ok(Self { file, written: Mutex::new(written) })

@@ -26,6 +26,7 @@ use super::consumer_times::ConsumerTimes;
 use super::cooldowns::LARGE_WRITE;
 use super::engine::{RETRY_AFTER, begin, begin_read, close, require_usable, storage_error};
 use super::file::FileLock;
+use super::file_place::DISPLACED;
 use super::file_system::FsHandle;
 use super::hot_values::HotValues;
 use super::metrics::Commit;
@@ -99,7 +100,16 @@ impl Writer {
             };
             let wrote = matches!(task, Task::Write(..));
             // A panic here comes from redb. Its state in memory is unreliable afterwards.
+            let is_displaced = self.origin.is_none()
+                && matches!(task, Task::Write(_) | Task::EmptyCommit(_))
+                && self.shared.place.is_displaced(&self.fs, &self.path);
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Write(refused) if is_displaced => {
+                    refused.write.answer(Err(Error::unavailable(RETRY_AFTER, DISPLACED)));
+                    Ok(true)
+                }
+                // Without an answer, the probe fails.
+                Task::EmptyCommit(_) if is_displaced => Ok(true),
                 Task::Write(first) => self.batch(&database, first).map(|()| true),
                 Task::Take(new) => self.take_rows(&database, new).map(|()| true),
                 Task::Sync => self.sync_copy(&database).map(|()| true),

@@ -47,7 +47,10 @@ impl Scene {
     fn restore(&self, from: &Path) -> Result<Option<PathBuf>, OpenError> {
         let (place, registry) = (self.place("restoring"), record_registry());
         let prepared = PreparedRestore::new(place.file(), from, &registry, &Progress::silent())?;
-        Ok(prepared.upload(&place, &registry, "now", &Progress::silent())?.replaced)
+        Ok(prepared
+            .upload(&place, &registry, "now", &Progress::silent())?
+            .replaced
+            .map(|kept| kept.0))
     }
 }
 

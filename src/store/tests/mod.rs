@@ -6,6 +6,7 @@ mod damage;
 mod failing;
 mod layouts;
 mod lines;
+mod names;
 mod opening;
 mod origin;
 mod packing;

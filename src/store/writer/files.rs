@@ -61,6 +61,7 @@ impl Writer {
             Replacement::Unknown(cause) => self.reopen(database, false, &cause),
             Replacement::Replaced(copy, tell) => {
                 let replaced = std::mem::take(&mut self.file);
+                self.shared.place.note(&self.fs, &self.path);
                 if let Err(cause) = self.publish(&copy) {
                     return self.reopen(copy, false, &cause);
                 }
@@ -129,6 +130,7 @@ impl Writer {
         }
         self.hot = HotValues::default();
         let database = file::open(&self.fs, &self.path, self.cache).map_err(Error::internal)?;
+        self.shared.place.note(&self.fs, &self.path);
         // It may be another file: `restore` replaces it.
         self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         self.publish(&database)?;

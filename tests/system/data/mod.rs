@@ -6,4 +6,5 @@ mod durability;
 mod export_files;
 mod export_many;
 mod organization_moves;
+mod places;
 mod shared_database;

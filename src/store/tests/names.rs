@@ -1,0 +1,99 @@
+//! How a file gets its name: on disks without hard links, and in the place of a mount.
+
+use super::*;
+
+/// A disk on which a file has one name only, such as `exFAT`.
+#[derive(Debug)]
+struct NoLinks;
+
+impl FileSystem for NoLinks {
+    fn is_file(&self, path: &Path) -> std::io::Result<bool> {
+        OsFileSystem.is_file(path)
+    }
+
+    fn open(&self, path: &Path) -> std::io::Result<Arc<dyn file_system::FsFile>> {
+        OsFileSystem.open(path)
+    }
+
+    fn create(&self, path: &Path) -> std::io::Result<Arc<dyn file_system::FsFile>> {
+        OsFileSystem.create(path)
+    }
+
+    fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
+        Err(std::io::ErrorKind::PermissionDenied.into())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        OsFileSystem.rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> std::io::Result<()> {
+        OsFileSystem.rename_new(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> std::io::Result<()> {
+        OsFileSystem.remove(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> std::io::Result<()> {
+        OsFileSystem.sync_folder(folder)
+    }
+}
+
+#[tokio::test]
+async fn disk_without_hard_links_takes_a_file_and_its_replacement() {
+    let scratch = Scratch::empty();
+    let create = || {
+        let (disk, mut rng) = (Arc::new(NoLinks), Seed::generate().rng());
+        let path = scratch.path();
+        Store::create_on(disk, &path, NO_CACHE, &mut rng, |tx, _| Ok(tx.put(&Owner { id: 1 })?))
+    };
+    let (store, ()) = create().expect("a data file");
+    store.close().await;
+    assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
+    let old = scratch.bytes();
+    assert!(matches!(create(), Err(OpenError::Exists(_))));
+    assert_eq!(scratch.bytes(), old);
+    let (fs, new) = (FsHandle::new(Arc::new(NoLinks)), beside(&scratch.path(), "new"));
+    for number in 1..3 {
+        std::fs::write(&new, "new").expect("written");
+        let kept = file::replace(&fs, &scratch.path(), &new, "kept").expect("replaced");
+        let name = if number == 1 { "kept" } else { "kept-2" };
+        assert_eq!(kept, Some(beside(&scratch.path(), name)));
+        assert_eq!(scratch.bytes(), b"new");
+    }
+    assert_eq!(std::fs::read(beside(&scratch.path(), "kept")).expect("the old file"), old);
+    std::fs::remove_file(scratch.path()).expect("removed");
+    std::fs::write(&new, "first").expect("written");
+    let kept = file::replace(&fs, &scratch.path(), &new, "kept").expect("put in place");
+    assert_eq!((kept, scratch.bytes()), (None, b"first".to_vec()));
+}
+
+#[test]
+fn renaming_to_a_new_name_replaces_nothing() {
+    let scratch = Scratch::empty();
+    let (from, to) = (beside(&scratch.path(), "from"), scratch.path());
+    std::fs::write(&from, "from").expect("written");
+    std::fs::write(&to, "to").expect("written");
+    let refused = OsFileSystem.rename_new(&from, &to).expect_err("it is taken");
+    assert_eq!(refused.kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(scratch.bytes(), b"to");
+    std::fs::remove_file(&to).expect("removed");
+    OsFileSystem.rename_new(&from, &to).expect("renamed");
+    assert_eq!(scratch.bytes(), b"from");
+    assert!(!from.exists());
+}
+
+#[test]
+fn file_that_is_a_mount_is_named_as_one() {
+    let data = Path::new("steward.redb");
+    for kind in [std::io::ErrorKind::ResourceBusy, std::io::ErrorKind::CrossesDevices] {
+        let text = file::not_replaced(data)(kind.into()).to_string();
+        assert!(
+            text.starts_with("cannot replace steward.redb: it is a mount of its own"),
+            "{text}"
+        );
+    }
+    let text = file::not_replaced(data)(std::io::ErrorKind::PermissionDenied.into()).to_string();
+    assert_eq!(text, "cannot replace steward.redb: permission denied");
+}
