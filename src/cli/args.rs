@@ -4,15 +4,17 @@
 //! The keys of a configuration file are the flags of `serve`, so a new flag is a key at once. The values of a file
 //! are appended to the command line, so clap checks them like flags.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+use clap::builder::Resettable;
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
 use super::config_file::ConfigFile;
-use super::flags::{flags, key, serve_command};
+use super::flags::{flags, is_named, key, serve_command, variable_of};
 
 /// A parsed command line with its settings.
 pub(super) struct ParsedArgs {
@@ -57,10 +59,10 @@ impl From<clap::Error> for ArgsError {
 
 /// Parses a command line, and the configuration file that `--config` or its environment variable names.
 pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, ArgsError> {
-    let mut whole = Cli::command();
+    let mut whole = root_command();
     whole.build();
     // Ignores errors in this first pass. The second pass, with the file's values, reports them.
-    let first = Cli::command().ignore_errors(true).try_get_matches_from(&line)?;
+    let first = root_command().ignore_errors(true).try_get_matches_from(&line)?;
     let (command, matches) = find_subcommand(&whole, &first);
     let mut file = None;
     if let Some(path) = matches.get_one::<PathBuf>("config") {
@@ -74,8 +76,9 @@ pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, ArgsError> {
         Some((path, read, keys)) => (Some(path.as_path()), Some(read), &keys[..]),
         None => (None, None, &[][..]),
     };
-    let matches = Cli::command().try_get_matches_from(line);
-    let matches = matches.map_err(|error| with_file_context(error, path, keys))?;
+    let parsed = root_command().try_get_matches_from(line);
+    let variables = || flags(command).filter(|flag| is_from_environment(flag, matches));
+    let matches = parsed.map_err(|error| with_context(error, path, keys, variables()))?;
     let (command, innermost) = find_subcommand(&whole, &matches);
     let settings = flags(command).map(|flag| ArgValue::new(flag, innermost, keys)).collect();
     let warning = read.and_then(ConfigFile::permission_warning);
@@ -121,23 +124,68 @@ fn args_from_file(
     Ok((keys, words))
 }
 
-/// Returns whether the command line or the environment sets a flag.
-fn is_given(flag: &Arg, matches: &ArgMatches) -> bool {
-    let typed = matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine);
-    typed || flag.get_env().is_some_and(|name| std::env::var_os(name).is_some())
+/// Returns the command line of the program. An empty variable counts as unset: that is what Compose makes of `${NAME:-}`.
+fn root_command() -> Command {
+    without_empty_variables(Cli::command())
 }
 
-/// Adds the keys that came from the file to an error, because the conflict may be with one of them.
-fn with_file_context(error: clap::Error, path: Option<&Path>, keys: &[String]) -> ArgsError {
-    match path.filter(|_| error.use_stderr() && !keys.is_empty()) {
-        Some(path) => {
-            let (text, kind) = (error.to_string(), error.kind());
-            let text = text.strip_prefix("error: ").unwrap_or(&text);
-            let text = format!("{text}\n{} sets {}.\n", path.display(), keys.join(", "));
-            clap::Error::raw(kind, text).into()
-        }
-        None => error.into(),
+fn without_empty_variables(command: Command) -> Command {
+    let reset = |arg: Arg| match arg.get_env().and_then(std::env::var_os) {
+        Some(value) if value.is_empty() => arg.env(Resettable::Reset),
+        _ => arg,
+    };
+    command.mut_args(reset).mut_subcommands(without_empty_variables)
+}
+
+fn is_set(variable: &OsStr) -> bool {
+    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
+}
+
+fn is_typed(flag: &Arg, matches: &ArgMatches) -> bool {
+    matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
+}
+
+/// Returns whether an environment variable sets a flag.
+fn is_from_environment(flag: &Arg, matches: &ArgMatches) -> bool {
+    !is_typed(flag, matches) && flag.get_env().is_some_and(is_set)
+}
+
+/// Returns whether the command line or the environment sets a flag.
+fn is_given(flag: &Arg, matches: &ArgMatches) -> bool {
+    is_typed(flag, matches) || flag.get_env().is_some_and(is_set)
+}
+
+/// Adds to an error about values where values came from that were not typed: keys of the file, and variables.
+fn with_context<'f>(
+    error: clap::Error,
+    path: Option<&Path>,
+    keys: &[String],
+    variables: impl Iterator<Item = &'f Arg>,
+) -> ArgsError {
+    let about_values = [
+        ErrorKind::InvalidValue,
+        ErrorKind::ValueValidation,
+        ErrorKind::MissingRequiredArgument,
+        ErrorKind::ArgumentConflict,
+    ];
+    if !about_values.contains(&error.kind()) {
+        return error.into();
     }
+    let (text, kind) = (error.to_string(), error.kind());
+    let mut text = text.strip_prefix("error: ").unwrap_or(&text).to_owned();
+    let named = variables.filter(|flag| is_named(flag, &text));
+    let mut sources: Vec<_> = named.filter_map(variable_of).collect();
+    sources.extend(
+        path.filter(|_| !keys.is_empty())
+            .map(|path| format!("{} sets {}", path.display(), keys.join(", "))),
+    );
+    if sources.is_empty() {
+        return error.into();
+    }
+    for source in sources {
+        text.push_str(&format!("\n{source}.\n"));
+    }
+    clap::Error::raw(kind, text).into()
 }
 
 impl ArgValue {

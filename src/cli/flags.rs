@@ -25,3 +25,14 @@ pub(super) fn key(flag: &Arg) -> &str {
 pub(super) fn is_secret(flag: &Arg) -> bool {
     flag.is_hide_env_values_set()
 }
+
+/// Returns whether a message names a flag.
+pub(super) fn is_named(flag: &Arg, message: &str) -> bool {
+    let words = message.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    words.filter_map(|word| word.strip_prefix("--")).any(|word| word == key(flag))
+}
+
+/// Returns the words that name the variable of a flag, for a message about a value that comes from it.
+pub(super) fn variable_of(flag: &Arg) -> Option<String> {
+    Some(format!("{} sets --{}", flag.get_env()?.display(), key(flag)))
+}

@@ -8,6 +8,8 @@ use clap::{Args, Command, CommandFactory};
 use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
+use crate::config::output_path;
+
 use super::Cli;
 
 /// `steward completions`.
@@ -21,7 +23,7 @@ pub(super) struct Completions {
 #[derive(Args)]
 pub(super) struct Manual {
     /// A folder for the pages, one file each, such as /usr/local/share/man/man1. By default they are printed.
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "FOLDER", value_parser = output_path())]
     pub(super) folder: Option<PathBuf>,
 }
 

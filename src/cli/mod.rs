@@ -7,6 +7,7 @@ mod config_file;
 #[cfg(test)]
 mod configuration_page;
 mod control;
+mod failure;
 mod file_commands;
 mod flags;
 mod import_stream;
@@ -21,9 +22,9 @@ mod server_commands;
 mod show_config;
 mod socket_paths;
 mod startup_message;
+mod streams;
 mod systemd;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -31,11 +32,10 @@ use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
-use crate::config::Config;
-use crate::error::Error;
+use crate::config::{Config, output_path};
 use crate::ids::OrganizationId;
 use crate::operator::Operation;
-use crate::store::{OpenError, Place, follow_link};
+use crate::store::{Place, follow_link};
 
 use args::{ArgValue, ArgsError, ParsedArgs};
 use backend::run_operation;
@@ -43,6 +43,7 @@ use commands::{
     ConsoleCommand, InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand,
     UserCommand,
 };
+use failure::Failure;
 use init::Init;
 use man_pages::{Completions, Manual};
 
@@ -67,7 +68,8 @@ struct Cli {
         env = "STEWARD_DATA",
         hide_env_values = true,
         value_name = "DATA",
-        default_value = DEFAULT_DATA
+        default_value = DEFAULT_DATA,
+        value_parser = output_path()
     )]
     data: PathBuf,
 
@@ -77,6 +79,7 @@ struct Cli {
         global = true,
         env = "STEWARD_COPY",
         value_name = "FILE",
+        value_parser = output_path(),
         default_value = "steward-copy.redb"
     )]
     copy: PathBuf,
@@ -114,7 +117,7 @@ impl Cli {
         let is_copy = has_only_copy && !is_absent(&self.copy);
         let data = if is_copy { &self.copy } else { &self.data };
         let place = Place::new(data.as_os_str(), &self.copy, ca, node)
-            .map_err(|error| Failure::Other(format!("--data: {error}")))?;
+            .map_err(|error| Failure::Usage(format!("--data (STEWARD_DATA): {error}")))?;
         Ok(match place {
             Place::File(path) => Place::File(follow_link(&path)?),
             Place::Shared { url, copy, ca, node } => {
@@ -164,7 +167,8 @@ enum Command {
     Man(Manual),
     /// Check the data file: checksums, indexes, counts, references and structure.
     Check,
-    /// Return the data file's unused space to the file system. While this runs, a running server answers 503.
+    /// Return the data file's unused space to the file system. A running server goes on meanwhile; if the disk has no room
+    /// for a copy of what is used, it answers 503 instead.
     Compact,
     /// Check that the server of this data file accepts writes. The exit code is 0 if it does, and 1 if it does not or
     /// no server runs.
@@ -177,6 +181,7 @@ enum Command {
     /// Write a backup: a checked copy of the current state, in a new file.
     Backup {
         /// The file to create. It must not exist.
+        #[arg(value_parser = output_path())]
         file: PathBuf,
     },
     /// Export all data, or one organization, as lines of JSON. By default without secrets.
@@ -189,7 +194,7 @@ enum Command {
         /// credential.
         #[arg(long)]
         secrets: bool,
-        /// The file to create, which must not exist; stdout by default.
+        /// The file to create, which must not exist; `-` or nothing for stdout.
         file: Option<PathBuf>,
     },
     /// Create a data file from an export, or add one organization to a workspace in use. If the export has no secrets,
@@ -216,57 +221,17 @@ enum Command {
     },
 }
 
-/// The error of a command, as one line.
-enum Failure {
-    Open(OpenError),
-    Refused(Error),
-    Other(String),
-}
-
-impl std::fmt::Display for Failure {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Open(error) => error.fmt(f),
-            Self::Refused(error) => error.fmt(f),
-            Self::Other(text) => f.write_str(text),
-        }
-    }
-}
-
-impl From<OpenError> for Failure {
-    fn from(error: OpenError) -> Self {
-        Self::Open(error)
-    }
-}
-
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Refused(error)
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::Other(error.to_string())
-    }
-}
-
 /// The number of tasks that a thread runs before it looks for requests that arrived. A request waits for as many, so
 /// that the runtime's default of 61 delays one client's request by milliseconds of other clients' work.
 const EVENT_INTERVAL: u32 = 4;
-/// The exit code for an invalid command line or configuration file: a retry would fail too.
-const EXIT_USAGE: u8 = 2;
 
 /// Runs the command line. The exit code is 0 on success, 1 on failure (with one line on stderr), and 2 if the command
-/// line or the configuration file is invalid.
+/// line or the configuration is invalid.
 pub fn main() -> ExitCode {
     let asked = match args::parse(std::env::args_os().collect()) {
         Ok(asked) => asked,
-        Err(ArgsError::Args(error)) => error.exit(),
-        Err(ArgsError::File(text)) => {
-            eprintln!("steward: {text}");
-            return ExitCode::from(EXIT_USAGE);
-        }
+        Err(ArgsError::Args(error)) => return failure::show_usage(&error),
+        Err(ArgsError::File(text)) => return Failure::Usage(text).report(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .event_interval(EVENT_INTERVAL)
@@ -281,38 +246,48 @@ pub fn main() -> ExitCode {
         }
         Err(error) => Err(error.into()),
     };
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => {
-            eprintln!("steward: {failure}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome.unwrap_or_else(|failure| failure.report())
 }
 
 async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
     let ParsedArgs { cli, settings, warning } = args;
-    let place = cli.place()?;
-    let Cli { json, config: file, command, .. } = cli;
-    if let (Some(warning), false) = (&warning, matches!(command, Command::Serve(_))) {
-        eprintln!("steward: {warning}");
+    if let (Some(warning), false) = (&warning, matches!(cli.command, Command::Serve(_))) {
+        streams::complain(warning);
     }
+    // These commands need no data.
+    match &cli.command {
+        Command::Config(_) => return print_config(&settings, cli.config.as_deref(), cli.json),
+        Command::Completions(completions) => {
+            output::print_bytes(&completions.script())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Command::Man(manual) => return print_man_pages(manual.folder.as_deref(), cli.json),
+        _ => {}
+    }
+    let place = cli.place()?;
+    let Cli { json, command, config, .. } = cli;
+    if let Command::Serve(serve) = command {
+        let served = serve.run(&place, json, warning).await;
+        return served.map_err(|failure| failure.with_sources(&settings, config.as_deref()));
+    }
+    let is_link = matches!(command, Command::Console(_));
+    let answer = perform(command, &place).await?;
+    if let Some(answer) = &answer {
+        let print = if is_link { output::print_console_link } else { output::print };
+        print(answer, json)?;
+    }
+    let problems = answer.and_then(|answer| answer.get("problem_count").and_then(Value::as_u64));
+    Ok(if problems.unwrap_or(0) == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Performs a command on the data. Returns its result, unless that is on stdout.
+async fn perform(command: Command, place: &Place) -> Result<Option<Value>, Failure> {
     let mut config = Config::default();
     let operation = match command {
-        Command::Serve(serve) => return serve.run(&place, json, warning).await,
-        Command::Config(_) => {
-            print_config(&settings, file.as_deref(), json);
-            return Ok(ExitCode::SUCCESS);
+        Command::Serve(_) | Command::Config(_) | Command::Completions(_) | Command::Man(_) => {
+            return Ok(None);
         }
-        Command::Completions(completions) => {
-            output::print_bytes(&completions.script());
-            return Ok(ExitCode::SUCCESS);
-        }
-        Command::Man(manual) => return print_man_pages(manual.folder.as_deref(), json),
-        Command::Init(init) => {
-            output::print(&init.run(&place).await?, json);
-            return Ok(ExitCode::SUCCESS);
-        }
+        Command::Init(init) => return init.run(place).await.map(Some),
         Command::Organization(command) => command.operation(),
         Command::User(command) => command.operation(),
         Command::Key(command) => command.operation(),
@@ -322,9 +297,7 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
         }
         Command::Console(mut console) => {
             config.public_url = console.public_url.take();
-            let link = run_operation(&place, console.operation(), config).await?;
-            output::print_console_link(&link, json);
-            return Ok(ExitCode::SUCCESS);
+            console.operation()
         }
         Command::Mail(MailCommand::Test { to, mail }) => {
             config.mail = mail;
@@ -333,63 +306,47 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
         Command::Nodes => Operation::NodeList,
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
-        Command::Healthcheck => {
-            output::print(&server_commands::healthcheck(&place).await?, json);
-            return Ok(ExitCode::SUCCESS);
-        }
-        Command::Log { level } => {
-            output::print(&server_commands::log(&place, level).await?, json);
-            return Ok(ExitCode::SUCCESS);
-        }
-        Command::Backup { file } => {
-            output::print(&file_commands::backup(&place, file).await?, json);
-            return Ok(ExitCode::SUCCESS);
-        }
+        Command::Healthcheck => return server_commands::healthcheck(place).await.map(Some),
+        Command::Log { level } => return server_commands::log(place, level).await.map(Some),
+        Command::Backup { file } => return file_commands::backup(place, file).await.map(Some),
         Command::Export { organization, secrets, file } => {
-            let what = (secrets, organization);
-            if let Some(exported) = file_commands::export(&place, what, file).await? {
-                output::print(&exported, json);
-            }
-            return Ok(ExitCode::SUCCESS);
+            return file_commands::export(place, (secrets, organization), file).await;
         }
         Command::Import { organization: true, existing, file } => {
-            let imported = file_commands::import_organization(&place, file, existing).await?;
-            output::print(&imported, json);
-            return Ok(ExitCode::SUCCESS);
+            return file_commands::import_organization(place, file, existing).await.map(Some);
         }
         Command::Import { organization: false, existing: _, file } => {
-            output::print(&file_commands::import(&place, file).await?, json);
-            return Ok(ExitCode::SUCCESS);
+            return file_commands::import(place, file).await.map(Some);
         }
         Command::Secrets(SecretsCommand::Rotate) => Operation::SecretsRotate,
-        Command::Restore { file } => {
-            output::print(&file_commands::restore(&place, file).await?, json);
-            return Ok(ExitCode::SUCCESS);
-        }
+        Command::Restore { file } => return file_commands::restore(place, file).await.map(Some),
     };
-    let answer = run_operation(&place, operation, config).await?;
-    output::print(&answer, json);
-    let problems = answer.get("problem_count").and_then(Value::as_u64).unwrap_or(0);
-    Ok(if problems == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    run_operation(place, operation, config).await.map(Some)
 }
 
 /// Prints the configuration of `serve`.
-fn print_config(settings: &[ArgValue], file: Option<&Path>, json: bool) {
+fn print_config(
+    settings: &[ArgValue],
+    file: Option<&Path>,
+    json: bool,
+) -> Result<ExitCode, Failure> {
     if json {
-        output::print(&show_config::to_json(settings), true);
+        output::print(&show_config::to_json(settings), true)?;
     } else {
-        output::print_bytes(show_config::to_toml(settings, file).as_bytes());
+        output::print_bytes(show_config::to_toml(settings, file).as_bytes())?;
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn print_man_pages(folder: Option<&Path>, json: bool) -> Result<ExitCode, Failure> {
     let pages = man_pages::pages()?;
     let Some(folder) = folder else {
-        output::print_bytes(&man_pages::concatenate(&pages));
+        output::print_bytes(&man_pages::concatenate(&pages))?;
         return Ok(ExitCode::SUCCESS);
     };
     man_pages::write(&pages, folder)
         .map_err(|error| Failure::Other(format!("{}: {error}", folder.display())))?;
-    output::print(&json!({ "folder": folder.display().to_string(), "pages": pages.len() }), json);
+    let written = json!({ "folder": folder.display().to_string(), "pages": pages.len() });
+    output::print(&written, json)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -63,7 +63,7 @@ fn require_cell(store: &Store, wanted: Option<Cell>) -> Result<(), Failure> {
     let found = store.cell()?;
     match wanted {
         Some(wanted) if wanted != found => {
-            Err(Failure::Other(format!("the data is cell {found}, not cell {wanted} (--cell)")))
+            Err(Failure::Usage(format!("the data is cell {found}, not cell {wanted} (--cell)")))
         }
         _ => Ok(()),
     }

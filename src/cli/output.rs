@@ -1,17 +1,24 @@
 //! The output of commands: one JSON object, or the same as text.
 
-use std::io::{ErrorKind, Write};
-
 use serde_json::{Map, Value};
 
-/// Prints the result of a command. A closed stdout is not an error.
-pub(super) fn print(answer: &Value, json: bool) {
+use super::failure::Failure;
+use super::streams::{unless_unread, write_out};
+
+/// Prints the result of a command.
+///
+/// # Errors
+/// When it cannot be written: what is shown only once would be lost without a word. The reader of a list may leave early.
+pub(super) fn print(answer: &Value, json: bool) -> Result<(), Failure> {
     let text = if json { format!("{answer}\n") } else { to_text(answer) };
-    print_bytes(text.as_bytes());
+    print_result(answer, &text)
 }
 
 /// Prints a link to the console, with what a user must know about it.
-pub(super) fn print_console_link(link: &Value, json: bool) {
+///
+/// # Errors
+/// When it cannot be written.
+pub(super) fn print_console_link(link: &Value, json: bool) -> Result<(), Failure> {
     let shown = |name: &str| link.get(name).map(format_value).unwrap_or_default();
     if json {
         return print(link, true);
@@ -21,20 +28,31 @@ pub(super) fn print_console_link(link: &Value, json: bool) {
         shown("email"),
         shown("url")
     );
-    print_bytes(text.as_bytes());
+    print_result(link, &text)
 }
 
-/// Prints text as it is. A closed stdout is not an error; other errors go to stderr.
-pub(super) fn print_bytes(bytes: &[u8]) {
-    let mut out = std::io::stdout();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!(
-                "steward: the command succeeded, but its output could not be written: {error}"
-            );
-        }
-        _ => {}
+fn print_result(answer: &Value, text: &str) -> Result<(), Failure> {
+    if answer.get("results").is_some() {
+        return print_bytes(text.as_bytes());
     }
+    write_out(text.as_bytes()).map_err(|error| {
+        let what = match answer.get("id") {
+            Some(id) => format!(" (id {})", format_value(id)),
+            None => String::new(),
+        };
+        let text = "the command succeeded, but its result could not be written to stdout";
+        Failure::Other(format!("{text}: {error}{what}"))
+    })
+}
+
+/// Prints text that can be printed again.
+///
+/// # Errors
+/// When it cannot be written. The reader may leave early.
+pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    unless_unread(write_out(bytes)).map_err(|error| {
+        Failure::Other(format!("the output could not be written to stdout: {error}"))
+    })
 }
 
 fn to_text(answer: &Value) -> String {

@@ -1,7 +1,7 @@
 //! `steward serve`.
 
 use std::future::Future;
-use std::io;
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::config::{Config, DEFAULT_LISTEN, parse_duration};
+use crate::config::{Config, DEFAULT_LISTEN, parse_duration, parse_listen};
 use crate::error::Error;
 use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
@@ -38,16 +38,16 @@ use super::{Failure, systemd};
     after_help = "If there is no data file, serve creates one with a first organization, project, owner and API key. \
     It prints the key once, with a command to try it. If stdout is not a terminal, it writes the key to FILE.first-key \
     instead.\n\nStop the server with Ctrl-C or SIGTERM: it finishes open requests and closes the file. SIGHUP reloads the \
-    certificate."
+    certificate; without one, closing the terminal stops the server."
 )]
 pub(super) struct Serve {
     /// The address to listen on. Port 0 selects a free port, which is printed.
-    #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN)]
+    #[arg(long, env = "STEWARD_LISTEN", value_name = "ADDR", default_value = DEFAULT_LISTEN, value_parser = parse_listen)]
     listen: String,
 
     /// The address of the metrics, which Prometheus reads at /metrics. They need no API key: anyone who can reach the
     /// address can read them. By default there are no metrics.
-    #[arg(long, env = "STEWARD_METRICS_LISTEN", value_name = "ADDR")]
+    #[arg(long, env = "STEWARD_METRICS_LISTEN", value_name = "ADDR", value_parser = parse_listen)]
     metrics_listen: Option<String>,
 
     /// The log filter: error, warn, info, debug or trace; info,request=debug adds a line for each request.
@@ -131,6 +131,11 @@ impl Serve {
             None => None,
         };
         let (stop, hang_ups) = (stop_signal(), signal(SignalKind::hangup())?);
+        let (closing, reloads) = match &tls {
+            None if is_on_terminal() => (Some(hang_ups), None),
+            _ => (None, Some(hang_ups)),
+        };
+        let stop = stop_or_closed(stop, closing);
         let (limits, drain_delay) = (self.limits(), self.drain_delay);
         let connections = ConnectionMetrics::of(&metrics);
         let config = Config { listen_url: api.url.clone(), metrics, ..self.config };
@@ -156,7 +161,9 @@ impl Serve {
         let mut beside = JoinSet::new();
         beside.spawn(control.serve(app.clone(), filter));
         beside.spawn(systemd::feed_watchdog(app.clone(), api.url.clone()));
-        beside.spawn(reload_on_hangup(hang_ups, tls.clone(), api.url.clone()));
+        if let Some(reloads) = reloads {
+            beside.spawn(reload_on_hangup(reloads, tls.clone(), api.url.clone()));
+        }
         if let Some(tls) = tls {
             beside.spawn(tls.watch_files());
         }
@@ -299,6 +306,25 @@ fn raise_descriptor_limit(connections: u32) -> Option<String> {
         };
         format!("clients can use all of the {open} files that may be open at once (ulimit -n): {way_out}")
     })
+}
+
+/// Whether the server ends with its terminal.
+fn is_on_terminal() -> bool {
+    io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal()
+}
+
+/// Waits for a stop signal, or until the terminal of the server is closed.
+async fn stop_or_closed(stop: impl Future<Output = ()>, closing: Option<Signal>) {
+    let closed = async {
+        match closing {
+            Some(mut hang_ups) => drop(hang_ups.recv().await),
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = stop => {}
+        () = closed => {}
+    }
 }
 
 /// Reloads the certificate on SIGHUP.

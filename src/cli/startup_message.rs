@@ -1,12 +1,13 @@
 //! The text that `steward serve` prints when it is ready.
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use serde_json::json;
 
 use crate::bootstrap::CreatedWorkspace;
 use crate::store::Place;
+
+use super::streams::write_out;
 
 /// The records that a first start created, and the file with the API key if one was written.
 pub(super) struct FirstRun {
@@ -25,11 +26,12 @@ pub(super) enum FirstVisit {
     None,
 }
 
-/// Prints the URL of the service, and on a first start how to use the API key. Errors of a closed stdout are ignored.
+/// Prints the URL of the service, and on a first start how to use the API key. Logs if that is not possible.
 pub(super) fn print(place: &Place, url: &str, first: Option<&FirstRun>, json: bool) {
     let text = if json { to_json(place, url, first) } else { to_text(place, url, first) };
-    let mut stdout = std::io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    if let Err(error) = write_out(text.as_bytes()) {
+        tracing::warn!(%error, "the first lines could not be written to stdout");
+    }
 }
 
 fn to_json(place: &Place, url: &str, first: Option<&FirstRun>) -> String {

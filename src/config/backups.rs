@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::parse_duration;
+use super::{output_path, parse_duration};
 
 /// The configuration of scheduled backups. There are none without a folder.
 #[derive(Debug, Clone, Args)]
@@ -14,7 +14,7 @@ use super::parse_duration;
 pub struct BackupConfig {
     /// Write scheduled backups into this folder. Each file is named after the data file and the time. Every server
     /// needs a folder of its own. By default there are no scheduled backups.
-    #[arg(long, env = "STEWARD_BACKUP_DIR", value_name = "FOLDER")]
+    #[arg(long, env = "STEWARD_BACKUP_DIR", value_name = "FOLDER", value_parser = output_path())]
     pub backup_dir: Option<PathBuf>,
 
     /// The time between two backups.

@@ -6,12 +6,12 @@ mod mail;
 mod rate_limit;
 mod smtp_url;
 mod switch;
+mod values;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytesize::ByteSize;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use ipnet::IpNet;
@@ -28,12 +28,14 @@ pub use mail::MailConfig;
 pub use rate_limit::RateLimit;
 pub use smtp_url::{Protection, SmtpUrl};
 pub use switch::Switch;
+pub(crate) use values::{output_path, parse_duration, parse_listen, parse_public_url};
+use values::{parse_network, parse_origin, parse_resolver, parse_size};
 
 /// The configuration of the service. Every value has a default.
 #[derive(Debug, Clone, Args)]
 #[non_exhaustive]
 pub struct Config {
-    /// The scheme and host of links, such as `https://admin.example.org`. By default, links in lists use
+    /// The scheme and host of links, such as `https://admin.example.org`, without a path. By default, links in lists use
     /// those of the request, and invite links use the address on which the server listens.
     #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
     pub public_url: Option<String>,
@@ -60,12 +62,14 @@ pub struct Config {
     #[arg(long, env = "STEWARD_REQUEST_TIMEOUT", value_name = "TIME", default_value = "20s", value_parser = parse_duration)]
     pub request_timeout: Duration,
 
-    /// A network whose X-Forwarded-For, -Proto and -Host headers are trusted, such as 10.0.0.0/8 (repeatable).
+    /// A network or an address whose X-Forwarded-For, -Proto and -Host headers are trusted, such as 10.0.0.0/8
+    /// (repeatable).
     #[arg(
         long = "trusted-proxy",
         env = "STEWARD_TRUSTED_PROXY",
         value_name = "CIDR",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = parse_network
     )]
     pub trusted_proxies: Vec<IpNet>,
 
@@ -124,7 +128,8 @@ pub struct Config {
         long = "dns-resolver",
         env = "STEWARD_DNS_RESOLVER",
         value_name = "ADDR:PORT",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = parse_resolver
     )]
     pub dns_resolvers: Vec<SocketAddr>,
 
@@ -180,6 +185,9 @@ pub struct Config {
     pub metrics: Metrics,
 }
 
+/// The code of an error about the configuration.
+pub(crate) const INVALID_CONFIGURATION: &str = "invalid_configuration";
+
 /// The default address on which the service listens.
 pub(crate) const DEFAULT_LISTEN: &str = "127.0.0.1:8000";
 
@@ -196,7 +204,8 @@ impl Config {
         ];
         match missing.iter().find(|(is_missing, _)| *is_missing && self.console_mail_login) {
             Some((_, flag)) => {
-                Err(Error::invalid("invalid_input", format!("--console-mail-login needs {flag}")))
+                let text = format!("--console-mail-login needs {flag}");
+                Err(Error::invalid(INVALID_CONFIGURATION, text))
             }
             None => Ok(()),
         }
@@ -260,44 +269,6 @@ impl Default for Config {
     }
 }
 
-fn parse_size(text: &str) -> Result<usize, String> {
-    let size: ByteSize = text.parse().map_err(|_| "write a size such as 64MiB".to_owned())?;
-    usize::try_from(size.as_u64()).map_err(|_| "the size is too large".to_owned())
-}
-
-/// Parses a duration greater than zero.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = |_| "write a time such as 30s, 15m, 6h or 3d".to_owned();
-    let duration: humantime::Duration = text.parse().map_err(wrong)?;
-    if duration.is_zero() {
-        return Err("the time must not be zero".to_owned());
-    }
-    Ok(duration.into())
-}
-
-/// Parses an absolute URL and removes a slash at its end.
-pub(crate) fn parse_public_url(text: &str) -> Result<String, String> {
-    let url: http::Uri = text.parse().map_err(|_| "write a URL such as https://host".to_owned())?;
-    match (url.scheme_str(), url.authority()) {
-        (Some("http" | "https"), Some(_)) => Ok(text.trim_end_matches('/').to_owned()),
-        _ => Err("write a URL with http or https and a host".to_owned()),
-    }
-}
-
-/// Parses an origin as browsers send it (scheme, host and port only), or `*`.
-fn parse_origin(text: &str) -> Result<String, String> {
-    let wrong = || "write an origin such as https://app.example.org, or *".to_owned();
-    if text == "*" {
-        return Ok(text.to_owned());
-    }
-    let url = Url::parse(text).map_err(|_| wrong())?;
-    let origin = url.origin();
-    let bare = matches!(url.scheme(), "http" | "https")
-        && !text.contains('*')
-        && url.as_str() == format!("{}/", origin.ascii_serialization());
-    if bare { Ok(origin.ascii_serialization()) } else { Err(wrong()) }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser;
@@ -314,40 +285,6 @@ mod tests {
     fn empty_command_line_gives_the_default_config() {
         let config = Command::parse_from(["steward"]).config;
         assert_eq!(format!("{config:?}"), format!("{:?}", Config::default()));
-    }
-
-    #[test]
-    fn sizes_and_durations_are_parsed_with_units() {
-        assert_eq!(parse_size("64MiB"), Ok(64 << 20));
-        assert_eq!(parse_duration("15m"), Ok(Duration::from_mins(15)));
-        assert!(
-            parse_size("lots").is_err()
-                && parse_duration("0s").is_err()
-                && parse_duration("soon").is_err()
-        );
-    }
-
-    #[test]
-    fn allowed_origins_have_no_path_and_are_normalized() {
-        for (text, sent) in [
-            ("*", "*"),
-            ("https://App.example.org", "https://app.example.org"),
-            ("http://localhost:3000/", "http://localhost:3000"),
-            ("https://a.example:443", "https://a.example"),
-        ] {
-            assert_eq!(parse_origin(text), Ok(sent.to_owned()));
-        }
-        for text in [
-            "",
-            "a.example",
-            "null",
-            "https://a.example/x",
-            "https://u@a.example",
-            "ftp://a.example",
-            "https://*.example",
-        ] {
-            assert!(parse_origin(text).is_err(), "{text}");
-        }
     }
 
     #[test]
@@ -375,13 +312,5 @@ mod tests {
         }
         let public = Some("http://127.0.0.1:9000");
         assert_eq!(base("http://127.0.0.1:8000", public), "http://127.0.0.1:9000");
-    }
-
-    #[test]
-    fn public_url_requires_scheme_and_host() {
-        assert_eq!(parse_public_url("https://a.example/"), Ok("https://a.example".to_owned()));
-        assert!(
-            parse_public_url("a.example").is_err() && parse_public_url("ftp://a.example").is_err()
-        );
     }
 }

@@ -16,7 +16,7 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
 use tokio_rustls::TlsConnector;
 
-use crate::config::{MailConfig, Protection, SmtpUrl};
+use crate::config::{INVALID_CONFIGURATION, MailConfig, Protection, SmtpUrl};
 use crate::error::{Error, Result};
 use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
@@ -212,7 +212,7 @@ fn quit(mut connection: AsyncSmtpConnection) {
 }
 
 fn config_error(why: impl Display) -> Error {
-    Error::invalid("invalid_input", why.to_string())
+    Error::invalid(INVALID_CONFIGURATION, why.to_string())
 }
 
 /// Parses the sender into a form that headers and envelopes can hold.

@@ -2,9 +2,11 @@
 
 mod config_file;
 mod console;
+mod environment;
 mod mail;
 mod man_pages;
 mod nodes;
+mod outcomes;
 mod progress_bar;
 
 use std::fs;

@@ -86,6 +86,7 @@ fn cells_are_founded_once_and_told_apart() {
     assert_eq!(made["project_id"], 2_000_000_001_u64);
     let refused = site.try_serve(&["--cell", "3"]).map(drop).expect_err("a refusal");
     assert!(refused.stderr.contains("the data is cell 20, not cell 3 (--cell)"), "{refused:?}");
+    assert_eq!(refused.code, Some(2));
     site.serve(&["--cell", "20"]).stop();
     site.serve(&[]).stop();
     let whole = site.run(&["export", "--secrets"]).ok();

@@ -161,7 +161,7 @@ fn refused_databases_are_named_without_their_password() {
     let shown = node.json(&["config", "--data", &url]);
     assert!(!shown.to_string().contains("hunter2"), "{shown}");
     node.run(&["backup", "x.redb", "--data", "postgres://a:hunter2@h/a b"])
-        .assert_failed("a character that must be percent-encoded");
+        .assert_usage_error("a character that must be percent-encoded");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::thread;
 
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
@@ -128,6 +128,26 @@ fn on_a_terminal_the_first_key_is_printed_once_and_not_written() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(!site.path("steward.redb.first-key").exists());
+}
+
+#[test]
+fn closing_the_terminal_stops_a_server_without_tls() {
+    let site = DataFolder::empty();
+    let (mut terminal, stdout) = Terminal::new();
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+    command.stdout(stdout).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    terminal.until_shows("Steward is serving");
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    let status = until("the server exits", || child.try_wait().unwrap());
+    assert_eq!(status.code(), Some(0), "it closes its file");
+    // A server in the background, such as one of nohup, goes on.
+    let server = site.serve(&[]);
+    server.signal(Signal::HUP);
+    assert_eq!(server.get("/_livez", "").status, 200);
+    site.check();
+    server.stop();
 }
 
 #[test]
@@ -320,7 +340,7 @@ fn address_in_use_is_named_in_the_error_and_nothing_is_created() {
     let address = taken.local_addr().unwrap().to_string();
     let part = format!("cannot listen on {address}: Address already in use");
     site.run(&["serve", "--listen", &address]).assert_failed(&part);
-    site.run(&["serve", "--listen", "nonsense"]).assert_failed("cannot listen on nonsense: ");
+    site.run(&["serve", "--listen", "nonsense"]).assert_usage_error("write an address and a port");
     assert_eq!(site.names(), [""; 0]);
 }
 

@@ -1,0 +1,108 @@
+//! Why a command fails, and how it says so.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::config::INVALID_CONFIGURATION;
+use crate::error::Error;
+use crate::store::OpenError;
+
+use super::args::{ArgValue, Source};
+use super::flags::{is_named, key, variable_of};
+use super::streams::{complain, unless_unread};
+
+/// The exit code for an invalid command line or configuration: a retry would fail too.
+const EXIT_USAGE: u8 = 2;
+
+/// The error of a command, as one line.
+pub(super) enum Failure {
+    Open(OpenError),
+    Refused(Error),
+    /// The command line or the configuration is invalid.
+    Usage(String),
+    Other(String),
+}
+
+impl Failure {
+    /// Adds to an error about the configuration where the values of the flags that it names come from.
+    pub(super) fn with_sources(self, settings: &[ArgValue], file: Option<&Path>) -> Self {
+        if !self.is_of_configuration() {
+            return self;
+        }
+        let text = self.to_string();
+        let mut sources = Vec::new();
+        for setting in settings.iter().filter(|setting| is_named(&setting.flag, &text)) {
+            let source = match (setting.source, file) {
+                (Source::Environment, _) => variable_of(&setting.flag),
+                (Source::File, Some(file)) => {
+                    Some(format!("{} sets {}", file.display(), key(&setting.flag)))
+                }
+                _ => None,
+            };
+            sources.extend(source);
+        }
+        Self::Usage([vec![text], sources].concat().join("; "))
+    }
+
+    /// Writes the error to stderr, and returns the exit code.
+    pub(super) fn report(&self) -> ExitCode {
+        complain(&self.to_string());
+        if self.is_of_configuration() { ExitCode::from(EXIT_USAGE) } else { ExitCode::FAILURE }
+    }
+
+    /// Whether a retry would fail until somebody changes the command line or the configuration.
+    fn is_of_configuration(&self) -> bool {
+        match self {
+            Self::Usage(_) => true,
+            Self::Open(OpenError::Refused(error)) | Self::Refused(error) => {
+                error.code() == INVALID_CONFIGURATION
+            }
+            Self::Open(_) | Self::Other(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(f),
+            Self::Refused(error) => error.fmt(f),
+            Self::Usage(text) | Self::Other(text) => f.write_str(text),
+        }
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+/// Prints what is wrong with a command line, or the help or the version that it asks for. Returns the exit code.
+pub(super) fn show_usage(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    if error.use_stderr() {
+        return ExitCode::from(EXIT_USAGE);
+    }
+    match unless_unread(printed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            complain(&format!("the text could not be written to stdout: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Settings from environment variables.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::support::process::{CommandOutput, DataFolder, OWNER};
+
+/// Returns the variables that the manual names.
+fn variables(site: &DataFolder) -> BTreeSet<String> {
+    let manual = site.run(&["man"]).ok();
+    let name = |rest: &str| {
+        let end = rest.find(|c: char| !c.is_ascii_uppercase() && c != '_');
+        format!("STEWARD_{}", &rest[..end.unwrap_or(rest.len())])
+    };
+    manual.split("STEWARD_").skip(1).map(name).collect()
+}
+
+#[test]
+fn empty_variable_counts_as_unset() {
+    let site = DataFolder::empty();
+    let unset = site.json(&["config"]);
+    let names = variables(&site);
+    assert!(names.len() > 40, "{names:?}");
+    let mut all = site.steward(&["config", "--json"]);
+    for name in &names {
+        let mut one = site.steward(&["config", "--json"]);
+        assert_eq!(CommandOutput::new(one.env(name, "")).json(), unset, "{name}");
+        all.env(name, "");
+    }
+    assert_eq!(CommandOutput::new(&mut all).json(), unset);
+    let mut init = site.steward(&["init", "--email", OWNER, "--json"]);
+    for name in &names {
+        init.env(name, "");
+    }
+    assert!(CommandOutput::new(&mut init).json()["api_key"].is_string());
+    assert_eq!(site.names(), ["steward.redb", "steward.redb.lock"]);
+}
+
+#[test]
+fn empty_variable_does_not_hide_the_configuration_file() {
+    let site = DataFolder::empty();
+    std::fs::write(site.path("steward.toml"), "grace = \"7s\"\n").expect("written");
+    let mut command = site.steward(&["config", "--config", "steward.toml", "--json"]);
+    let answer = CommandOutput::new(command.env("STEWARD_GRACE", "")).json();
+    let all = answer["results"].as_array().expect("a list");
+    let grace = all.iter().find(|one| one["key"] == "grace").expect("a setting");
+    assert_eq!((&grace["value"], &grace["source"]), (&Value::from("7s"), &Value::from("file")));
+}
+
+#[test]
+fn invalid_setting_names_its_variable_and_exits_with_2() {
+    let site = DataFolder::empty();
+    for (variable, value) in [
+        ("STEWARD_LISTEN", "nonsense"),
+        ("STEWARD_CONNECTIONS", "0"),
+        ("STEWARD_PUBLIC_URL", "https://a.example/path"),
+        ("STEWARD_TRUSTED_PROXY", "::ffff:10.0.0.0/104"),
+        ("STEWARD_GRACE", "soon"),
+        ("STEWARD_LOG", "loud=loud=loud"),
+        ("STEWARD_SMTP_URL", "smtp://localhost"),
+        ("STEWARD_SMTP_URL", "nonsense"),
+        ("STEWARD_BACKUP_EVERY", "6h"),
+        ("STEWARD_CONSOLE_MAIL_LOGIN", "1"),
+        ("STEWARD_DATA", "postgres://ann:hunter2@db:x/y"),
+    ] {
+        let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+        if variable == "STEWARD_LISTEN" {
+            command = site.steward(&["serve"]);
+        }
+        let run = CommandOutput::new(command.env(variable, value));
+        assert!(!run.stderr.contains("hunter2"), "{run:?}");
+        run.assert_usage_error(variable);
+    }
+    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("STEWARD_SMTP_URL", "smtp://localhost").env("STEWARD_SMTP_FROM", "nobody");
+    CommandOutput::new(&mut command).assert_usage_error("; STEWARD_SMTP_FROM sets --smtp-from");
+    assert_eq!(site.names(), [""; 0]);
+}
+
+#[test]
+fn invalid_configuration_file_exits_with_2() {
+    let site = DataFolder::empty();
+    for text in [
+        "nonsense = 1",
+        "listen = 8000",
+        "listen = \"nonsense\"",
+        "connections = 0",
+        "data = \"postgres://ann:hunter2@db:x/y\"",
+        "console-mail-login = true",
+        "smtp-url = \"smtp://localhost\"\nsmtp-from = \"nobody\"",
+        "smtp-url = \"smtp://localhost\"",
+        "smtp-url = \"smtp://ann@localhost\"\nsmtp-from = \"a@x.example\"",
+        "public-url = \"https://a.example?x\"",
+        "trusted-proxy = [\"ten\"]",
+        "backup-keep = 3",
+        "tls-cert = \"cert.pem\"",
+        "cell = 21",
+        "[server]\nlisten = 1",
+        "listen",
+    ] {
+        std::fs::write(site.path("steward.toml"), format!("{text}\n")).expect("written");
+        let args: &[&str] = if text.contains("listen") {
+            &["serve", "--config", "steward.toml"]
+        } else {
+            &["serve", "--config", "steward.toml", "--listen", "127.0.0.1:0"]
+        };
+        let run = site.run(args);
+        assert!(!run.stderr.contains("hunter2"), "{run:?}");
+        assert_eq!(run.code, Some(2), "{text}: {run:?}");
+    }
+    assert_eq!(site.names(), ["steward.toml"]);
+}
