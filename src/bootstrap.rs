@@ -102,6 +102,7 @@ pub fn create_at(
     config.require_complete()?;
     Mailer::new(&config.mail)?;
     backups::create_folder(&config.backups)?;
+    backups::require_none(&config.backups, place)?;
     let now = config.clock.now();
     let mut rng = Seed::generate().rng();
     let disk = Arc::clone(&config.file_system);

@@ -5,6 +5,7 @@
 //! stored.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -25,8 +26,8 @@ pub const RECORD_TYPES: &[&dyn RecordType] = &[
     &RecordTypeOf::<StoredObjectRef>(Redaction::Whole),
 ];
 
-/// How long a response is stored, in seconds: 24 hours.
-const RETENTION_SECONDS: i64 = 24 * 60 * 60;
+/// How long a response is stored.
+const RETENTION: Duration = Duration::from_hours(24);
 /// The maximum number of stored responses of one requester. A further one replaces the oldest.
 pub const MAX_RESPONSES_PER_REQUESTER: u64 = 10_000;
 /// The maximum size of a stored body that shows an object, in bytes. For a larger one, the object's id is stored.
@@ -215,9 +216,8 @@ pub fn find(
     now: Timestamp,
 ) -> Result<Option<IdempotentResponse>> {
     let key = once.key();
-    let Some(kept) = tx
-        .meta::<StoredResponse>(&key)?
-        .filter(|kept| now < kept.at.plus_seconds(RETENTION_SECONDS))
+    let Some(kept) =
+        tx.meta::<StoredResponse>(&key)?.filter(|kept| kept.at.is_begin_of_current(RETENTION, now))
     else {
         return Ok(None);
     };
@@ -291,9 +291,7 @@ pub fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
 }
 
 fn is_expired(tx: &impl Tx, key: &<StoredResponse as Record>::Key, now: Timestamp) -> Result<bool> {
-    Ok(tx
-        .meta::<StoredResponse>(key)?
-        .is_some_and(|kept| now >= kept.at.plus_seconds(RETENTION_SECONDS)))
+    Ok(tx.meta::<StoredResponse>(key)?.is_some_and(|kept| now >= kept.at.plus(RETENTION)))
 }
 
 /// Returns how many parts were deleted.

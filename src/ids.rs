@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::store::{Key, Owner, key};
+use crate::time::Timestamp;
 
 /// The pattern of a hyphenated UUID, for schemas.
 pub const UUID_PATTERN: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
@@ -113,6 +114,15 @@ impl OrganizationId {
     /// The owner that the organization's records count towards.
     pub const fn owner(self) -> Owner {
         Owner::Organization(self.0)
+    }
+}
+
+impl InviteId {
+    /// Returns when the invite was created, by the clock of that time. `None` if the id was not made by this service.
+    pub fn created_at(self) -> Option<Timestamp> {
+        let (seconds, nanos) = self.0.get_timestamp()?.to_unix();
+        let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
+        Some(Timestamp::from_micros(micros.checked_add(i64::from(nanos) / 1_000)?))
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Authorization {
     context: Arc<AuthContext>,
     /// The version of the data that the result was computed from. `None` if the result must not be used again.
     version: Option<u64>,
+    /// When it was computed.
+    at: Timestamp,
 }
 
 impl Authorization {
@@ -45,7 +47,7 @@ impl Authorization {
             // A session expires by its use, which other tables record.
             Credential::Session(_) => (authorize(tx, &request, now)?, None),
         };
-        Ok(Self { request, context: Arc::new(context), version })
+        Ok(Self { request, context: Arc::new(context), version, at: now })
     }
 
     /// Returns the result of the check.
@@ -69,10 +71,12 @@ impl Authorization {
         authorize(tx, &self.request, now).map(Arc::new)
     }
 
-    /// Whether the check would return the same result in `tx`. Time changes the result only when the key expires.
+    /// Whether the check would return the same result in `tx`. Time changes the result only when the key expires, and when
+    /// the clock is set back.
     fn is_valid(&self, tx: &impl AccessVersion, now: Timestamp) -> bool {
         self.version.is_some()
             && self.version == tx.access_version()
+            && self.at <= now
             && !self.context.caller.key.permissions.is_expired(now)
     }
 }

@@ -170,7 +170,7 @@ impl CallerKey {
 /// valid during its grace period.
 fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Result<api_keys::Meta> {
     let key = tx.meta::<ApiKey>(&presented.key())?.ok_or_else(Error::authentication_failed)?;
-    let key = api_keys::key_for_secret(tx, key, presented.hash())?;
+    let key = api_keys::key_for_secret(tx, key, presented.hash(), now)?;
     key.filter(|key| !key.is_expired(now)).ok_or_else(Error::authentication_failed)
 }
 

@@ -56,8 +56,7 @@ impl VerifiedKey {
     /// Returns whether a use is due to be recorded. It is at most once an hour.
     pub fn is_use_due(&self, now: Timestamp) -> bool {
         let last = self.0.use_recorded_at.load(Ordering::Relaxed);
-        let due = Timestamp::from_micros(last).plus_seconds(USE_RECORD_INTERVAL);
-        now >= due
+        !Timestamp::from_micros(last).is_begin_of_current(USE_RECORD_INTERVAL, now)
             && self
                 .0
                 .use_recorded_at

@@ -13,7 +13,7 @@ use crate::store::{Store, Table};
 use crate::time::{Clock, Timestamp};
 
 use super::watch::{HeldLeases, LeaseWatch};
-use super::{Duty, Holder, Lease, claim, list, release};
+use super::{Duty, Holder, LEASE_TIME, Lease, claim, list, release};
 
 /// The wait after an error of the database.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -155,7 +155,10 @@ fn log_changes(
 /// Waits until the leases are to be claimed again.
 async fn wait(clock: &Clock, claimed: Result<Timestamp>) {
     match claimed {
-        Ok(next) => clock.wait_until(next).await,
+        Ok(next) => {
+            // Another node's clock may be ahead.
+            clock.wait_until(next.min(clock.now().plus(LEASE_TIME)), LEASE_TIME).await;
+        }
         Err(error) => {
             tracing::debug!(%error, "could not claim the leases");
             tokio::time::sleep(RETRY_DELAY).await;

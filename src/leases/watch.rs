@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::time::{Clock, Timestamp};
 
-use super::Duty;
+use super::{Duty, LEASE_TIME};
 
 /// The leases that this process has.
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct HeldLeases {
 impl HeldLeases {
     /// Whether the lease of `duty` lasts for this time from `now` on.
     fn lasts_for(&self, duty: Duty, time: Duration, now: Timestamp) -> bool {
-        self.ends.get(&duty).is_some_and(|end| now.plus(time) < *end)
+        self.ends.get(&duty).is_some_and(|end| end.is_end_of_current(LEASE_TIME, now.plus(time)))
     }
 }
 

@@ -15,6 +15,9 @@ const FIRST_RETRY_DELAY: Duration = Duration::from_secs(5);
 pub(super) const MAX_RETRY_DELAY: Duration = Duration::from_hours(1);
 /// How long a mail is retried before it is dropped.
 const MAX_MESSAGE_AGE: Duration = Duration::from_hours(72);
+/// More attempts than a mail has within [`MAX_MESSAGE_AGE`]. A mail that was written while the clock stood ahead ends with
+/// them.
+const MAX_ATTEMPTS: u32 = 100;
 /// The maximum number of mails of one organization in the outbox: as many as it may have pending invites by default,
 /// and as many as its rate limit allows in ten hours.
 pub const MAX_QUEUED: u64 = 1_000;
@@ -105,7 +108,7 @@ impl OutboxMessage {
 
     /// Returns whether the mail is too old to be retried.
     pub(super) fn is_expired(&self, now: Timestamp) -> bool {
-        self.written_at.plus(MAX_MESSAGE_AGE) < now
+        self.written_at.plus(MAX_MESSAGE_AGE) < now || self.attempts > MAX_ATTEMPTS
     }
 }
 

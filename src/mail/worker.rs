@@ -365,10 +365,15 @@ impl WorkerTask {
     }
 }
 
+/// The longest wait for the next batch.
+const MAX_WAIT: Duration = Duration::from_hours(1);
+
 /// Waits until the clock shows `moment`, or forever if there is none.
 async fn wait_until(clock: &Clock, moment: Option<Timestamp>) {
     match moment {
-        Some(moment) => clock.wait_until(moment).await,
+        Some(moment) => {
+            clock.wait_until(moment.min(clock.now().plus(MAX_WAIT)), MAX_WAIT).await;
+        }
         None => std::future::pending().await,
     }
 }

@@ -17,7 +17,7 @@ use crate::store::{Order, Record, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// How long an import may pause. After that it counts as abandoned.
-const MAX_PAUSE: Duration = Duration::from_mins(1);
+pub const MAX_PAUSE: Duration = Duration::from_mins(1);
 
 /// A mark of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

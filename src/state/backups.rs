@@ -3,22 +3,26 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 
 use crate::config::BackupConfig;
+use crate::error::Error;
 use crate::metrics::{Counter, Gauge, Series};
 use crate::resources::record_registry;
-use crate::store::{Backup, OpenError, Progress, Store};
+use crate::store::{Backup, OpenError, Place, Progress, Store, WorkspaceId};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
 
 /// The longest wait after a failed backup.
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(5);
+/// The ending of the name of a backup, and of one that is not complete.
+const BACKUP: &str = ".redb";
+const INCOMPLETE: &str = ".redb.creating";
 
 /// Creates the backup folder if it is missing. Returns its path, or `None` if backups are disabled.
 ///
@@ -31,15 +35,99 @@ pub(crate) fn create_folder(config: &BackupConfig) -> Result<Option<PathBuf>, Op
     Ok(Some(folder.clone()))
 }
 
-/// Creates scheduled backups and removes the oldest ones beyond the limit.
-pub(super) struct BackupScheduler {
-    clock: Clock,
-    /// The backup folder.
+/// Fails if the backup folder has a backup, under the name of any data file. A workspace that does not exist has none: its
+/// disk may not be mounted.
+///
+/// # Errors
+/// [`OpenError::HasBackups`]; also if the folder cannot be read.
+pub(crate) fn require_none(config: &BackupConfig, place: &Place) -> Result<(), OpenError> {
+    let Some(folder) = &config.backup_dir else { return Ok(()) };
+    let looked = |cause| OpenError::Io { doing: "look into", path: folder.clone(), cause };
+    let is_backup = |name: &str| stamp(name.rsplit_once('-')?.1, BACKUP);
+    match list(folder, is_backup).map_err(looked)?.pop() {
+        Some((_, backup)) => Err(OpenError::HasBackups { backup, place: place.to_string() }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the time in the last part of a backup's name.
+fn stamp(text: &str, ending: &str) -> Option<Timestamp> {
+    Timestamp::from_file_stamp(text.strip_suffix(ending)?)
+}
+
+/// Returns the files of a folder for whose names `moment` returns a time, oldest first.
+fn list(
+    folder: &Path,
+    moment: impl Fn(&str) -> Option<Timestamp>,
+) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let moment = entry.file_name().to_str().and_then(&moment);
+        found.extend(moment.map(|moment| (moment, entry.path())));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The backups of one workspace, in a folder that may have those of others.
+#[derive(Clone)]
+struct BackupFolder {
     folder: PathBuf,
     /// The prefix of the file names.
     prefix: String,
-    every: Duration,
+    workspace: WorkspaceId,
     max_backups: usize,
+}
+
+impl BackupFolder {
+    /// Returns the path of a backup that begins at `now`.
+    fn path(&self, now: Timestamp) -> PathBuf {
+        self.folder.join(format!("{}{}{BACKUP}", self.prefix, now.to_file_stamp()))
+    }
+
+    /// Returns the files with our prefix, a timestamp and this ending, oldest first.
+    fn list(&self, ending: &str) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+        list(&self.folder, |name| stamp(name.strip_prefix(&self.prefix)?, ending))
+    }
+
+    /// Returns the backups of the workspace that are not from after `now`, oldest first. A later stamp is that of a wrong
+    /// clock, and does not tell which backup is older.
+    fn list_own(&self, now: Timestamp) -> io::Result<Vec<(Timestamp, PathBuf)>> {
+        let mut found = self.list(BACKUP)?;
+        found.retain(|(moment, file)| *moment <= now && self.is_own(file));
+        Ok(found)
+    }
+
+    fn is_own(&self, file: &Path) -> bool {
+        match WorkspaceId::of(file) {
+            Ok(workspace) => workspace == self.workspace,
+            Err(error) => {
+                tracing::warn!(%error, "a backup cannot be read, and stays");
+                false
+            }
+        }
+    }
+
+    /// Removes what an interrupted backup left.
+    fn remove_incomplete(&self) -> io::Result<()> {
+        self.list(INCOMPLETE)?.into_iter().try_for_each(|(_, file)| fs::remove_file(file))
+    }
+
+    /// Removes the oldest backups of the workspace beyond the limit. Keeps `made`, whatever its stamp.
+    fn remove_oldest(&self, made: &Path, now: Timestamp) -> io::Result<()> {
+        let mut others = self.list_own(now)?;
+        others.retain(|(_, file)| file != made);
+        others.truncate(others.len().saturating_sub(self.max_backups.saturating_sub(1)));
+        others.into_iter().try_for_each(|(_, file)| fs::remove_file(file))
+    }
+}
+
+/// Creates scheduled backups and removes the oldest ones beyond the limit.
+pub(super) struct BackupScheduler {
+    clock: Clock,
+    folder: BackupFolder,
+    every: Duration,
     next: Timestamp,
     /// The time of the newest backup, in seconds since 1970.
     last_created_at: Gauge,
@@ -49,51 +137,48 @@ pub(super) struct BackupScheduler {
 
 impl BackupScheduler {
     /// Returns the scheduler, or `None` if backups are disabled. The first backup is due when the newest one
-    /// in the folder is old enough.
+    /// of the workspace in the folder is old enough.
     pub(super) fn of(app: &App) -> Result<Option<Self>, OpenError> {
         let (config, clock) = (&app.0.config.backups, app.0.clock.clone());
         let metrics = &app.0.config.metrics;
         let last_created_at = metrics.gauge(Series::BACKUP_AT, &[]);
         let failures = metrics.counter(Series::BACKUP_FAILURES, &[]);
-        let Some(folder) = create_folder(config)? else { return Ok(None) };
-        let looked = |cause| OpenError::Io { doing: "look into", path: folder.clone(), cause };
+        let Some(path) = create_folder(config)? else { return Ok(None) };
+        let looked = |cause| OpenError::Io { doing: "look into", path: path.clone(), cause };
         let stem = app.0.store.path().file_stem().unwrap_or(OsStr::new("steward"));
-        let keeper = Self {
-            last_created_at,
-            last_backup: app.last_backup(),
-            failures,
-            next: clock.now(),
-            clock,
-            folder: folder.clone(),
+        let folder = BackupFolder {
+            folder: path.clone(),
             prefix: format!("{}-", stem.to_string_lossy()),
-            every: config.backup_every,
+            workspace: app.0.store.workspace()?,
             max_backups: usize::try_from(config.backup_keep).unwrap_or(usize::MAX),
         };
-        for (_, cut_off) in keeper.list_backups(".redb.creating").map_err(looked)? {
-            fs::remove_file(cut_off).map_err(looked)?;
-        }
-        let newest = keeper.list_backups(".redb").map_err(looked)?.pop().map(|(moment, _)| moment);
+        folder.remove_incomplete().map_err(looked)?;
+        let now = clock.now();
+        let newest = folder.list_own(now).map_err(looked)?.pop().map(|(moment, _)| moment);
+        let every = config.backup_every;
+        let next = newest.map_or(now, |moment| moment.plus(every));
+        let last_backup = app.last_backup();
+        let scheduler = Self { clock, folder, every, next, last_created_at, last_backup, failures };
         if let Some(moment) = newest {
-            keeper.note(moment);
+            scheduler.note(moment);
         }
-        let next = newest.map_or(keeper.next, |moment| moment.plus(keeper.every));
-        Ok(Some(Self { next, ..keeper }))
+        Ok(Some(scheduler))
     }
 
     pub(super) async fn is_due(&self) {
-        self.clock.wait_until(self.next).await;
+        self.clock.wait_until(self.next, self.every).await;
     }
 
     /// Creates a backup and removes the oldest ones beyond the limit. Failures are logged and retried.
     pub(super) async fn create(&mut self, store: &Store) {
         let now = self.clock.now();
-        let file = self.folder.join(format!("{}{}.redb", self.prefix, now.to_file_stamp()));
+        let file = self.folder.path(now);
         match store.backup(file, record_registry(), Progress::silent()).await {
             Ok(Backup { file, .. }) => {
                 self.note(now);
                 tracing::info!(%file, "backup created");
                 self.next = now.plus(self.every);
-                if let Err(error) = self.remove_oldest() {
+                if let Err(error) = self.remove_oldest(file.0, now).await {
                     tracing::warn!(%error, "an old backup could not be removed");
                 }
             }
@@ -105,28 +190,15 @@ impl BackupScheduler {
         }
     }
 
+    /// Reading the backups may take long on a slow disk.
+    async fn remove_oldest(&self, made: PathBuf, now: Timestamp) -> Result<(), Error> {
+        let folder = self.folder.clone();
+        let remove = move || folder.remove_oldest(&made, now);
+        tokio::task::spawn_blocking(remove).await.map_err(Error::internal)?.map_err(Error::internal)
+    }
+
     fn note(&self, created_at: Timestamp) {
         self.last_backup.store(Some(Arc::new(created_at)));
         self.last_created_at.set(Duration::from_millis(created_at.millis()).as_secs_f64());
-    }
-
-    fn remove_oldest(&self) -> io::Result<()> {
-        let mut found = self.list_backups(".redb")?;
-        found.truncate(found.len().saturating_sub(self.max_backups));
-        found.into_iter().try_for_each(|(_, file)| fs::remove_file(file))
-    }
-
-    /// Returns the files of the folder with our prefix, a timestamp and this ending, oldest first.
-    fn list_backups(&self, ending: &str) -> io::Result<Vec<(Timestamp, PathBuf)>> {
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&self.folder)? {
-            let entry = entry?;
-            let moment = entry.file_name().to_str().and_then(|name| {
-                Timestamp::from_file_stamp(name.strip_prefix(&self.prefix)?.strip_suffix(ending)?)
-            });
-            found.extend(moment.map(|moment| (moment, entry.path())));
-        }
-        found.sort();
-        Ok(found)
     }
 }

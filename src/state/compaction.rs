@@ -38,7 +38,7 @@ impl App {
         tokio::spawn(async move {
             let mut watch = SpaceWatch::default();
             loop {
-                clock.wait_until(clock.now().plus(INTERVAL)).await;
+                clock.wait_until(clock.now().plus(INTERVAL), INTERVAL).await;
                 let Some(app) = inner.upgrade().map(App) else { return };
                 let is_on = app.config().auto_compact.is_on();
                 let (store, reserve) = (app.store().clone(), is_on.then(|| app.disk_reserve()));
@@ -68,7 +68,7 @@ struct Pause(Option<(Duration, Timestamp)>);
 
 impl Pause {
     fn is_over(&self, now: Timestamp) -> bool {
-        self.0.is_none_or(|(_, until)| now >= until)
+        self.0.is_none_or(|(pause, until)| !until.is_end_of_current(pause, now))
     }
 
     /// Returns the pause after a further compaction that was no use.
@@ -114,7 +114,7 @@ impl SpaceWatch {
         let bytes = store.size_on_disk().ok().filter(|bytes| *bytes >= MIN_SIZE)?;
         if let Some((at, space)) = self.measured {
             let is_similar = bytes.abs_diff(space.bytes) < space.bytes / 4;
-            if is_similar && now < at.plus(MEASURED_FOR) {
+            if is_similar && at.is_begin_of_current(MEASURED_FOR, now) {
                 return Some(space);
             }
         }

@@ -220,7 +220,7 @@ impl MailSender {
             }
             drop(turn);
             if attempt < MAX_ATTEMPTS {
-                self.clock.wait_until(self.clock.now().plus(RETRY_DELAY)).await;
+                self.clock.wait_until(self.clock.now().plus(RETRY_DELAY), RETRY_DELAY).await;
             }
         }
         self.abandoned.increment(1);

@@ -151,7 +151,7 @@ struct AbandonedImports {
 impl AbandonedImports {
     async fn is_due(&self) {
         match self.next {
-            Some(next) => self.clock.wait_until(next).await,
+            Some(next) => self.clock.wait_until(next, import_mark::MAX_PAUSE).await,
             None => pending().await,
         }
     }
@@ -189,6 +189,11 @@ impl ExpiringData {
     }
 }
 
+/// Whether a search that was to follow the last one at `next` is due, also if the clock was set back since.
+fn is_due(next: Timestamp, now: Timestamp) -> bool {
+    !next.is_end_of_current(CHECK_INTERVAL, now)
+}
+
 /// Logs the error, waits, and returns true to try again.
 async fn warn_and_wait(error: &Error) -> bool {
     tracing::warn!(%error, "a maintenance task failed; trying again");
@@ -213,7 +218,7 @@ impl ActivityRetention {
 
     async fn is_due(&self) {
         match self.retention {
-            Some(_) => self.clock.wait_until(self.next).await,
+            Some(_) => self.clock.wait_until(self.next, CHECK_INTERVAL).await,
             None => pending().await,
         }
     }
@@ -221,7 +226,7 @@ impl ActivityRetention {
     /// Deletes one transaction's worth of entries if a search is due. Returns whether there may be more.
     async fn delete_some(&mut self, store: &Store) -> Result<bool> {
         let now = self.clock.now();
-        let Some(retention) = self.retention.filter(|_| now >= self.next) else {
+        let Some(retention) = self.retention.filter(|_| is_due(self.next, now)) else {
             return Ok(false);
         };
         let (snapshot, cutoff) = (store.fresh().await?, now.minus(retention));
@@ -250,13 +255,13 @@ impl ResponseRetention {
     }
 
     async fn is_due(&self) {
-        self.clock.wait_until(self.next).await;
+        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
     }
 
     /// Deletes one transaction's worth of keys if a search is due. Returns whether there may be more.
     async fn delete_some(&mut self, store: &Store) -> Result<bool> {
         let now = self.clock.now();
-        if now < self.next {
+        if !is_due(self.next, now) {
             return Ok(false);
         }
         let snapshot = store.fresh().await?;
@@ -284,13 +289,13 @@ impl SessionCleanup {
     }
 
     async fn is_due(&self) {
-        self.clock.wait_until(self.next).await;
+        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
     }
 
     /// Deletes one transaction's worth of sessions and links if a search is due. Returns whether there may be more.
     async fn delete_some(&mut self, store: &Store) -> Result<bool> {
         let now = self.clock.now();
-        if now < self.next {
+        if !is_due(self.next, now) {
             return Ok(false);
         }
         let snapshot = store.fresh().await?;

@@ -35,11 +35,10 @@ impl App {
         let Some(every) = self.0.config.scrub else { return };
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
         tokio::spawn(async move {
-            let mut next = clock.now();
             loop {
-                clock.wait_until(next).await;
                 let Some(found) = scrub_once(&inner).await else { return };
-                next = clock.now().plus(if found { every } else { every.min(RETRY_DELAY) });
+                let pause = if found { every } else { every.min(RETRY_DELAY) };
+                clock.wait_until(clock.now().plus(pause), pause).await;
             }
         });
     }

@@ -139,7 +139,7 @@ pub use record_registry::{RecordRegistry, RecordType, RecordTypeOf};
 pub use restore::PreparedRestore;
 pub use schema::Table;
 pub use scrub::ScrubPace;
-pub use secrets::signing_secret_of;
+pub use secrets::{WorkspaceId, signing_secret_of};
 pub use shared_restore::{found_from, require_no_workspace};
 pub use snapshot::Snapshot;
 pub use space::{FreeSpace, SpaceUsage};

@@ -15,6 +15,13 @@ pub enum OpenError {
     InUse(PathBuf),
     /// The file does not exist.
     Missing(PathBuf),
+    /// The folder of scheduled backups has a backup of another workspace than the new one.
+    HasBackups {
+        /// The backup.
+        backup: PathBuf,
+        /// The place of the new workspace, without a password.
+        place: String,
+    },
     /// A file to be created already exists.
     Exists(PathBuf),
     /// The file system can give a file no name that replaces nothing.
@@ -125,6 +132,12 @@ impl fmt::Display for OpenError {
                 f,
                 "{} does not exist; `steward serve` or `steward init` creates it",
                 path.display()
+            ),
+            Self::HasBackups { backup, place } => write!(
+                f,
+                "{place} has no data, but there is a backup of another workspace ({}); mount the disk of the data or restore the backup, \
+                 or found a new workspace with `steward init`",
+                backup.display()
             ),
             Self::Exists(path) => {
                 write!(f, "{} already exists and was not changed", path.display())

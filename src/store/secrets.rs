@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
+use super::cell::stored_cell;
 use super::engine::{begin, storage_error};
 use super::file;
 use super::file_system::FsHandle;
@@ -25,6 +26,27 @@ pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
     };
     let first = part(SECRET_KEY)?.ok_or_else(|| damaged(Table::Meta, &"no signing secret"))?;
     Ok(SigningSecret::from_parts(first, part(RENEWED_KEY)?))
+}
+
+/// Tells one workspace from all others: by what its API keys are made with, which a rotation of the secret keeps, and by its
+/// cell, because cells may share a secret. A backup has the id of its workspace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkspaceId([u8; 32]);
+
+impl WorkspaceId {
+    fn stored(tx: &impl Tx) -> Result<Self> {
+        let (secret, cell) = (stored_secret(tx)?, stored_cell(tx)?);
+        let named = [secret.parts().0.as_slice(), &cell.number().to_be_bytes()].concat();
+        Ok(Self(blake3::derive_key("steward workspace id 1", &named)))
+    }
+
+    /// Returns the workspace of the data file or backup at `path`, and leaves the file as it is.
+    ///
+    /// # Errors
+    /// As [`signing_secret_of`].
+    pub fn of(path: &Path) -> Result<Self, OpenError> {
+        read_from(path, |state| Self::stored(state))
+    }
 }
 
 /// What has the secrets that a backup must have, too.
@@ -83,10 +105,13 @@ impl WriteTx<'_> {
 /// # Errors
 /// When the file is missing, not a Steward data file, newer than this release, or damaged.
 pub fn signing_secret_of(path: &Path) -> Result<SigningSecret, OpenError> {
+    read_from(path, |state| stored_secret(state))
+}
+
+fn read_from<T>(path: &Path, read: impl FnOnce(&Snapshot) -> Result<T>) -> Result<T, OpenError> {
     file::inspect(&FsHandle::os(), path, DEFAULT_CACHE, |database| {
         format_of(database, path)?;
-        let state = Snapshot::begin(database)?;
-        Ok(stored_secret(&state)?)
+        Ok(read(&Snapshot::begin(database)?)?)
     })
 }
 
@@ -98,6 +123,14 @@ impl Store {
     #[doc(hidden)]
     pub fn signing_secret(&self) -> Result<SigningSecret> {
         stored_secret(&*self.snapshot()?)
+    }
+
+    /// Returns the workspace of this data file.
+    ///
+    /// # Errors
+    /// 500 or 503 when it cannot be read.
+    pub(crate) fn workspace(&self) -> Result<WorkspaceId> {
+        WorkspaceId::stored(&*self.snapshot()?)
     }
 
     /// Calls `listener` with the signing secret before a state with another one is shown. Only a shared database has such

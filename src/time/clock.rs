@@ -7,6 +7,9 @@ use tokio::sync::watch;
 
 use super::Timestamp;
 
+/// The longest sleep without a look at the system clock, which may be set: a machine may start with a wrong time, or resume.
+const MAX_SLEEP: Duration = Duration::from_mins(1);
+
 /// The source of the current time. Rules do not use it: they receive the time as an argument.
 #[derive(Debug, Clone, Default)]
 pub enum Clock {
@@ -31,19 +34,30 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         self.0.send_modify(|moment| *moment = moment.plus(by));
     }
+
+    /// Sets the clock, also to an earlier time, as an operator or a time server does.
+    pub fn set(&self, moment: Timestamp) {
+        self.0.send_replace(moment);
+    }
 }
 
 impl Clock {
-    /// Waits until the clock shows `moment` or a later time.
-    pub async fn wait_until(&self, moment: Timestamp) {
+    /// Waits until the clock shows `moment`, which is `at_most` away when it is computed. If it is further away, the clock was
+    /// set back since, and the wait is over.
+    pub async fn wait_until(&self, moment: Timestamp, at_most: Duration) {
+        let is_over = |now: Timestamp| !moment.is_end_of_current(at_most, now);
         match self {
             Self::System => {
-                let micros = u64::try_from(moment.0.saturating_sub(self.now().0)).unwrap_or(0);
-                tokio::time::sleep(Duration::from_micros(micros)).await;
+                let mut now = self.now();
+                while !is_over(now) {
+                    let left = u64::try_from(moment.0.saturating_sub(now.0)).unwrap_or(0);
+                    tokio::time::sleep(Duration::from_micros(left).min(MAX_SLEEP)).await;
+                    now = self.now();
+                }
             }
             Self::Manual(clock) => {
                 // `self` holds the sender, so the wait cannot fail.
-                let _ = clock.0.subscribe().wait_for(|shown| *shown >= moment).await;
+                let _ = clock.0.subscribe().wait_for(|shown| is_over(*shown)).await;
             }
         }
     }

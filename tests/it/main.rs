@@ -43,6 +43,7 @@ mod projects;
 mod roles;
 mod secrets_rotate;
 mod sessions;
+mod set_clock;
 mod sharing;
 mod signup;
 mod tidy;

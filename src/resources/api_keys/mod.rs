@@ -17,6 +17,8 @@ mod rotation;
 mod scopes;
 mod verifiers;
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -189,7 +191,7 @@ pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
 }
 
 /// The minimum time between two recorded uses of a key, in seconds.
-pub const USE_RECORD_INTERVAL: i64 = 3600;
+pub const USE_RECORD_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Returns the last recorded use of a key.
 pub fn last_used_at(tx: &impl Tx, id: ApiKeyId) -> Result<Option<Timestamp>> {
@@ -198,8 +200,8 @@ pub fn last_used_at(tx: &impl Tx, id: ApiKeyId) -> Result<Option<Timestamp>> {
 
 /// Records the use of a key, unless a use was recorded within the last hour or the key was deleted.
 pub fn record_use(tx: &mut WriteTx<'_>, id: ApiKeyId, now: Timestamp) -> Result<()> {
-    let recent =
-        last_used_at(tx, id)?.is_some_and(|moment| now < moment.plus_seconds(USE_RECORD_INTERVAL));
+    let recent = last_used_at(tx, id)?
+        .is_some_and(|moment| moment.is_begin_of_current(USE_RECORD_INTERVAL, now));
     if recent || !tx.exists::<ApiKey>(&id)? {
         return Ok(());
     }

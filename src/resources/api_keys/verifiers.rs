@@ -3,6 +3,8 @@
 //! A secret has 256 random bits, so a fast hash of it is as hard to invert as a slow one. If the digest of a presented
 //! secret equals the stored digest, the secret is verified, in microseconds where Argon2 takes milliseconds.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
@@ -41,6 +43,9 @@ impl Verifiers {
     }
 }
 
+/// The longest grace period.
+const MAX_GRACE: Duration = Duration::from_hours(24);
+
 /// A replaced secret, valid until its grace period expires.
 #[derive(Serialize, Deserialize)]
 pub(super) struct RetiredSecret {
@@ -50,6 +55,12 @@ pub(super) struct RetiredSecret {
     pub(super) digest: SecretDigest,
     /// When the grace period expires.
     pub(super) ends_at: Timestamp,
+}
+
+impl RetiredSecret {
+    fn is_in_grace(&self, now: Timestamp) -> bool {
+        self.ends_at.is_end_of_current(MAX_GRACE, now)
+    }
 }
 
 impl_record!(Verifiers {
@@ -72,12 +83,13 @@ pub fn find_hash(tx: &impl Tx, key: Meta, digest: &SecretDigest) -> Result<Optio
 
 /// Returns the key as the secret with this hash may use it, or `None` if the key no longer has that secret. For the
 /// previous secret, the key expires with the grace period at the latest.
-pub fn key_for_secret(tx: &impl Tx, key: Meta, hash: &str) -> Result<Option<Meta>> {
+pub fn key_for_secret(tx: &impl Tx, key: Meta, hash: &str, now: Timestamp) -> Result<Option<Meta>> {
     if key.hash == hash {
         return Ok(Some(key));
     }
     let retired = tx.meta::<Verifiers>(&key.id)?.and_then(|known| known.retired);
-    Ok(retired.filter(|retired| retired.hash == hash).map(|retired| {
+    let is_valid = |retired: &RetiredSecret| retired.hash == hash && retired.is_in_grace(now);
+    Ok(retired.filter(is_valid).map(|retired| {
         let end = key.expires_at.map_or(retired.ends_at, |end| end.min(retired.ends_at));
         Meta { expires_at: Some(end), ..key }
     }))
@@ -86,5 +98,5 @@ pub fn key_for_secret(tx: &impl Tx, key: Meta, hash: &str) -> Result<Option<Meta
 /// Returns whether the grace period of the previous secret still runs.
 pub(super) fn is_in_grace(tx: &impl Tx, id: ApiKeyId, now: Timestamp) -> Result<bool> {
     let retired = tx.meta::<Verifiers>(&id)?.and_then(|known| known.retired);
-    Ok(retired.is_some_and(|retired| now < retired.ends_at))
+    Ok(retired.is_some_and(|retired| retired.is_in_grace(now)))
 }

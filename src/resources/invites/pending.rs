@@ -45,7 +45,7 @@ fn oldest_expired(
     let oldest = Window { offset: 0, limit: MAX_SCANNED, order: Order::Ascending };
     let mut expired = Vec::new();
     tx.walk(&BY_SERIAL, &organization, oldest, |row| {
-        if row.meta.is_expired(now) {
+        if row.meta.has_ended(now) {
             expired.push(row.meta.id);
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! Sign-in links. A link's code creates one console session of one user, once and within minutes.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -11,8 +13,8 @@ use crate::time::Timestamp;
 use super::session_text::CodeDigest;
 use super::{Basis, NewSession, VerifiedSession, create};
 
-/// The lifetime of a sign-in link, in seconds.
-const LINK_LIFETIME: i64 = 5 * 60;
+/// The lifetime of a sign-in link.
+const LINK_LIFETIME: Duration = Duration::from_mins(5);
 /// The maximum number of sign-in links of a user. A further one replaces the one that expires first.
 const MAX_LINKS: usize = 5;
 
@@ -60,7 +62,7 @@ pub fn create_link(
     for link in links.iter().rev().skip(MAX_LINKS - 1) {
         tx.remove::<SignInLink>(link)?;
     }
-    let expires_at = now.plus_seconds(LINK_LIFETIME);
+    let expires_at = now.plus(LINK_LIFETIME);
     tx.put(&SignInLink { code, user, is_operator, expires_at })?;
     Ok(expires_at)
 }
@@ -95,7 +97,9 @@ pub fn create_from_link(
 }
 
 fn valid_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<SignInLink> {
-    let link = tx.meta::<SignInLink>(&code)?.filter(|link| now < link.expires_at);
+    let link = tx
+        .meta::<SignInLink>(&code)?
+        .filter(|link| link.expires_at.is_end_of_current(LINK_LIFETIME, now));
     link.ok_or_else(invalid_link)
 }
 

@@ -62,7 +62,8 @@ const ADDED: &[Added] = &[Added::Meta { name: "known_browser", default: &None::<
 
 impl SignInRequest {
     fn is_open(&self, now: Timestamp) -> bool {
-        now < self.created_at.plus(CODE_LIFETIME) && self.wrong_codes < MAX_WRONG_CODES
+        self.created_at.is_begin_of_current(CODE_LIFETIME, now)
+            && self.wrong_codes < MAX_WRONG_CODES
     }
 }
 
@@ -174,7 +175,7 @@ fn has_enough(tx: &impl Tx, user: UserId, origin: Origin, now: Timestamp) -> Res
     tx.walk(&REQUESTS_BY_USER, &user, Window::all(Order::Ascending), |row| {
         let SignInRequest { created_at, known_browser, network, .. } = row.meta;
         let is_alike = known_browser.is_some() == origin.known_browser.is_some();
-        if is_alike && now < created_at.plus(QUOTA_WINDOW) {
+        if is_alike && created_at.is_begin_of_current(QUOTA_WINDOW, now) {
             let is_same = match known_browser {
                 Some(_) => known_browser == origin.known_browser,
                 None => site(network) == origin.site,

@@ -17,6 +17,7 @@ mod verified;
 
 use std::net::IpAddr;
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +40,11 @@ pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
 pub use verified::{LiveSession, VerifiedSession, get_live, verify};
 
 /// The time after which every session ends, in seconds: 7 days.
-const MAX_LIFETIME: i64 = 7 * 24 * 3600;
+const MAX_LIFETIME: Duration = Duration::from_hours(7 * 24);
 /// The time after the last recorded use at which a session ends, in seconds: 12 hours.
-const IDLE_LIFETIME: i64 = 12 * 3600;
+const IDLE_LIFETIME: Duration = Duration::from_hours(12);
 /// The minimum time between two recorded uses of a session, in seconds: 10 minutes.
-const USE_RECORD_INTERVAL: i64 = 600;
+const USE_RECORD_INTERVAL: Duration = Duration::from_mins(10);
 /// The maximum number of sessions of a user. A further one ends another.
 const MAX_SESSIONS: usize = 50;
 /// The maximum length of a stored `User-Agent`, in characters.
@@ -204,7 +205,7 @@ fn create(
         bound_key,
         is_operator,
         created_at: now,
-        expires_at: now.plus_seconds(MAX_LIFETIME),
+        expires_at: now.plus(MAX_LIFETIME),
         last_used_at: now,
     };
     let verified = VerifiedSession::of(&meta, now);
@@ -238,8 +239,9 @@ fn is_live(tx: &impl Tx, id: SessionId, now: Timestamp) -> Result<bool> {
 
 /// Records the use of a session, unless a use was recorded within the last ten minutes or the session was deleted.
 fn record_use(tx: &mut WriteTx<'_>, id: SessionId, now: Timestamp) -> Result<()> {
-    let due =
-        |session: &Session| now >= session.meta.last_used_at.plus_seconds(USE_RECORD_INTERVAL);
+    let due = |session: &Session| {
+        !session.meta.last_used_at.is_begin_of_current(USE_RECORD_INTERVAL, now)
+    };
     let Some(mut session) = tx.find::<Session>(&id)?.filter(due) else { return Ok(()) };
     session.meta.last_used_at = now;
     tx.put(&session)

@@ -11,7 +11,7 @@ use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::session_text::{SessionDigest, SessionKeys, SessionText};
-use super::{IDLE_LIFETIME, Meta, Session, USE_RECORD_INTERVAL};
+use super::{IDLE_LIFETIME, MAX_LIFETIME, Meta, Session, USE_RECORD_INTERVAL};
 
 /// A verified session. As a request extension it authenticates a request of the console inside of the process; no header
 /// has this effect.
@@ -35,15 +35,15 @@ struct Inner {
 
 impl VerifiedSession {
     pub(super) fn of(session: &Meta, now: Timestamp) -> Self {
-        let due = session.last_used_at.plus_seconds(USE_RECORD_INTERVAL);
+        let is_use_due = !session.last_used_at.is_begin_of_current(USE_RECORD_INTERVAL, now);
         Self(Arc::new(Inner {
             id: session.id,
             user: session.user,
             key: session.bound_key.as_ref().map(|bound| bound.id),
             is_operator: session.is_operator,
             digest: session.digest.clone(),
-            ends_at: session.expires_at.min(now.plus_seconds(IDLE_LIFETIME)),
-            is_use_due: AtomicBool::new(now >= due),
+            ends_at: session.expires_at.min(now.plus(IDLE_LIFETIME)),
+            is_use_due: AtomicBool::new(is_use_due),
         }))
     }
 
@@ -123,7 +123,13 @@ fn find_live(
     digest: &SessionDigest,
     now: Timestamp,
 ) -> Result<LiveSession> {
+    // The clock may have been set back since the session began or was used: its end is then years away.
+    let is_current = |session: &Meta| {
+        session.expires_at.is_end_of_current(MAX_LIFETIME, now)
+            && session.last_used_at.is_begin_of_current(IDLE_LIFETIME, now)
+    };
     let session = tx.meta::<Session>(&id)?.filter(|session| session.digest.matches(digest));
+    let session = session.filter(is_current);
     let live = session.map_or(Ok(None), |session| check_live(tx, session, now))?;
     live.ok_or_else(session_ended)
 }
@@ -135,7 +141,7 @@ pub(super) fn check_live(
     session: Meta,
     now: Timestamp,
 ) -> Result<Option<LiveSession>> {
-    let idle_end = session.last_used_at.plus_seconds(IDLE_LIFETIME);
+    let idle_end = session.last_used_at.plus(IDLE_LIFETIME);
     if now >= session.expires_at.min(idle_end) {
         return Ok(None);
     }

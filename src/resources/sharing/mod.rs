@@ -216,7 +216,9 @@ impl Meta {
 
     /// Returns whether the token with this hash opens the page.
     fn opens(&self, hash: TokenHash, now: Timestamp) -> bool {
-        self.token == Some(hash) || self.replaced.is_some_and(|(old, end)| old == hash && now < end)
+        let is_in_grace = |end: Timestamp| end.is_end_of_current(REPLACED_TOKEN_GRACE, now);
+        self.token == Some(hash)
+            || self.replaced.is_some_and(|(old, end)| old == hash && is_in_grace(end))
     }
 }
 

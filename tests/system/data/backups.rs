@@ -493,3 +493,102 @@ async fn scheduled_backups_are_created_and_the_oldest_deleted() {
     wait(&["notes.txt", &second, &third]).await;
     workspace.assert_file_valid().await;
 }
+
+#[tokio::test]
+async fn rotation_deletes_only_older_backups_of_the_same_workspace() {
+    let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
+    let clock = ManualClock::at(start);
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let config = |keep: u32| {
+        let mut config = Config::default();
+        config.clock = Clock::Manual(clock.clone());
+        config.backups.backup_dir = Some(folder.path().to_owned());
+        config.backups.backup_keep = keep;
+        config
+    };
+    let there = || {
+        let found =
+            fs::read_dir(&folder).expect("a folder").map(|one| one.expect("one").file_name());
+        let mut names: Vec<_> = found.map(|name| name.into_string().expect("a name")).collect();
+        names.sort();
+        names
+    };
+    let wait = async |names: &[&str]| {
+        eventually("the backups are there", || (there() == names).then_some(())).await;
+    };
+    let name = |stamp: &str| format!("steward-{stamp}.redb");
+    let other = Workspace::new().await;
+    let workspace = Workspace::with(config(2)).await;
+    let first = name("20260102T030405Z");
+    wait(&[&first]).await;
+    // A backup of another workspace, older than all others, and a damaged one.
+    let (foreign, damaged) = (name("20250101T000000Z"), name("20250102T000000Z"));
+    let backup = other.app.store().backup(
+        folder.path().join(&foreign),
+        record_registry(),
+        Progress::silent(),
+    );
+    backup.await.expect("a backup");
+    fs::write(folder.path().join(&damaged), "damaged").expect("written");
+    // Two backups while the clock stands four years ahead.
+    let (ahead, next) = (name("20300102T030405Z"), name("20300102T090405Z"));
+    clock.set(Timestamp::parse("2030-01-02T03:04:05Z").expect("a moment"));
+    wait(&[&foreign, &damaged, &first, &ahead]).await;
+    clock.advance(Duration::from_hours(6));
+    wait(&[&foreign, &damaged, &ahead, &next]).await;
+    // After it was set back, backups go on at once, and none of them is deleted before its time.
+    clock.set(Timestamp::parse("2026-01-02T04:00:00Z").expect("a moment"));
+    let [second, third, fourth] =
+        ["20260102T040000Z", "20260102T100000Z", "20260102T160000Z"].map(name);
+    wait(&[&foreign, &damaged, &second, &ahead, &next]).await;
+    clock.advance(Duration::from_hours(6));
+    wait(&[&foreign, &damaged, &second, &third, &ahead, &next]).await;
+    clock.advance(Duration::from_hours(6));
+    wait(&[&foreign, &damaged, &third, &fourth, &ahead, &next]).await;
+    workspace.assert_file_valid().await;
+    // A start with a clock that is behind waits for none of them.
+    clock.set(Timestamp::parse("2026-01-02T01:00:00Z").expect("a moment"));
+    let workspace = workspace.reopened(config(2)).await;
+    let behind = name("20260102T010000Z");
+    wait(&[&foreign, &damaged, &behind, &third, &fourth, &ahead, &next]).await;
+    workspace.assert_file_valid().await;
+}
+
+#[test]
+fn new_workspace_waits_for_a_word_if_there_are_backups_of_another() {
+    let (place, folder) = (TestSetup::new(false), "backups");
+    place.add("A");
+    let serve = ["--backup-dir", folder];
+    let server = place.site.serve(&serve);
+    until("a backup is there", || {
+        let found = fs::read_dir(place.site.path(folder)).expect("a folder");
+        let names = found.map(|one| one.expect("one").file_name().into_string().expect("a name"));
+        names.into_iter().any(|name| name.ends_with("Z.redb")).then_some(())
+    });
+    server.stop();
+    let there = || {
+        let found = fs::read_dir(place.site.path(folder)).expect("a folder");
+        found.map(|one| one.expect("one").path()).collect::<Vec<_>>()
+    };
+    // Backups of one second would have one name.
+    let backup = place.site.path(folder).join("steward-20200101T000000Z.redb");
+    fs::rename(there().pop().expect("a backup"), &backup).expect("renamed");
+    // As if the disk with the data was not mounted.
+    fs::rename(place.site.data(), place.site.path("away")).expect("moved");
+    let refused = place.site.try_serve(&serve).err().expect("it waits");
+    let line = refused
+        .assert_failed("steward.redb has no data, but there is a backup of another workspace");
+    assert!(line.contains(&backup.file_name().expect("a name").display().to_string()), "{line}");
+    assert!(!place.site.data().exists() && !place.site.path("steward.redb.first-key").exists());
+    // The disk is back.
+    fs::rename(place.site.path("away"), place.site.data()).expect("moved back");
+    assert_eq!(place.names(), ["A"]);
+    // An operator founds another workspace. Its backups leave the others alone.
+    fs::remove_file(place.site.data()).expect("removed");
+    place.site.json(&["init", "--email", "other@corp.example"]);
+    let server = place.site.serve(&[&serve[..], &["--backup-keep", "1"]].concat());
+    until("its backup is there", || (there().len() == 2).then_some(()));
+    server.stop();
+    place.site.json(&["restore", backup.to_str().expect("a path")]);
+    assert_eq!(place.names(), ["A"]);
+}

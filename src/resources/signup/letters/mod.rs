@@ -74,8 +74,7 @@ struct InvitationHtml<'i> {
 
 impl InviteMails {
     fn invitation(&self, tx: &Snapshot, id: InviteId, now: Timestamp) -> Result<Composed> {
-        let Some(invite) = invites::find_by_id(tx, id)?.filter(|it| !it.meta.is_expired(now))
-        else {
+        let Some(invite) = invites::find_by_id(tx, id)?.filter(|it| !it.meta.has_ended(now)) else {
             return Ok(Composed::Obsolete);
         };
         let organization: Organization = tx.get(&invite.meta.organization)?;

@@ -1,0 +1,134 @@
+//! Times as text, and the clock.
+
+use super::*;
+
+#[test]
+fn whole_second_is_formatted_without_a_fraction() {
+    assert_eq!(Timestamp(1_735_787_045_000_000).to_string(), "2025-01-02T03:04:05Z");
+}
+
+#[test]
+fn fraction_is_formatted_with_six_digits() {
+    assert_eq!(Timestamp(1_735_787_045_678_900).to_string(), "2025-01-02T03:04:05.678900Z");
+}
+
+#[test]
+fn minute_is_formatted_for_display() {
+    assert_eq!(Timestamp(1_735_787_045_678_900).minute(), "2025-01-02 03:04 UTC");
+}
+
+#[test]
+fn formatted_timestamp_parses_back() {
+    let moment = Timestamp(1_735_787_045_678_901);
+    for moment in [moment, moment.plus_seconds(i64::MAX), moment.plus_seconds(i64::MIN)] {
+        let json = serde_json::to_string(&moment).expect("a timestamp serializes");
+        assert_eq!(serde_json::from_str::<Timestamp>(&json).expect("and reads back"), moment);
+    }
+}
+
+#[test]
+fn timestamps_are_parsed_in_every_format() {
+    let second = 1_735_787_045_000_000;
+    for (text, micros) in [
+        ("2025-01-02T03:04:05Z", second),
+        ("2025-01-02t03:04:05z", second),
+        ("2025-01-02T03:04:05.678901Z", second + 678_901),
+        ("2025-01-02T03:04:05.678901999Z", second + 678_901),
+        ("2025-01-02T03:04:05.5", second + 500_000),
+        ("2025-01-02 03:04:05", second),
+        ("2025-01-02T03:04", second - 5_000_000),
+        ("2025-01-02T05:34:05+02:30", second),
+        ("2025-01-01T23:04:05-04:00", second),
+        ("2025-01-02", second - 11_045_000_000),
+        ("2025-01-03T03:03:05+23:59", second),
+        ("2025-01-01T03:05:05-23:59", second),
+        ("0000-01-01", FIRST),
+        ("9999-12-31T23:59:59.999999Z", LAST),
+    ] {
+        assert_eq!(Timestamp::parse(text), Some(Timestamp(micros)), "{text}");
+    }
+    for text in [
+        "",
+        "now",
+        "1735787045",
+        "2025",
+        "2025-13-01",
+        "2025-02-30",
+        "2025-01-02T",
+        "2025-01-02T25:00",
+        "2025-01-02T03:04:05 00:00",
+        "2025-01-02T03:04:05+24:00",
+        "2025-01-02T03:04:05-24:00",
+        "2025-01-02T03:04:05+25:00",
+        "2025-01-02T03:04:05+99:00",
+        "2025-01-02Z",
+        " 2025-01-02",
+        "2025-01-02 ",
+        "20250-01-02",
+        "２０２５-01-02",
+    ] {
+        assert_eq!(Timestamp::parse(text), None, "{text}");
+    }
+}
+
+#[test]
+fn relative_times_are_hours_days_weeks_months_and_years() {
+    let moment = Timestamp::parse("2024-03-31T12:00").expect("a time");
+    for (amount, shown) in [
+        ("0h", "2024-03-31T12:00:00Z"),
+        ("1h", "2024-03-31T11:00:00Z"),
+        ("7d", "2024-03-24T12:00:00Z"),
+        ("2w", "2024-03-17T12:00:00Z"),
+        ("1m", "2024-02-29T12:00:00Z"),
+        ("13m", "2023-02-28T12:00:00Z"),
+        ("1y", "2023-03-31T12:00:00Z"),
+        ("2024y", "0000-03-31T12:00:00Z"),
+    ] {
+        assert_eq!(moment.before(amount).map(|it| it.to_string()), Some(shown.to_owned()));
+    }
+    for amount in ["", "d", "7", "7q", "-7d", "1.5d", "7é", "2025y", "99999999999d", "4294967295y"]
+    {
+        assert_eq!(moment.before(amount), None, "{amount}");
+    }
+    assert!(moment.before("4294967295w").is_some_and(|it| it.to_string().starts_with("0000")));
+}
+
+#[test]
+fn period_that_began_with_a_wrong_clock_does_not_last() {
+    let (now, hours) = (Timestamp(1_735_787_045_000_000), Duration::from_hours);
+    let length = hours(6);
+    for (begun, lasts) in [
+        (now, true),
+        (now.minus(hours(6)), false),
+        (now.minus(hours(5)), true),
+        (now.plus(MAX_CLOCK_DIFFERENCE), true),
+        (now.plus(hours(2)), false),
+        (now.plus(hours(4 * 365 * 24)), false),
+    ] {
+        assert_eq!(begun.is_begin_of_current(length, now), lasts, "{begun}");
+    }
+}
+
+#[tokio::test]
+async fn wait_ends_when_the_clock_is_set_back_too_far() {
+    let start = Timestamp(1_735_787_045_000_000);
+    let clock = ManualClock::at(start.plus(Duration::from_hours(35_000)));
+    let (waits, every) = (Clock::Manual(clock.clone()), Duration::from_hours(6));
+    let next = waits.now().plus(every);
+    let mut waiting = std::pin::pin!(waits.wait_until(next, every));
+    assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+    clock.advance(Duration::from_hours(5));
+    assert!(futures_util::poll!(waiting.as_mut()).is_pending());
+    clock.set(start);
+    waiting.await;
+    // Nor does a wait begin.
+    waits.wait_until(next, every).await;
+    assert_eq!(waits.now(), start);
+}
+
+#[test]
+fn timestamp_arithmetic_saturates_at_the_displayable_range() {
+    let last = Timestamp(0).plus_seconds(i64::MAX);
+    assert_eq!(last.to_string(), "9999-12-31T23:59:59.999999Z");
+    assert_eq!(Timestamp(0).plus_seconds(i64::MIN).to_string(), "0000-01-01T00:00:00Z");
+}
