@@ -172,7 +172,7 @@ mod tests {
     const NOW: u64 = 1_800_000_000;
 
     /// Returns what the verifier says of a certificate that is its own authority and the only one in the file.
-    fn verify(params: CertificateParams, name: &str, at: u64) -> Result<(), String> {
+    fn verify(params: &CertificateParams, name: &str, at: u64) -> Result<(), String> {
         let key = KeyPair::generate().expect("a key");
         let certificate = params.self_signed(&key).expect("a certificate").der().clone();
         let mut roots = RootCertStore::empty();
@@ -205,14 +205,14 @@ mod tests {
             (&[], "mail.example.org", true),
             (&[], "localhost", false),
         ] {
-            let verified = verify(params(names), name, NOW);
+            let verified = verify(&params(names), name, NOW);
             assert_eq!(verified.is_ok(), is_valid, "{names:?} {name}: {verified:?}");
         }
     }
 
     #[test]
     fn certificate_of_another_time_or_purpose_is_refused() {
-        let at = |seconds: u64| verify(params(&["localhost"]), "localhost", seconds);
+        let at = |seconds: u64| verify(&params(&["localhost"]), "localhost", seconds);
         assert!(at(NOW).is_ok());
         for (seconds, why) in [(0, "NotValidYet"), (99_999_999_999, "Expired")] {
             let refused = at(seconds).expect_err(why);
@@ -220,7 +220,7 @@ mod tests {
         }
         let mut client = params(&["localhost"]);
         client.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
-        assert!(verify(client, "localhost", NOW).is_err());
+        assert!(verify(&client, "localhost", NOW).is_err());
     }
 
     #[test]

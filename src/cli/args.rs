@@ -183,7 +183,9 @@ fn with_context<'f>(
         return error.into();
     }
     for source in sources {
-        text.push_str(&format!("\n{source}.\n"));
+        text += "\n";
+        text += &source;
+        text += ".\n";
     }
     clap::Error::raw(kind, text).into()
 }

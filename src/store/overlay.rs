@@ -81,13 +81,12 @@ impl FsFile for Overlay {
         memory.len = memory.len.max(end);
         for number in page_of(offset)..=page_of(end.saturating_sub(1).max(offset)) {
             let start = number * PAGE as u64;
-            let mut page = match memory.pages.remove(&number) {
-                Some(page) => page,
-                None => {
-                    let mut page = Box::new([0; PAGE]);
-                    self.read_file(stored, start, page.as_mut_slice())?;
-                    page
-                }
+            let mut page = if let Some(page) = memory.pages.remove(&number) {
+                page
+            } else {
+                let mut page = Box::new([0; PAGE]);
+                self.read_file(stored, start, page.as_mut_slice())?;
+                page
             };
             copy_overlap((offset, data), (start, page.as_mut_slice()));
             memory.pages.insert(number, page);
@@ -126,11 +125,11 @@ impl FsFile for Overlay {
 }
 
 /// Copies the bytes of `from` to the part of `to` that they overlap. Each is a position in the file and the bytes there.
-fn copy_overlap(from: (u64, &[u8]), to: (u64, &mut [u8])) {
+fn copy_overlap((from, source): (u64, &[u8]), (to, target): (u64, &mut [u8])) {
     let within =
         |from: u64, to: u64| usize::try_from(to.saturating_sub(from)).unwrap_or(usize::MAX);
-    let target = to.1.get_mut(within(to.0, from.0)..).unwrap_or_default();
-    let source = from.1.get(within(from.0, to.0)..).unwrap_or_default();
+    let target = target.get_mut(within(to, from)..).unwrap_or_default();
+    let source = source.get(within(from, to)..).unwrap_or_default();
     for (target, source) in target.iter_mut().zip(source) {
         *target = *source;
     }

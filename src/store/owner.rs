@@ -22,14 +22,11 @@ pub(super) fn adopt(new: &Path, data: &Path) -> Result<(), OpenError> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(OpenError::io("open", new))?,
     };
-    match data.symlink_metadata() {
-        Ok(old) => {
-            give(&file, (old.uid(), old.gid())).map_err(OpenError::io("change the owner of", new))
-        }
-        Err(_) => {
-            give_to_owner(&file, data);
-            Ok(())
-        }
+    if let Ok(old) = data.symlink_metadata() {
+        give(&file, (old.uid(), old.gid())).map_err(OpenError::io("change the owner of", new))
+    } else {
+        give_to_owner(&file, data);
+        Ok(())
     }
 }
 

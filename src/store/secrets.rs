@@ -45,7 +45,7 @@ impl WorkspaceId {
     /// # Errors
     /// As [`signing_secret_of`].
     pub fn of(path: &Path) -> Result<Self, OpenError> {
-        read_from(path, |state| Self::stored(state))
+        read_from(path, Self::stored)
     }
 }
 
@@ -105,7 +105,7 @@ impl WriteTx<'_> {
 /// # Errors
 /// When the file is missing, not a Steward data file, newer than this release, or damaged.
 pub fn signing_secret_of(path: &Path) -> Result<SigningSecret, OpenError> {
-    read_from(path, |state| stored_secret(state))
+    read_from(path, stored_secret)
 }
 
 fn read_from<T>(path: &Path, read: impl FnOnce(&Snapshot) -> Result<T>) -> Result<T, OpenError> {

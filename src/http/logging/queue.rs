@@ -31,7 +31,10 @@ impl LogQueue {
         let queue = NonBlockingBuilder::default().buffered_lines_limit(MAX_WAITING_LINES);
         let (lines, worker) = queue.thread_name("log").finish(output);
         let _once = dropped.errors.set(lines.error_counter());
-        (Self { worker: Some(worker), dropped: Arc::clone(&dropped) }, QueuedLines { lines, dropped })
+        (
+            Self { worker: Some(worker), dropped: Arc::clone(&dropped) },
+            QueuedLines { lines, dropped },
+        )
     }
 }
 

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::ServerLimits;
 use super::connection_state::{CloseAttempt, ConnectionState};
@@ -35,6 +35,7 @@ struct Shared {
     started: Instant,
     table: Mutex<TableState>,
     turns: ClientTurns,
+    is_stopping: watch::Sender<bool>,
 }
 
 struct ConnectionLimits {
@@ -111,7 +112,13 @@ impl ConnectionTable {
             started: Instant::now(),
             table: Mutex::default(),
             turns: ClientTurns::default(),
+            is_stopping: watch::Sender::new(false),
         }))
+    }
+
+    /// Ends the wait for bodies that nobody reads.
+    pub(super) fn stop(&self) {
+        self.0.is_stopping.send_replace(true);
     }
 
     /// Waits until another socket may be open. Sockets beyond the limits are about to be dropped.
@@ -195,6 +202,12 @@ impl Slot {
     /// Returns what the service left of the body of the current request.
     pub(super) fn unread(&self) -> &UnreadBody {
         &self.unread
+    }
+
+    /// Completes when the server stops.
+    pub(super) async fn stopping(&self) {
+        // The table holds the sender, so the wait cannot fail.
+        let _ = self.table.0.is_stopping.subscribe().wait_for(|is| *is).await;
     }
 
     /// Records that the response is complete.

@@ -160,6 +160,7 @@ pub async fn serve_with_tls(
         }
     }
     drop((listener, handshakes));
+    table.stop();
     drain(stopping, connections, limits.grace).await;
     Ok(())
 }

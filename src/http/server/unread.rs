@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use http_body_util::BodyExt;
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
-use tokio::time::timeout;
+use tokio::time::sleep;
 
 use super::connection_table::Slot;
 use super::watched::TurnBody;
@@ -77,8 +77,8 @@ impl UnreadBody {
     }
 }
 
-/// Discards the rest of the current request's body beside the response, for at most `limit`. hyper closes the connection if it
-/// does not arrive by then.
+/// Discards the rest of the current request's body beside the response, for at most `limit`, and until the server stops. hyper
+/// closes the connection if the rest does not arrive by then.
 ///
 /// Returns false if the response must announce that the connection closes: if the rest is too long, its end is unknown, or it is
 /// not `expected` to arrive.
@@ -100,7 +100,11 @@ pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bo
     let slot = Arc::clone(slot);
     slot.unread().is_arriving.store(true, Ordering::Relaxed);
     tokio::spawn(async move {
-        let _too_slow = timeout(limit, discard(body)).await;
+        tokio::select! {
+            _ = discard(body) => {}
+            () = sleep(limit) => {}
+            () = slot.stopping() => {}
+        }
         slot.unread().is_arriving.store(false, Ordering::Relaxed);
     });
     true

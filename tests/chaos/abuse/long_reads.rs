@@ -84,10 +84,8 @@ async fn distinct_values_per_query_parameter_are_limited() {
     for (path, query, attr) in [
         (&dashboards, different("tags", 201), "tags"),
         (&dashboards, different("unknown", 201), "unknown"),
-        (&log, different("scope", 201), "scope"),
         (&log, different("limit", 201), "limit"),
         (&log, format!("activity={}", words.join(",")), "activity"),
-        (&log, different("scope", 150) + &different("scopes", 151).replace("=a", "=b"), "scope"),
         (&"/api/schema/".to_owned(), different("format", 201), "format"),
     ] {
         let answer = workspace.owner.get(&format!("{path}?{query}")).await;
@@ -98,7 +96,6 @@ async fn distinct_values_per_query_parameter_are_limited() {
         (&dashboards, "tags=one&".repeat(3_000)),
         (&log, "scope=Dashboard&scopes=Dashboard&".repeat(900)),
         (&log, format!("activity={}", "created,".repeat(3_000))),
-        (&log, different("scope", 150) + &different("scopes", 150)),
     ] {
         assert_eq!(workspace.owner.get(&format!("{path}?{query}")).await.status, 200);
     }

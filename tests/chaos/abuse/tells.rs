@@ -310,7 +310,11 @@ async fn error_responses_reveal_no_more_than_the_request_body_named() {
             format!("{}move_tile/", scene.one(&scene.hidden)),
             json!({ "tile": { "id": hidden_tile }, "toDashboard": scene.open["id"] }),
         ),
-        (Method::PATCH, open.clone(), json!({ "tiles": [{ "id": hidden_tile, "color": "red" }] })),
+        (
+            Method::PATCH,
+            open.clone(),
+            json!({ "tiles": [{ "id": hidden_tile, "show_description": true }] }),
+        ),
         (Method::PATCH, open.clone(), json!({ "tiles": [{ "text": { "id": hidden_text } }] })),
         (Method::PATCH, open.clone(), json!({ "duplicate_tiles": [{ "id": hidden_tile }] })),
         (Method::PUT, format!("{}access_controls/", scene.one(&scene.hidden)), grants),

@@ -30,11 +30,14 @@ const SHOWN_NOWHERE: [&str; 12] = [
 ];
 
 /// Properties that accept none of the texts.
-const REFUSED: [&str; 10] = [
+const REFUSED: [&str; 13] = [
     "access_controls resource",
     "access_controls resource_id",
     "batch_exports destination.config",
     "batch_exports hogql_query",
+    "dashboards duplicate_tiles.0.color",
+    "dashboards duplicate_tiles.0.filters_overrides",
+    "dashboards duplicate_tiles.0.layouts",
     "dashboards use_template",
     "domains saml_x509_cert",
     "operations scopes.0",

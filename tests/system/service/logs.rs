@@ -28,7 +28,7 @@ fn log_line_has_the_caller_the_request_and_the_outcome() {
     let server = site.serve(&["--log", "info,request=debug"]);
     let members =
         format!("/api/organizations/{}/members/", made["organization_id"].as_str().unwrap());
-    server.get(&format!("{members}?email=hidden"), key).ok();
+    server.get(&format!("{members}?email=hidden@x.example"), key).ok();
     server.get("/api/projects/999/dashboards/", key);
     server.get(ME, "").assert_error(401, "authentication_error", "not_authenticated");
     let log = server.stop();

@@ -115,3 +115,15 @@ async fn connection_whose_unread_body_arrives_gives_way_to_a_new_one() {
     second.write_all(GET).await.unwrap();
     answer_until(&mut second, "hello").await;
 }
+
+#[tokio::test]
+async fn unread_body_that_never_arrives_does_not_delay_the_end_of_the_server() {
+    let server = start(limits()).await;
+    let mut client = server.connect().await;
+    client.write_all(unread(2)[0].1.as_bytes()).await.unwrap();
+    head(&mut client).await;
+    server.stop.send(()).unwrap();
+    assert!(is_closed(&mut client).await);
+    drop(client);
+    server.task.await.unwrap().unwrap();
+}

@@ -14,19 +14,17 @@ use super::super::Fault;
 /// # Errors
 /// [`Fault::Refused`] names the file and its problem.
 pub(super) fn connector(ca: Option<&Path>) -> Result<MakeRustlsConnect, Fault> {
-    let tls = match ca {
-        Some(ca) => read_certificates(ca)
+    let tls = if let Some(ca) = ca {
+        read_certificates(ca)
             .and_then(|named| client_config(Vec::new(), named))
-            .map_err(|why| Fault::Refused(format!("{}: {why}", ca.display())))?,
-        None => {
-            let system = system_certificates();
-            if system.is_empty() {
-                let why =
-                    "the system has no certificates of authorities; name a file with --data-ca";
-                return Err(Fault::Refused(why.to_owned()));
-            }
-            client_config(system, Vec::new()).map_err(Fault::Refused)?
+            .map_err(|why| Fault::Refused(format!("{}: {why}", ca.display())))?
+    } else {
+        let system = system_certificates();
+        if system.is_empty() {
+            let why = "the system has no certificates of authorities; name a file with --data-ca";
+            return Err(Fault::Refused(why.to_owned()));
         }
+        client_config(system, Vec::new()).map_err(Fault::Refused)?
     };
     Ok(MakeRustlsConnect::new(tls))
 }
