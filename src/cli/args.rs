@@ -66,8 +66,15 @@ pub(super) fn parse(mut line: Vec<OsString>) -> Result<ParsedArgs, ArgsError> {
     let (command, matches) = find_subcommand(&whole, &first);
     let mut file = None;
     if let Some(path) = matches.get_one::<PathBuf>("config") {
-        let read = ConfigFile::read(path, serve_command(&whole)).map_err(ArgsError::File)?;
-        let (keys, words) = args_from_file(&read, command, matches).map_err(ArgsError::File)?;
+        let source = matches.value_source("config");
+        let invalid = |text: String| match source {
+            Some(ValueSource::EnvVariable) => {
+                ArgsError::File(format!("{text}; STEWARD_CONFIG sets --config"))
+            }
+            _ => ArgsError::File(text),
+        };
+        let read = ConfigFile::read(path, serve_command(&whole)).map_err(invalid)?;
+        let (keys, words) = args_from_file(&read, command, matches).map_err(invalid)?;
         let end = line.iter().position(|word| word == "--").unwrap_or(line.len());
         line.splice(end..end, words);
         file = Some((path, read, keys));

@@ -36,6 +36,7 @@ use crate::config::{Config, output_path};
 use crate::ids::OrganizationId;
 use crate::operator::Operation;
 use crate::store::{Place, follow_link};
+use crate::trust_anchors::{client_config, read_certificates};
 
 use args::{ArgValue, ArgsError, ParsedArgs};
 use backend::run_operation;
@@ -117,14 +118,22 @@ impl Cli {
         let is_copy = has_only_copy && !is_absent(&self.copy);
         let data = if is_copy { &self.copy } else { &self.data };
         let place = Place::new(data.as_os_str(), &self.copy, ca, node)
-            .map_err(|error| Failure::Usage(format!("--data (STEWARD_DATA): {error}")))?;
+            .map_err(|error| Failure::Usage(format!("--data: {error}")))?;
         Ok(match place {
             Place::File(path) => Place::File(follow_link(&path)?),
             Place::Shared { url, copy, ca, node } => {
+                ca.as_deref().map_or(Ok(()), require_authorities)?;
                 Place::Shared { url, copy: follow_link(&copy)?, ca, node }
             }
         })
     }
+}
+
+/// Fails if the file of `--data-ca` cannot be used: a connection would fail with every attempt.
+fn require_authorities(file: &Path) -> Result<(), Failure> {
+    let used = read_certificates(file).and_then(|named| client_config(Vec::new(), named));
+    used.map(drop)
+        .map_err(|why| Failure::Usage(format!("cannot use --data-ca {}: {why}", file.display())))
 }
 
 #[derive(Subcommand)]
@@ -251,12 +260,22 @@ pub fn main() -> ExitCode {
 
 async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
     let ParsedArgs { cli, settings, warning } = args;
+    let file = cli.config.clone();
+    let outcome = execute(cli, &settings, warning).await;
+    outcome.map_err(|failure| failure.with_sources(&settings, file.as_deref()))
+}
+
+async fn execute(
+    cli: Cli,
+    settings: &[ArgValue],
+    warning: Option<String>,
+) -> Result<ExitCode, Failure> {
     if let (Some(warning), false) = (&warning, matches!(cli.command, Command::Serve(_))) {
         streams::complain(warning);
     }
     // These commands need no data.
     match &cli.command {
-        Command::Config(_) => return print_config(&settings, cli.config.as_deref(), cli.json),
+        Command::Config(_) => return print_config(settings, cli.config.as_deref(), cli.json),
         Command::Completions(completions) => {
             output::print_bytes(&completions.script())?;
             return Ok(ExitCode::SUCCESS);
@@ -265,10 +284,9 @@ async fn run(args: ParsedArgs) -> Result<ExitCode, Failure> {
         _ => {}
     }
     let place = cli.place()?;
-    let Cli { json, command, config, .. } = cli;
+    let Cli { json, command, .. } = cli;
     if let Command::Serve(serve) = command {
-        let served = serve.run(&place, json, warning).await;
-        return served.map_err(|failure| failure.with_sources(&settings, config.as_deref()));
+        return serve.run(&place, json, warning).await;
     }
     let is_link = matches!(command, Command::Console(_));
     let answer = perform(command, &place).await?;

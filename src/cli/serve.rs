@@ -120,7 +120,7 @@ impl Serve {
         let metrics = if has_metrics { Metrics::enabled() } else { Metrics::default() };
         let dropped = metrics.counter(Series::LOG_LINES_DROPPED, &[]);
         let (filter, _log) =
-            logging::init(&self.log, self.log_format, dropped).map_err(Failure::Other)?;
+            logging::init(&self.log, self.log_format, dropped).map_err(Failure::Usage)?;
         for warning in warning.into_iter().chain(few_descriptors) {
             tracing::warn!("{warning}");
         }
@@ -188,8 +188,8 @@ impl Serve {
         let Some((certificate, key)) = self.tls_cert.clone().zip(self.tls_key.clone()) else {
             return Ok(None);
         };
-        let tls = Tls::load(certificate, key).map_err(Failure::Other)?;
-        Ok(Some(Arc::new(tls)))
+        let wrong = |why| Failure::Usage(format!("cannot use --tls-cert and --tls-key: {why}"));
+        Ok(Some(Arc::new(Tls::load(certificate, key).map_err(wrong)?)))
     }
 
     fn limits(&self) -> ServerLimits {

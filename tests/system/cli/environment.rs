@@ -79,6 +79,35 @@ fn invalid_setting_names_its_variable_and_exits_with_2() {
 }
 
 #[test]
+fn file_of_a_setting_that_cannot_be_used_exits_with_2_and_names_the_variable() {
+    let (site, _) = DataFolder::with_workspace();
+    let before = site.names();
+    let serve = &["serve", "--listen", "127.0.0.1:0"][..];
+    let mail =
+        &[("STEWARD_SMTP_URL", "smtps://ann@localhost"), ("STEWARD_SMTP_FROM", "a@x.example")][..];
+    let database = &[("STEWARD_DATA", "postgres://127.0.0.1:1/none")][..];
+    for (args, variable, others) in [
+        (serve, "STEWARD_TLS_CERT", &[("STEWARD_TLS_KEY", "none.pem")][..]),
+        (serve, "STEWARD_TLS_KEY", &[("STEWARD_TLS_CERT", "none.pem")]),
+        (serve, "STEWARD_SMTP_CA_FILE", mail),
+        (serve, "STEWARD_SMTP_PASSWORD_FILE", mail),
+        (&["mail", "test", "ann@x.example"], "STEWARD_SMTP_CA_FILE", mail),
+        (&["mail", "test", "ann@x.example"], "STEWARD_SMTP_PASSWORD_FILE", mail),
+        (serve, "STEWARD_DATA_CA", database),
+        (&["user", "list"], "STEWARD_DATA_CA", database),
+        (&["user", "list"], "STEWARD_DATA", &[("STEWARD_DATA", "postgres://db:x/y")]),
+        (serve, "STEWARD_CONFIG", &[]),
+        (&["user", "list"], "STEWARD_CONFIG", &[]),
+    ] {
+        let mut command = site.steward(args);
+        command.env(variable, "none.pem").envs(others.iter().copied());
+        let run = CommandOutput::new(&mut command);
+        run.assert_usage_error(&format!("{variable} sets --"));
+    }
+    assert_eq!(site.names(), before);
+}
+
+#[test]
 fn invalid_configuration_file_exits_with_2() {
     let site = DataFolder::empty();
     for text in [

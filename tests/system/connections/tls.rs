@@ -246,7 +246,7 @@ fn invalid_certificate_files_are_rejected_at_startup_by_name() {
         replace(&site, "key.pem", key);
         let run = site.try_serve(&FLAGS).err().expect("it does not serve");
         assert!(!run.stderr.contains("PRIVATE"), "{run:?}");
-        run.assert_failed(told);
+        run.assert_usage_error(told);
     };
     let mismatch = "key.pem is not the key of the certificate in cert.pem";
     refuses(&one.certificate, &other.key, mismatch);
@@ -272,7 +272,7 @@ fn invalid_certificate_files_are_rejected_at_startup_by_name() {
         one.put(&site);
         fs::remove_file(site.path(name)).expect("removed");
         let run = site.try_serve(&FLAGS).err().expect("it does not serve");
-        run.assert_failed(&format!("{name}: No such file or directory"));
+        run.assert_usage_error(&format!("{name}: No such file or directory"));
     }
     assert!(!site.data().exists(), "a refused command created a file");
     site.run(&["serve", "--tls-cert", "cert.pem"]).assert_usage_error("--tls-key <FILE>");
