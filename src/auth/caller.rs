@@ -169,9 +169,10 @@ impl CallerKey {
 /// Returns the stored key, if the verified secret is still valid and the key has not expired. A rotated secret stays
 /// valid during its grace period.
 fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Result<api_keys::Meta> {
-    let key = tx.meta::<ApiKey>(&presented.key())?.ok_or_else(Error::authentication_failed)?;
+    let key = tx.meta::<ApiKey>(&presented.key())?.filter(|key| !key.is_expired(now));
+    let key = key.ok_or_else(Error::authentication_failed)?;
     let key = api_keys::key_for_secret(tx, key, presented.hash(), now)?;
-    key.filter(|key| !key.is_expired(now)).ok_or_else(Error::authentication_failed)
+    key.ok_or_else(Error::authentication_failed)
 }
 
 /// Returns whether the organization allows the member to use API keys: it can forbid them to plain members.

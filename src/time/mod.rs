@@ -114,6 +114,12 @@ impl Timestamp {
         now < self && self <= now.plus(length).plus(MAX_CLOCK_DIFFERENCE)
     }
 
+    /// Whether a period from `begin` to this time lasts at `now`, as for [`is_end_of_current`](Self::is_end_of_current). It may
+    /// have any length if its begin is unknown.
+    pub(crate) fn is_end_of_current_since(self, begin: Option<Self>, now: Self) -> bool {
+        self.is_end_of_current(begin.map_or(Duration::MAX, |begin| self.since(begin)), now)
+    }
+
     /// Whether a period of `length` that began at this time lasts at `now`, as for
     /// [`is_end_of_current`](Self::is_end_of_current).
     pub(crate) fn is_begin_of_current(self, length: Duration, now: Self) -> bool {

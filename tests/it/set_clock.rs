@@ -7,8 +7,8 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::api_keys::{ME, at, holder, make, standing};
-use crate::support::Workspace;
 use crate::support::sessions::{SignedIn, browser, sign_in_by_link};
+use crate::support::{OWNER, TestClient, Workspace};
 
 const INVITES: &str = "/api/organizations/@current/invites/";
 
@@ -17,6 +17,8 @@ struct Made {
     link: String,
     session: SignedIn,
     rolled: Value,
+    /// Keys with an end: of a command, and of the API.
+    ending: [TestClient; 2],
     invite: String,
     replaced_token: String,
 }
@@ -28,6 +30,10 @@ impl Made {
         let link = workspace.app.create_sign_in_link(user, false).await.expect("a link").code;
         let rolled = make(owner, json!({ "label": "rolled", "scopes": ["*"] })).await;
         owner.post(&at(&rolled, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
+        let by_command = workspace.limited_key(OWNER, &["*"], json!({ "expires_in": 3600 })).await;
+        let end = workspace.app.now().plus(Duration::from_hours(1));
+        let by_api = json!({ "label": "ending", "scopes": ["*"], "expires_at": end });
+        let by_api = holder(workspace, &make(owner, by_api).await);
         let invite = json!({ "target_email": "ann@x.example" });
         let invite = owner.post(INVITES, invite).await.ok();
         let board = owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
@@ -38,13 +44,14 @@ impl Made {
             link,
             session: sign_in_by_link(workspace).await,
             rolled,
+            ending: [by_command, by_api],
             invite: invite["id"].as_str().expect("an id").to_owned(),
             replaced_token: shared["access_token"].as_str().expect("a token").to_owned(),
         }
     }
 
     /// Returns for each thing whether it is valid.
-    async fn valid(&self, workspace: &Workspace) -> [(&'static str, bool); 5] {
+    async fn valid(&self, workspace: &Workspace) -> [(&'static str, bool); 7] {
         let invites = workspace.owner.get(INVITES).await.ok();
         let invites = invites["results"].as_array().expect("a list").clone();
         let invite = invites.iter().find(|one| one["id"] == self.invite).expect("the invite");
@@ -53,6 +60,8 @@ impl Made {
             ("link", workspace.app.find_sign_in_link(&self.link).is_ok()),
             ("session", self.session.client.get(ME).await.status == 200),
             ("rolled key", holder(workspace, &self.rolled).get(ME).await.status == 200),
+            ("key of a command", self.ending[0].get(ME).await.status == 200),
+            ("key of the API", self.ending[1].get(ME).await.status == 200),
             ("invite", invite["is_expired"] == false),
             ("public page", workspace.anonymous().get(&page).await.status == 200),
         ]
@@ -81,6 +90,21 @@ async fn what_was_made_while_the_clock_stood_ahead_is_not_valid_for_years() {
     let refused = workspace.app.sign_in_with_link("", browser(), None).await;
     assert!(refused.is_err());
     workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn old_value_of_a_key_without_an_end_works_for_its_grace_although_the_key_seems_younger() {
+    let (workspace, clock) = standing().await;
+    let right = workspace.app.now();
+    clock.set(right.plus(Duration::from_hours(24 * 365)));
+    let key = make(&workspace.owner, json!({ "label": "endless", "scopes": ["*"] })).await;
+    clock.set(right);
+    let old = holder(&workspace, &key);
+    assert_eq!(old.get(ME).await.status, 200);
+    workspace.owner.post(&at(&key, "roll/"), json!({ "grace_seconds": 60 })).await.ok();
+    assert_eq!(old.get(ME).await.status, 200);
+    clock.advance(Duration::from_mins(1));
+    assert_eq!(old.get(ME).await.status, 401);
 }
 
 #[tokio::test]

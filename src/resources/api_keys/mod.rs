@@ -70,9 +70,11 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// Returns whether the key has expired.
+    /// Returns whether the key has expired. One with an end that was created while the clock stood ahead is no longer valid,
+    /// although its end is far away.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        permissions::is_past(self.expires_at, now)
+        let is_current = |end: Timestamp| end.is_end_of_current_since(self.id.created_at(), now);
+        self.expires_at.is_some_and(|end| !is_current(end))
     }
 }
 

@@ -71,7 +71,7 @@ impl KeyPermissions {
 
     /// Returns whether the key has expired.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        is_past(self.expires_at, now)
+        self.expires_at.is_some_and(|end| end <= now)
     }
 
     /// Returns whether the key is limited neither to organizations nor to projects.
@@ -153,11 +153,6 @@ impl KeyPermissions {
         (self.projects.is_empty() || self.projects.contains(&project))
             && (self.organizations.is_empty() || self.organizations.contains(&organization))
     }
-}
-
-/// Returns whether a key that expires at `expires_at` has expired.
-pub(super) fn is_past(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
-    expires_at.is_some_and(|end| end <= now)
 }
 
 /// Returns the first way in which `one` has more access than `other`, or `None` if it is within `other`.

@@ -119,9 +119,7 @@ impl Meta {
     /// Returns whether the invite has expired. One that was created while the clock stood ahead is no longer valid, although
     /// its end is far away.
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        let lifetime = |created_at| self.expires_at.since(created_at);
-        let lifetime = self.id.created_at().map_or(Duration::MAX, lifetime);
-        !self.expires_at.is_end_of_current(lifetime, now)
+        !self.expires_at.is_end_of_current_since(self.id.created_at(), now)
     }
 
     /// Returns whether the end of the invite has passed. While the clock stands behind, an expired invite may become valid

@@ -53,7 +53,8 @@ impl Key {
     }
 
     fn is_expired(&self, now: Timestamp) -> bool {
+        let created_at = Timestamp::parse(&self.created_at);
         let end = self.expires_at.as_deref().and_then(Timestamp::parse);
-        end.is_some_and(|end| end <= now)
+        end.is_some_and(|end| !end.is_end_of_current_since(created_at, now))
     }
 }
