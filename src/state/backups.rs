@@ -13,16 +13,19 @@ use crate::config::BackupConfig;
 use crate::error::Error;
 use crate::metrics::{Counter, Gauge, Series};
 use crate::resources::record_registry;
-use crate::store::{Backup, OpenError, Place, Progress, Store, WorkspaceId};
+use crate::store::{
+    Backup, OpenError, Place, Progress, Store, WorkspaceId, remove_incomplete_backup,
+};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
 
 /// The longest wait after a failed backup.
 const MAX_RETRY_DELAY: Duration = Duration::from_mins(5);
-/// The ending of the name of a backup, and of one that is not complete.
+/// The ending of the name of a backup.
 const BACKUP: &str = ".redb";
-const INCOMPLETE: &str = ".redb.creating";
+/// The endings of the names of what an interrupted backup leaves.
+const INCOMPLETE: [&str; 2] = [".redb.creating", ".redb.lock"];
 
 /// Creates the backup folder if it is missing. Returns its path, or `None` if backups are disabled.
 ///
@@ -109,9 +112,16 @@ impl BackupFolder {
         }
     }
 
-    /// Removes what an interrupted backup left.
+    /// Removes what interrupted backups left. Another server may write into the same folder.
     fn remove_incomplete(&self) -> io::Result<()> {
-        self.list(INCOMPLETE)?.into_iter().try_for_each(|(_, file)| fs::remove_file(file))
+        for ending in INCOMPLETE {
+            for (_, file) in self.list(ending)? {
+                if let Err(error) = remove_incomplete_backup(&file.with_extension("")) {
+                    tracing::warn!(%error, "what an interrupted backup left could not be removed");
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes the oldest backups of the workspace beyond the limit. Keeps `made`, whatever its stamp.

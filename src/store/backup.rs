@@ -104,6 +104,20 @@ pub fn receive(
     write(&FsHandle::os(), to, registry, progress, |take| stream.each(&mut steps, take))
 }
 
+/// Removes what an interrupted backup to `to` left, unless a process writes that backup now.
+///
+/// # Errors
+/// When the operating system reports an error.
+pub fn remove_incomplete_backup(to: &Path) -> Result<(), OpenError> {
+    let lock = match FileLock::take(to) {
+        Err(OpenError::InUse(_)) => return Ok(()),
+        taken => taken?,
+    };
+    let removed = file::remove_draft(&FsHandle::os(), to);
+    lock.remove();
+    removed
+}
+
 /// Creates a file from the values that `source` passes on. `source` returns how many values they leave.
 fn write(
     fs: &FsHandle,

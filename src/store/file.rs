@@ -75,6 +75,12 @@ impl FileLock {
         }
     }
 
+    /// Releases the lock, and removes the lock file, whoever created it.
+    pub(super) fn remove(mut self) {
+        self.is_new = true;
+        self.release();
+    }
+
     /// Releases the lock, and removes the lock file if this process created it.
     pub(super) fn release(self) {
         if self.is_new {

@@ -110,7 +110,7 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 pub use access::{AccessTables, AccessVersion};
 pub use adopt::{find_taken, payload_of};
-pub use backup::{Backup, receive};
+pub use backup::{Backup, receive, remove_incomplete_backup};
 pub use bounded_read::{BoundedRead, CancelToken};
 pub use byte_usage::Owner;
 pub use canonical::canonical_line;

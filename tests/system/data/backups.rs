@@ -554,6 +554,36 @@ async fn rotation_deletes_only_older_backups_of_the_same_workspace() {
     workspace.assert_file_valid().await;
 }
 
+#[tokio::test]
+async fn start_removes_what_interrupted_backups_left_but_nothing_that_another_server_writes() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let [cut, named, written] = ["20250101", "20250102", "20250103"]
+        .map(|day| folder.path().join(format!("steward-{day}T000000Z.redb")));
+    let beside = |backup: &Path, ending: &str| backup.with_extension(format!("redb.{ending}"));
+    for backup in [&cut, &written] {
+        fs::write(beside(backup, "creating"), "").expect("written");
+    }
+    for backup in [&cut, &named, &written] {
+        fs::write(beside(backup, "lock"), "").expect("written");
+    }
+    let lock = fs::File::options().write(true).open(beside(&written, "lock")).expect("a lock");
+    lock.try_lock().expect("locked");
+    let mut config = Config::default();
+    config.backups.backup_dir = Some(folder.path().to_owned());
+    let workspace = Workspace::with(config).await;
+    for (backup, ending, stays) in [
+        (&cut, "creating", false),
+        (&cut, "lock", false),
+        (&named, "lock", false),
+        (&written, "creating", true),
+        (&written, "lock", true),
+    ] {
+        let path = beside(backup, ending);
+        assert_eq!(path.exists(), stays, "{}", path.display());
+    }
+    workspace.assert_file_valid().await;
+}
+
 #[test]
 fn new_workspace_waits_for_a_word_if_there_are_backups_of_another() {
     let (place, folder) = (TestSetup::new(false), "backups");
