@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
 
 use super::backup::require_valid;
+use super::cell::{Cell, stored_cell};
 use super::copy_position::position_of;
 use super::engine::{begin, close, definition, storage_error};
 use super::file::{self, FileLock, beside, follow_link};
@@ -145,8 +146,8 @@ impl Store {
     /// copy is open.
     ///
     /// # Errors
-    /// 400 when the copy does not exist or has different signing secrets, because this process could not
-    /// verify the links and keys in it; 503 when the file is closed.
+    /// 400 when the copy does not exist, is of another cell or has different signing secrets, because this process could
+    /// not verify the links and keys in it; 503 when the file is closed.
     #[doc(hidden)]
     pub async fn restore(&self, stamp: String, registry: RecordRegistry) -> Result<Restored> {
         if self.is_shared() {
@@ -155,9 +156,9 @@ impl Store {
         }
         let (fs, data) = (self.fs.clone(), self.path().to_owned());
         self.with_exclusive_file(move |database| {
-            let held = || Ok(stored_secret(&Snapshot::begin(&database)?)?);
-            let swapped = held().and_then(|secret| {
-                require_same(&fs, &data, &secret, &registry)?;
+            let held = || Ok(workspace_of(&Snapshot::begin(&database)?)?);
+            let swapped = held().and_then(|held| {
+                require_same(&fs, &data, &held, &registry)?;
                 close(database)?;
                 swap_files(&fs, &data, &stamp)
             });
@@ -167,22 +168,33 @@ impl Store {
     }
 }
 
-/// Fails unless the copy beside `data` has this secret, and a process of this release prepared it.
+/// Returns what tells the workspace from others: several cells may have the same secret.
+fn workspace_of(snapshot: &Snapshot) -> Result<(SigningSecret, Cell)> {
+    Ok((stored_secret(snapshot)?, stored_cell(snapshot)?))
+}
+
+/// Fails unless the copy beside `data` is of this workspace, and a process of this release prepared it.
 fn require_same(
     fs: &FsHandle,
     data: &Path,
-    secret: &SigningSecret,
+    (secret, cell): &(SigningSecret, Cell),
     registry: &RecordRegistry,
 ) -> Result<(), OpenError> {
     let copy = copy_beside(data);
-    let found = file::inspect(fs, &copy, DEFAULT_CACHE, |database| {
+    let (found, of) = file::inspect(fs, &copy, DEFAULT_CACHE, |database| {
         if format_of(database, &copy)? != FORMAT || !has_all_tables(database, &copy)? {
             let text = "the command is a different release than the server; use the same release";
             return Err(Error::invalid("another_release", text).into());
         }
         let snapshot = Snapshot::begin(database)?;
         require_known_layouts(&snapshot, &copy, registry)?;
-        Ok(stored_secret(&snapshot)?)
+        Ok(workspace_of(&snapshot)?)
     })?;
-    Ok(require_same_secret(&found, secret, SecretsOf::Server)?)
+    require_same_secret(&found, secret, SecretsOf::Server)?;
+    if of == *cell {
+        return Ok(());
+    }
+    let text =
+        format!("the backup is of cell {of}, not cell {cell}; stop the server to restore it");
+    Err(Error::invalid("another_workspace", text).into())
 }
