@@ -23,7 +23,7 @@ pub(super) use names::{not_replaced, publish, replace};
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.
 pub(super) struct FileLock {
-    /// `None` for a reader of a file that no process has opened for writing.
+    /// `None` for a reader to whom the lock file does not exist.
     file: Option<File>,
     path: PathBuf,
     /// Whether this process created the lock file.
@@ -42,7 +42,8 @@ impl FileLock {
         open_redb_file(fs, data, Access::Read)?;
         let path = beside(data, "lock");
         let file = match open_no_follow(OpenOptions::new().read(true), &path) {
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => None,
+            // It may belong to another user. A process that writes the file also locks the file itself.
+            Err(cause) if is_out_of_reach(&cause) => None,
             opened => Some(opened.map_err(OpenError::io("open", &path))?),
         };
         match file.as_ref().map_or(Ok(()), File::try_lock_shared) {
@@ -95,6 +96,11 @@ impl Drop for FileLock {
     fn drop(&mut self) {
         let _ = self.file.as_ref().map(File::unlock);
     }
+}
+
+/// Whether there is no such file for this user.
+fn is_out_of_reach(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
 /// Opens the lock file. Returns whether it was created.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Store;
-use super::file::{FileLock, follow_link};
+use super::file::{FileLock, folder_of, follow_link};
 use super::file_system::{FileSystem, FsFile, FsHandle, OsFileSystem};
 use super::migrate::open_database;
 use super::open_error::OpenError;
@@ -82,6 +82,13 @@ impl FileSystem for ReadOnly {
         match OsFileSystem.sync_folder(folder) {
             // A file system that is always read-only has nothing to sync.
             Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            // A user that may not list the folder of the data file changes nothing there.
+            Err(cause)
+                if cause.kind() == io::ErrorKind::PermissionDenied
+                    && folder == folder_of(&self.data) =>
+            {
+                Ok(())
+            }
             synced => synced,
         }
     }

@@ -112,7 +112,13 @@ fn backup_is_read_without_a_trace() {
         chown(&backup, Some(NOBODY), Some(NOBODY)).expect("another owner");
     }
     fs::set_permissions(&backup, fs::Permissions::from_mode(0o400)).expect("read-only");
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).expect("read-only");
+    // Another user served the backup once.
+    let lock = folder.join("copy.redb.lock");
+    fs::write(&lock, "").expect("a lock");
+    fs::set_permissions(&lock, fs::Permissions::from_mode(0o600)).expect("private");
+    // Another user cannot even list the folder.
+    let closed = if as_nobody { 0o711 } else { 0o555 };
+    fs::set_permissions(&folder, fs::Permissions::from_mode(closed)).expect("read-only");
     let elsewhere = site.path("elsewhere");
     fs::create_dir(&elsewhere).expect("a folder");
     fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).expect("open");
@@ -125,7 +131,7 @@ fn backup_is_read_without_a_trace() {
         }
         let output = CommandOutput::new(&mut command);
         assert!(state(&backup) == before, "{args:?} changed the backup");
-        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1, "{args:?} left something");
+        assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 2, "{args:?} left something");
         output
     };
     let data = ["--data", "../backups/copy.redb", "--json"];
@@ -177,6 +183,32 @@ fn data_file_that_no_server_has_open_is_read_without_a_trace() {
             scope.spawn(|| drop(site.json(&["user", "list"])));
         }
     });
+}
+
+#[test]
+fn data_file_of_a_killed_server_is_read_without_a_repair() {
+    let (site, made) = DataFolder::with_workspace();
+    let (project, key) = (&made["project_id"], made["api_key"].as_str().expect("a key"));
+    let server = site.serve(&[]);
+    assert_eq!(takes_writes(&server, project, key), (true, 201));
+    server.kill();
+    let before = state(&site.data());
+    for args in [
+        &["check"][..],
+        &["user", "list"],
+        &["export"],
+        &["backup", "copy.redb"],
+        &["restore", "steward.redb", "--data", "restored.redb"],
+    ] {
+        site.run(args).ok();
+        assert!(state(&site.data()) == before, "{args:?} changed the file");
+    }
+    for whole in ["copy.redb", "restored.redb"] {
+        assert_eq!(site.json(&["check", "--data", whole])["problem_count"], 0);
+        let server = site.serve(&["--data", whole]);
+        assert_eq!(server.dashboards(project, key).len(), 1, "{whole}");
+        server.stop();
+    }
 }
 
 #[test]
