@@ -92,16 +92,17 @@ pub(super) async fn open_or_create(
     let first = InitialRecords { cell: cell.unwrap_or_default(), ..InitialRecords::default() };
     let created = bootstrap::create_at(place, config.clone(), &first, |created| match &key_file {
         Some(path) => {
+            write_key_file(path, place.file(), &created.api_key)?;
             has_written = true;
-            write_key_file(path, place.file(), &created.api_key)
+            Ok(())
         }
         None => Ok(()),
     });
     if let (Err(error), true, Some(path)) = (&created, has_written, &key_file)
         && !may_exist(place, error)
+        && let Err(error) = std::fs::remove_file(path)
     {
-        // It is the key of a workspace that does not exist.
-        std::fs::remove_file(path)?;
+        tracing::warn!(%error, path = %path.display(), "the key of a workspace that does not exist stays");
     }
     match created {
         Ok((app, workspace)) => {
@@ -155,5 +156,9 @@ fn write_key_file(path: &Path, data: &Path, key: &str) -> Result<(), OpenError> 
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         std::fs::File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };
-    write().map_err(|cause| OpenError::Io { doing: "write", path: path.to_owned(), cause })
+    write().map_err(|cause| {
+        // It has at most a part of the key.
+        let _ = std::fs::remove_file(path);
+        OpenError::Io { doing: "write", path: path.to_owned(), cause }
+    })
 }

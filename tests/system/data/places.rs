@@ -276,6 +276,12 @@ fn failed_first_start_leaves_no_key() {
     let run = site.try_serve(&[]).err().expect("it fails");
     run.assert_failed("steward.redb.creating");
     assert_eq!(site.names(), ["steward.redb.creating"]);
+    // The error of the key file is not hidden by that of its removal.
+    let site = DataFolder::empty();
+    fs::create_dir(site.path("steward.redb.first-key")).expect("a folder");
+    let run = site.try_serve(&[]).err().expect("it fails");
+    run.assert_failed("cannot write steward.redb.first-key: ");
+    assert_eq!(site.names(), ["steward.redb.first-key"]);
 }
 
 /// Returns whether the server is ready, and what a write answers.
