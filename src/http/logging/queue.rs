@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::fmt::MakeWriter;
@@ -13,6 +15,10 @@ use crate::metrics::Counter;
 
 /// The most lines that wait. Later ones are dropped.
 const MAX_WAITING_LINES: usize = 4096;
+/// How long the end waits for a reader that was too slow.
+const END_TIMEOUT: Duration = Duration::from_secs(1);
+/// The pause between two looks at that reader.
+const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The queue's thread. Dropping this writes the lines that wait, unless the reader stands still.
 pub struct LogQueue {
@@ -40,8 +46,12 @@ impl LogQueue {
 
 impl Drop for LogQueue {
     fn drop(&mut self) {
+        let begun = Instant::now();
+        while self.dropped.unreported() > 0 && begun.elapsed() < END_TIMEOUT {
+            thread::sleep(END_POLL_INTERVAL);
+        }
         if self.dropped.unreported() > 0 {
-            // The thread is blocked: it would have reported the lines. Its guard would wait, then print to stdout.
+            // The queue may be full. Its guard would then print to stdout.
             mem::forget(self.worker.take());
         }
     }
@@ -107,7 +117,8 @@ impl DroppedLines {
     }
 }
 
-/// Writes lines on the queue's thread. After a line that could be written, it reports those that were dropped before.
+/// Writes lines on the queue's thread. When no line waits, it reports those that were dropped: before, the report could be
+/// dropped itself.
 struct ReportingOutput<W> {
     output: W,
     dropped: Arc<DroppedLines>,
@@ -115,15 +126,15 @@ struct ReportingOutput<W> {
 
 impl<W: Write> Write for ReportingOutput<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.output.write(bytes)?;
+        self.output.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.output.flush();
         let count = self.dropped.since(&self.dropped.reported);
         if count > 0 {
             tracing::warn!(count, "log lines were dropped: the reader of the log was too slow");
         }
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush()
+        flushed
     }
 }

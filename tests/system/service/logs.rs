@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
@@ -110,8 +111,17 @@ fn start(site: &DataFolder, script: &str) -> Server {
         .expect("a server")
 }
 
-/// Starts a server whose log nobody reads, and sends requests until lines were dropped. Returns the server and its log.
-fn with_a_full_log() -> (DataFolder, Server, File) {
+/// Returns how many lines of the log were dropped, by the metrics at an address.
+fn dropped_lines(numbers: SocketAddr) -> f64 {
+    let mut metrics = Connection::open(numbers).expect("a connection");
+    metrics.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    let text = String::from_utf8(metrics.reply().expect("an answer").body).expect("text");
+    Numbers::read(&text).value("steward_log_lines_dropped_total", &[])
+}
+
+/// Starts a server whose log nobody reads, and sends requests until lines were dropped. Returns the server, its log and the
+/// address of its metrics.
+fn with_a_full_log() -> (DataFolder, Server, File, SocketAddr) {
     let (site, _) = DataFolder::with_workspace();
     mknodat(CWD, site.path("log"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
     let log = OpenOptions::new().read(true).write(true).open(site.path("log")).expect("a pipe");
@@ -123,18 +133,14 @@ fn with_a_full_log() -> (DataFolder, Server, File) {
         for _ in 0..500 {
             assert_eq!(connection.send("GET", "/_livez", "", None).expect("an answer").status, 200);
         }
-        let mut metrics = Connection::open(numbers).expect("a connection");
-        metrics.write("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
-        let text = String::from_utf8(metrics.reply().expect("an answer").body).expect("text");
-        let dropped = Numbers::read(&text).value("steward_log_lines_dropped_total", &[]);
-        (dropped > 0.0).then_some(())
+        (dropped_lines(numbers) > 0.0).then_some(())
     });
-    (site, server, log)
+    (site, server, log, numbers)
 }
 
 #[test]
 fn log_that_nobody_reads_loses_lines_and_says_how_many_when_it_is_read() {
-    let (_site, server, log) = with_a_full_log();
+    let (_site, server, log, numbers) = with_a_full_log();
     let line = BufReader::new(log).lines().map(|line| line.expect("a line"));
     let line = line.map(|line| serde_json::from_str::<Value>(&line).expect("a JSON line"));
     let is_report = |line: &Value| {
@@ -142,13 +148,13 @@ fn log_that_nobody_reads_loses_lines_and_says_how_many_when_it_is_read() {
     };
     let report = line.into_iter().find(is_report).expect("a line that says so");
     assert_eq!(report["level"], "WARN");
-    assert!(report["count"].as_u64().is_some_and(|count| count > 0), "{report}");
+    assert_eq!(report["count"].as_f64(), Some(dropped_lines(numbers)), "{report}");
     server.stop();
 }
 
 #[test]
 fn server_whose_log_nobody_reads_stops() {
-    let (_site, server, _log) = with_a_full_log();
+    let (_site, server, _log, _) = with_a_full_log();
     server.stop();
 }
 
