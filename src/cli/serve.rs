@@ -121,6 +121,8 @@ impl Serve {
         let dropped = metrics.counter(Series::LOG_LINES_DROPPED, &[]);
         let (filter, _log) =
             logging::init(&self.log, self.log_format, dropped).map_err(Failure::Usage)?;
+        // The usual hook would wait for the reader of stderr.
+        std::panic::set_hook(Box::new(|panic| tracing::error!(%panic, "a thread panicked")));
         for warning in warning.into_iter().chain(few_descriptors) {
             tracing::warn!("{warning}");
         }
