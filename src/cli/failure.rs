@@ -26,6 +26,11 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// Returns the error of an output that is not complete.
+    pub(super) fn unwritten(error: &io::Error) -> Self {
+        Self::Other(format!("the output could not be written to stdout: {error}"))
+    }
+
     /// Adds to an error about the configuration where the values of the flags that it names come from.
     pub(super) fn with_sources(self, settings: &[ArgValue], file: Option<&Path>) -> Self {
         if !self.is_of_configuration() {
@@ -100,9 +105,6 @@ pub(super) fn show_usage(error: &clap::Error) -> ExitCode {
     }
     match unless_unread(printed) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&format!("the text could not be written to stdout: {error}"));
-            ExitCode::FAILURE
-        }
+        Err(error) => Failure::unwritten(&error).report(),
     }
 }

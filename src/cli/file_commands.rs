@@ -76,7 +76,11 @@ pub(super) async fn export(
         }
     };
     let write = move || match file {
-        None => Ok(export.write_to(io::stdout().lock()).map(|_| None)?),
+        // The export is not complete if its reader leaves early.
+        None => match export.write_to(io::stdout().lock()) {
+            Ok(_) => Ok(None),
+            Err(error) => Err(Failure::unwritten(&error)),
+        },
         Some(file) => Ok(Some(export.save(&file)?)),
     };
     let exported: Result<_, Failure> =

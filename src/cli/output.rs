@@ -50,9 +50,7 @@ fn print_result(answer: &Value, text: &str) -> Result<(), Failure> {
 /// # Errors
 /// When it cannot be written. The reader may leave early.
 pub(super) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    unless_unread(write_out(bytes)).map_err(|error| {
-        Failure::Other(format!("the output could not be written to stdout: {error}"))
-    })
+    unless_unread(write_out(bytes)).map_err(|error| Failure::unwritten(&error))
 }
 
 fn to_text(answer: &Value) -> String {
