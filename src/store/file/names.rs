@@ -3,8 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use super::super::file_system::FsHandle;
 use super::super::open_error::OpenError;
+use super::super::owner::adopt;
 use super::{beside, copy, sync_folder};
 
 /// Gives a complete file its name, unless something has it. The draft keeps its own name at most until it is removed.
@@ -20,7 +23,8 @@ pub(in crate::store) fn publish(fs: &FsHandle, draft: &Path, data: &Path) -> Res
     })
 }
 
-/// Whether a call failed because the file system does not have it. `exFAT` and many file systems of FUSE have no hard links.
+/// Whether a call failed because the file system does not have it. `exFAT`, many file systems of FUSE, of networks and Android
+/// have no hard links, and each says so in its own way.
 fn lacks_links(cause: &io::Error) -> bool {
     matches!(
         cause.kind(),
@@ -28,7 +32,7 @@ fn lacks_links(cause: &io::Error) -> bool {
             | io::ErrorKind::Unsupported
             | io::ErrorKind::InvalidInput
             | io::ErrorKind::TooManyLinks
-    )
+    ) || Errno::from_io_error(cause) == Some(Errno::OPNOTSUPP)
 }
 
 /// Replaces the file at `data` with the file at `new`. A crash leaves one or the other. Returns the path
@@ -54,7 +58,9 @@ fn link_old(fs: &FsHandle, data: &Path, suffix: &str) -> Result<Option<PathBuf>,
     for name in names {
         let linked = match fs.file_system().link(data, &name) {
             // Without a moment in which the data file has no name.
-            Err(cause) if lacks_links(&cause) => copy(data, &name),
+            Err(cause) if lacks_links(&cause) => {
+                copy(data, &name).and_then(|()| adopt(&name, data))
+            }
             linked => linked.map_err(OpenError::io("create", &name)),
         };
         match linked {

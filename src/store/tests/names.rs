@@ -1,10 +1,12 @@
 //! How a file gets its name: on disks without hard links, and in the place of a mount.
 
+use rustix::io::Errno;
+
 use super::*;
 
-/// A disk on which a file has one name only, such as `exFAT`.
-#[derive(Debug)]
-struct NoLinks;
+/// A disk on which a file has one name only, such as `exFAT`. It says so with this error.
+#[derive(Debug, Clone, Copy)]
+struct NoLinks(Errno);
 
 impl FileSystem for NoLinks {
     fn is_file(&self, path: &Path) -> std::io::Result<bool> {
@@ -20,7 +22,7 @@ impl FileSystem for NoLinks {
     }
 
     fn link(&self, _: &Path, _: &Path) -> std::io::Result<()> {
-        Err(std::io::ErrorKind::PermissionDenied.into())
+        Err(self.0.into())
     }
 
     fn rename(&self, from: &Path, to: &Path) -> std::io::Result<()> {
@@ -42,9 +44,17 @@ impl FileSystem for NoLinks {
 
 #[tokio::test]
 async fn disk_without_hard_links_takes_a_file_and_its_replacement() {
+    for error in
+        [Errno::PERM, Errno::ACCESS, Errno::NOSYS, Errno::OPNOTSUPP, Errno::INVAL, Errno::MLINK]
+    {
+        take_a_file_and_its_replacement(NoLinks(error)).await;
+    }
+}
+
+async fn take_a_file_and_its_replacement(disk: NoLinks) {
     let scratch = Scratch::empty();
     let create = || {
-        let (disk, mut rng) = (Arc::new(NoLinks), Seed::generate().rng());
+        let (disk, mut rng) = (Arc::new(disk), Seed::generate().rng());
         let path = scratch.path();
         Store::create_on(disk, &path, NO_CACHE, &mut rng, |tx, _| Ok(tx.put(&Owner { id: 1 })?))
     };
@@ -54,7 +64,7 @@ async fn disk_without_hard_links_takes_a_file_and_its_replacement() {
     let old = scratch.bytes();
     assert!(matches!(create(), Err(OpenError::Exists(_))));
     assert_eq!(scratch.bytes(), old);
-    let (fs, new) = (FsHandle::new(Arc::new(NoLinks)), beside(&scratch.path(), "new"));
+    let (fs, new) = (FsHandle::new(Arc::new(disk)), beside(&scratch.path(), "new"));
     for number in 1..3 {
         std::fs::write(&new, "new").expect("written");
         let kept = file::replace(&fs, &scratch.path(), &new, "kept").expect("replaced");
