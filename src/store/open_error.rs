@@ -15,6 +15,13 @@ pub enum OpenError {
     InUse(PathBuf),
     /// The file does not exist.
     Missing(PathBuf),
+    /// The file that a command was to read is no backup.
+    NotABackup {
+        /// The path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// The folder of scheduled backups has a backup of another workspace than the new one.
     HasBackups {
         /// The backup.
@@ -133,6 +140,9 @@ impl fmt::Display for OpenError {
                 "{} does not exist; `steward serve` or `steward init` creates it",
                 path.display()
             ),
+            Self::NotABackup { path, problem } => {
+                write!(f, "{} {problem}; name a file that `steward backup` wrote", path.display())
+            }
             Self::HasBackups { backup, place } => write!(
                 f,
                 "{place} has no data, but there is a backup of another workspace ({}); mount the disk of the data or restore the backup, \
@@ -246,6 +256,17 @@ impl OpenError {
             Self::Damaged { cause, .. } => Self::Damaged { path, cause },
             error => error,
         }
+    }
+
+    /// Returns the same error about a backup, which nothing creates and for which `--data` is no way out.
+    pub(super) fn of_backup(self) -> Self {
+        let (path, problem) = match self {
+            Self::Missing(path) => (path, "does not exist"),
+            Self::NotAFile(path) => (path, "is not a regular file"),
+            Self::Foreign(path) => (path, "is not a Steward data file"),
+            error => return error,
+        };
+        Self::NotABackup { path, problem }
     }
 
     pub(super) fn damaged(path: &Path, cause: &impl fmt::Display) -> Self {

@@ -71,7 +71,7 @@ impl PreparedRestore {
     ) -> Result<Self, OpenError> {
         let fs = FsHandle::os();
         let from = &follow_link(from)?;
-        let source = FileLock::take_to_read(&fs, from)?;
+        let source = FileLock::take_to_read(&fs, from).map_err(OpenError::of_backup)?;
         let copy = copy_beside(data);
         let lock = Some(FileLock::take(&copy)?);
         let prepared = Self { data: data.to_owned(), copy, lock };
@@ -81,7 +81,7 @@ impl PreparedRestore {
         drop(source);
         copied?;
         let opened = open_database(&fs, &prepared.copy, DEFAULT_CACHE);
-        let mut database = opened.map_err(|error| error.with_path(from))?;
+        let mut database = opened.map_err(|error| error.with_path(from).of_backup())?;
         let snapshot = Snapshot::begin(&database)?;
         require_known_layouts(&snapshot, from, registry)?;
         drop(snapshot);

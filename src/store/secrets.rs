@@ -7,7 +7,7 @@ use crate::secret::{SeededRng, SigningSecret};
 
 use super::cell::stored_cell;
 use super::engine::{begin, storage_error};
-use super::file;
+use super::file::{self, follow_link};
 use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
@@ -100,12 +100,12 @@ impl WriteTx<'_> {
     }
 }
 
-/// Returns the signing secret of the data file or backup at `path`, and leaves the file as it is.
+/// Returns the signing secret of the backup that an operator named, and leaves the file as it is.
 ///
 /// # Errors
 /// When the file is missing, not a Steward data file, newer than this release, or damaged.
-pub fn signing_secret_of(path: &Path) -> Result<SigningSecret, OpenError> {
-    read_from(path, stored_secret)
+pub fn signing_secret_of(backup: &Path) -> Result<SigningSecret, OpenError> {
+    read_from(&follow_link(backup)?, stored_secret).map_err(OpenError::of_backup)
 }
 
 fn read_from<T>(path: &Path, read: impl FnOnce(&Snapshot) -> Result<T>) -> Result<T, OpenError> {

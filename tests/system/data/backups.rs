@@ -20,7 +20,7 @@ use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::support::process::{Connection, DataFolder, Server, until};
+use crate::support::process::{Connection, DataFolder, OWNER, Server, until};
 use crate::support::{Workspace, eventually};
 
 /// A workspace, and possibly a server for it.
@@ -334,10 +334,19 @@ fn invalid_backup_is_not_restored() {
         place.site.json(&["backup", "bad.redb"]);
         corrupt(&place.site.path("bad.redb"));
         fs::write(place.site.path("text"), "not a data file, but long enough").expect("written");
+        fs::create_dir(place.site.path("folder")).expect("a folder");
         let known = place.site.names();
         place.site.run(&["restore", "bad.redb"]).assert_failed("bad.redb");
-        place.site.run(&["restore", "text"]).assert_failed("text is not a Steward data file");
-        place.site.run(&["restore", "missing"]).assert_failed("missing does not exist");
+        let init = ["init", "--email", OWNER, "--data", "new.redb", "--secrets-of"];
+        for (name, problem) in [
+            ("text", "text is not a Steward data file"),
+            ("missing", "missing does not exist"),
+            ("folder", "folder is not a regular file"),
+        ] {
+            let told = format!("{problem}; name a file that `steward backup` wrote");
+            place.site.run(&["restore", name]).assert_failed(&told);
+            place.site.run(&[&init[..], &[name]].concat()).assert_failed(&told);
+        }
         assert_eq!(place.site.names(), known);
         assert_eq!(place.names(), ["A"]);
         let copy = place.site.serve(&["--data", "copy.redb"]);

@@ -43,10 +43,14 @@ fn link_without_a_target_is_refused_by_name_and_nothing_is_created() {
         assert_eq!(site.files(), before, "{command:?}");
     }
     site.run(&["restore", "link.redb"]).assert_failed("link.redb is a symbolic link to gone");
+    site.run(&["init", "--email", OWNER, "--data", "new.redb", "--secrets-of", "link.redb"])
+        .assert_failed("link.redb is a symbolic link to gone");
     for command in [&["backup", "link.redb"][..], &["export", "link.redb"]] {
         site.run(command).assert_failed("link.redb already exists and was not changed");
     }
     assert_eq!(site.files(), before);
+    symlink("copy.redb", site.path("good.redb")).expect("a link");
+    site.run(&["init", "--email", OWNER, "--data", "new.redb", "--secrets-of", "good.redb"]).ok();
     // Commands that need no data go on.
     site.run(&["config", "--data", "link.redb"]).ok();
 }
