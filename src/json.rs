@@ -1,13 +1,16 @@
-//! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller.
+//! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller, and parses
+//! JSON from outside.
 
 mod either;
 mod null_members;
 pub mod output;
+mod read;
 
 pub use either::Either;
 pub use null_members::null_members;
 pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
+pub use read::{RESERVED_NAME, deserialize_storable, has_reserved_name, parse};
 
 use crate::error::Result;
 

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::input;
+use crate::json;
 use crate::memory_budget::MIN_COUNTED_SIZE;
 
 use super::request_memory::RequestMemory;
@@ -129,7 +130,7 @@ pub fn read_json(
         {
             memory.count_body(bytes.capacity() + parsed_size(&bytes))?;
         }
-        serde_json::from_slice(&bytes).map(Some).map_err(Error::parse)
+        json::parse(&bytes).map(Some).map_err(Error::parse)
     }
 }
 

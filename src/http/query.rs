@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::input::{FieldType, Tags, invalid_choice};
+use crate::json;
 use crate::state::App;
 
 /// The parameters of a query, in order. Of equal name-value pairs only the last one is kept.
@@ -80,7 +81,7 @@ impl QueryParams {
     pub fn tags(&self, name: &str) -> Result<Vec<String>> {
         let mut tags = BTreeSet::new();
         for text in self.all(name).filter(|text| !text.trim().is_empty()) {
-            let names = match serde_json::from_str(text) {
+            let names = match json::parse(text.as_bytes()) {
                 Ok(names @ Value::Array(_)) => names,
                 _ => vec![text].into(),
             };

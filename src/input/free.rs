@@ -9,12 +9,13 @@ use utoipa::openapi::schema::{
 
 use super::{FieldType, JsonObject, Schema, python_type};
 use crate::error::{Error, Result};
+use crate::json::{RESERVED_NAME, has_reserved_name};
 
 const MAX_BYTES: usize = 32 * 1024;
 const MAX_DEPTH: usize = 32;
 
 /// Any JSON of at most 32 KiB in compact form and at most 32 levels of nesting. Fails with
-/// `max_length`.
+/// `max_length`, or with `invalid_input` for the [reserved name](RESERVED_NAME) of a member.
 #[derive(Debug, Clone, Copy)]
 pub struct FreeForm;
 
@@ -73,6 +74,10 @@ fn require_bounded(value: &Value) -> Result<()> {
             "max_length",
             format!("Ensure this field has no more than {MAX_BYTES} bytes of JSON."),
         ));
+    }
+    if has_reserved_name(value) {
+        let detail = format!("No object may have a member \"{RESERVED_NAME}\".");
+        return Err(Error::invalid("invalid_input", detail));
     }
     Ok(())
 }
@@ -144,6 +149,15 @@ mod tests {
             (json!(null), "null", "This field may not be null."),
         ]);
         assert_refused::<FreeObject>([(json!({"a": nested(32)}), "max_length", DEPTH)]);
+    }
+
+    #[test]
+    fn reserved_name_of_a_member_is_refused() {
+        let refused = "No object may have a member \"$serde_json::private::Number\".";
+        for value in [json!({RESERVED_NAME: "5"}), json!({"a": [{"b": 1, RESERVED_NAME: null}]})] {
+            assert_refused::<FreeForm>([(value.clone(), "invalid_input", refused)]);
+            assert_refused::<FreeObject>([(value, "invalid_input", refused)]);
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use serde_json::Value;
 use serde_json::error::Category;
 
 use crate::error::{Error, Result};
+use crate::json::deserialize_storable;
 use crate::secret::{SeededRng, SigningSecret};
 
 use super::canonical::{serialize_canonical, with_line_end};
@@ -81,7 +82,12 @@ pub(super) struct Regenerator {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExportLine {
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "serialize_canonical")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_canonical",
+        deserialize_with = "deserialize_storable"
+    )]
     fields: Option<Value>,
     #[serde(serialize_with = "serialize_canonical")]
     meta: Value,

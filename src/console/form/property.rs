@@ -2,6 +2,8 @@
 
 use serde_json::{Number, Value};
 
+use crate::json;
+
 use super::choice::plain;
 use super::kind::{FieldKind, ItemKind};
 
@@ -71,7 +73,7 @@ impl Property {
             _ if is_empty && self.is_nullable => Value::Null,
             FieldKind::Number { .. } => number(text.trim()),
             FieldKind::Moment => Value::from(universal_time(text.trim())),
-            FieldKind::Json => serde_json::from_str(text)
+            FieldKind::Json => json::parse(text.as_bytes())
                 .map_err(|error| format!("This is not valid JSON: {error}."))?,
             FieldKind::Area | FieldKind::SecretArea => Value::from(text.replace("\r\n", "\n")),
             FieldKind::Text | FieldKind::Email | FieldKind::Secret => Value::from(text),
@@ -85,7 +87,7 @@ impl ItemKind {
         match self {
             Self::Text => Value::from(line),
             Self::Number => number(line),
-            Self::Json => serde_json::from_str(line).unwrap_or_else(|_| Value::from(line)),
+            Self::Json => json::parse(line.as_bytes()).unwrap_or_else(|_| Value::from(line)),
         }
     }
 }

@@ -100,6 +100,12 @@ async fn import_errors_name_the_line_and_the_field() {
             "\"first_name\":null",
             "fields.first_name is not valid",
         ),
+        (
+            "users",
+            "\"first_name\":\"Olga\"",
+            "\"first_name\":{\"$serde_json::private::Number\":\"5\"}",
+            "fields is not valid here",
+        ),
         ("users", "\"version\":", "\"version\":-", "version is not valid here"),
         (
             "users",

@@ -31,9 +31,17 @@ async fn read(client: &TestClient, path: &str) -> String {
     send(client, Method::GET, path, "").await.1
 }
 
-#[tokio::test]
-async fn free_form_numbers_come_back_digit_for_digit() {
-    let workspace = Workspace::new().await;
+/// The free-form fields of one object of each type: the path of the object and the name of the field.
+struct FreeFields {
+    fields: Vec<(String, &'static str)>,
+    dashboard: String,
+    insight: String,
+    export: String,
+    tile: String,
+}
+
+/// Creates an object of each type with free-form fields.
+async fn free_fields(workspace: &Workspace) -> FreeFields {
     let owner = &workspace.owner;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
     let insight = owner.post(&format!("{project}insights/"), json!({})).await.ok();
@@ -51,22 +59,39 @@ async fn free_form_numbers_come_back_digit_for_digit() {
     let export = format!("{project}batch_exports/{}/", export["id"].as_str().expect("an id"));
     owner.patch(&board, json!({"tiles": [{"text": {"body": "x"}}]})).await.ok();
     let tile = owner.get(&board).await.ok()["tiles"][0]["id"].to_string();
+    let me = "/api/users/@me/".to_owned();
+    let fields = vec![
+        (insight.clone(), "query"),
+        (insight.clone(), "filters"),
+        (board.clone(), "filters"),
+        (board.clone(), "variables"),
+        (project.clone(), "test_account_filters"),
+        (project.clone(), "survey_config"),
+        (project.clone(), "extra_settings"),
+        (project, "session_replay_config"),
+        (export.clone(), "filters"),
+        (me.clone(), "notification_settings"),
+        (me.clone(), "events_column_config"),
+        (me.clone(), "has_seen_product_intro_for"),
+        (me, "hedgehog_config"),
+    ];
+    FreeFields { fields, dashboard: board, insight, export, tile }
+}
+
+/// Returns a member that the field may have.
+fn member_of(name: &str) -> &'static str {
+    if name == "session_replay_config" { "record_canvas" } else { "v" }
+}
+
+#[tokio::test]
+async fn free_form_numbers_come_back_digit_for_digit() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let FreeFields { fields, dashboard: board, insight, tile, .. } = free_fields(&workspace).await;
     let numbers = NUMBERS.join(",");
-    for (path, name) in [
-        (&insight, "query"),
-        (&insight, "filters"),
-        (&board, "filters"),
-        (&board, "variables"),
-        (&project, "test_account_filters"),
-        (&project, "survey_config"),
-        (&project, "extra_settings"),
-        (&project, "session_replay_config"),
-        (&export, "filters"),
-        (&"/api/users/@me/".to_owned(), "notification_settings"),
-    ] {
-        let inner = if name == "session_replay_config" { "record_canvas" } else { "v" };
-        let value = format!(r#"{{"{inner}":[{numbers}]}}"#);
-        if name == "filters" && *path == insight {
+    for (path, name) in &fields {
+        let value = format!(r#"{{"{}":[{numbers}]}}"#, member_of(name));
+        if *name == "filters" && *path == insight {
             assert_eq!(send(owner, Method::PATCH, path, r#"{"query":null}"#).await.0, 200);
         }
         let sent = format!(r#"{{"{name}":{value}}}"#);
@@ -77,17 +102,73 @@ async fn free_form_numbers_come_back_digit_for_digit() {
         let (status, again) = send(owner, Method::PATCH, path, &shown).await;
         assert!(status == 200 && again == shown, "{path} {name}: {again}");
     }
-    for field in ["layouts", "filters_overrides"] {
-        let value = format!(r#"{{"sm":{{"w":[{numbers}]}}}}"#);
-        let sent = format!(r#"{{"tiles":[{{"id":{tile},"{field}":{value}}}]}}"#);
-        let (status, answer) = send(owner, Method::PATCH, &board, &sent).await;
-        assert!(status == 200 && answer.contains(&value), "{field}: {answer}");
-        assert!(read(owner, &board).await.contains(&value), "{field}");
+    for list in ["tiles", "duplicate_tiles"] {
+        for field in ["layouts", "filters_overrides"] {
+            let value = format!(r#"{{"{list}":{{"w":[{numbers}]}}}}"#);
+            let sent = format!(r#"{{"{list}":[{{"id":{tile},"{field}":{value}}}]}}"#);
+            let (status, answer) = send(owner, Method::PATCH, &board, &sent).await;
+            assert!(status == 200 && answer.contains(&value), "{list} {field}: {answer}");
+            assert!(read(owner, &board).await.contains(&value), "{list} {field}");
+        }
+    }
+    let value = format!(r#"{{"v":[{numbers}]}}"#);
+    for field in ["query", "filters", "layouts"] {
+        let sent = format!(
+            r#"{{"template":{{"template_name":"T","dashboard_description":"","dashboard_filters":{value},"tiles":[{{"type":"INSIGHT","{field}":{value}}}]}}}}"#
+        );
+        let path = workspace.dashboards("create_from_template_json/");
+        let (status, answer) = send(owner, Method::POST, &path, &sent).await;
+        let found = answer.matches(value.trim_end_matches('}')).count();
+        assert_eq!((status, found), (200, 2), "{field}: {answer}");
     }
     // The spelling of an exponent is that of programs: a small letter and a sign.
     let (_, answer) =
         send(owner, Method::PATCH, &insight, r#"{"query":{"v":[1E2,1.50e+2]}}"#).await;
     assert!(answer.contains(r#""query":{"v":[1e+2,1.50e+2]}"#), "{answer}");
+    workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
+async fn object_with_a_reserved_member_is_refused_and_never_read_as_a_number() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let FreeFields { fields, dashboard, insight, export, tile } = free_fields(&workspace).await;
+    let reserved = json!({ "$serde_json::private::Number": "5" });
+    let detail = "No object may have a member \"$serde_json::private::Number\".";
+    for (path, name) in &fields {
+        for value in [reserved.clone(), json!({ member_of(name): [reserved] })] {
+            let before = owner.get(path).await.ok();
+            let refused = owner.patch(path, json!({ *name: value })).await;
+            refused.assert_invalid(name, "invalid_input", detail);
+            owner.get(path).await.assert_is(200, before);
+        }
+    }
+    for (path, body, attr) in [
+        (
+            &dashboard,
+            json!({ "tiles": [{ "id": tile, "layouts": reserved }] }),
+            "tiles__0__layouts",
+        ),
+        (
+            &dashboard,
+            json!({ "duplicate_tiles": [{ "id": tile, "filters_overrides": { "a": reserved } }] }),
+            "duplicate_tiles__0__filters_overrides",
+        ),
+        (&export, json!({ "destination": { "config": reserved } }), "destination__config"),
+    ] {
+        owner.patch(path, body).await.assert_invalid(attr, "invalid_input", detail);
+    }
+    for (path, body, attr, detail) in [
+        (&insight, json!({ "order": reserved }), "order", "A valid integer is required."),
+        (&insight, json!({ "name": reserved }), "name", "Not a valid string."),
+        (&insight, json!({ "saved": reserved }), "saved", "Must be a valid boolean."),
+    ] {
+        owner.patch(path, body).await.assert_invalid(attr, "invalid_input", detail);
+    }
+    let before = owner.get(&dashboard).await.ok();
+    for ignored in [reserved.clone(), json!({ "unknown": reserved })] {
+        owner.patch(&dashboard, ignored).await.assert_is(200, before.clone());
+    }
     workspace.assert_file_valid().await;
 }
 

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::http::query::QueryParams;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{DateTime, FieldType, Flag, Integer, Schema};
+use crate::json;
 use crate::resources::insights::filter::{Filter, QueryType, TimeRange};
 use crate::resources::insights::list::ListOptions;
 use crate::resources::insights::order::ListOrder;
@@ -73,7 +74,7 @@ impl FieldType for Numbers {
     type Value = BTreeSet<u64>;
 
     fn read(value: &Value) -> Result<BTreeSet<u64>> {
-        let sent = value.as_str().and_then(|text| serde_json::from_str(text).ok());
+        let sent = value.as_str().and_then(|text| json::parse(text.as_bytes()).ok());
         let items = match sent {
             Some(Value::Array(items)) => items,
             Some(number @ Value::Number(_)) => vec![number],
