@@ -168,8 +168,9 @@ impl ExportLine {
         {
             replace_member(fields.to_mut(), name, value);
         }
-        let mut record =
-            R::from_parts(read_part(&self.meta, "meta")?, read_part(&*fields, "fields")?);
+        // A value would change the spelling of some numbers, such as 0.00001. A text keeps it.
+        let fields = serde_json::to_string(&fields).map_err(Error::internal)?;
+        let mut record = R::from_parts(read_part(&self.meta, "meta")?, parse(&fields, "fields")?);
         match (redaction, regenerator) {
             (Redaction::Whole, Some(_)) => {
                 return Err(invalid_field("table", "is secret, but the export has no secrets"));

@@ -157,9 +157,11 @@ impl Everything {
 
     async fn projects(&mut self) {
         let owner = self.owner();
+        let digits = "[0.00001, 12345678901234567890123.10, -0, 1e400, 1.50]";
+        let digits: Value = serde_json::from_str(digits).expect("numbers");
         let sent = json!({
             "name": "Private", "access_control": true, "slack_incoming_webhook": "https://h.example/SECRET",
-            "extra_settings": { "z": 0.1, "a": [1e16, -0.0, 1.0, 123_456_789.123_456_7], "": "\u{2028}" },
+            "extra_settings": { "z": 0.1, "a": [1e16, -0.0, 1.0, 123_456_789.123_456_7, digits], "": "\u{2028}" },
         });
         let made = owner.post(&self.workspace.organization("projects/"), sent).await.ok();
         let made = self.noted(made);
