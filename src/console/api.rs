@@ -84,6 +84,14 @@ pub(super) struct Versioned {
     pub(super) version: Option<String>,
 }
 
+impl Versioned {
+    /// Reads the object as a `T`, from its text: serde reads no flattened struct from a value that has a number beyond 64 bits
+    /// anywhere.
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.body.to_string()).map_err(Error::internal)
+    }
+}
+
 impl Api {
     /// Reads an object. `path` begins with `/api/` and is percent-encoded.
     ///
@@ -91,9 +99,7 @@ impl Api {
     /// The error of the API; 500 if the response has another form.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T> {
         let reply = self.send(self.request(Method::GET, path), Body::empty()).await?;
-        // Numbers in flattened structs are read only from a parsed value, because numbers keep their digits.
-        let body: Value = serde_json::from_slice(&reply.body).map_err(Error::internal)?;
-        serde_json::from_value(body).map_err(Error::internal)
+        serde_json::from_slice(&reply.body).map_err(Error::internal)
     }
 
     /// Reads an object that the session may lack the scope for. Returns `None` in that case.

@@ -150,8 +150,7 @@ async fn show(request: &SignedIn, address: Address, feedback: Feedback) -> PageR
     let Feedback { refusal, sent } = feedback;
     let path = address.api("");
     let versioned = request.api.get_versioned(&path).await?;
-    let found: Dashboard =
-        serde_json::from_value(versioned.body.clone()).map_err(Error::internal)?;
+    let found: Dashboard = versioned.read()?;
     let offers = Offers::of(request, &address, &found.rights).await?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let command = Command::get(&request.visit, &path);

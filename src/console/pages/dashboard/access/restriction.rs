@@ -37,14 +37,14 @@ impl Dashboard {
         request: &SignedIn,
         address: &Address,
     ) -> Result<Option<(Self, Versioned)>> {
-        let Versioned { body, version } = match request.api.get_versioned(&address.api("")).await {
+        let found = match request.api.get_versioned(&address.api("")).await {
             Ok(found) => found,
             Err(error) if error.status() == 403 => return Ok(None),
             Err(error) => return Err(error),
         };
-        let dashboard: Self = serde_json::from_value(body).map_err(Error::internal)?;
+        let dashboard: Self = found.read()?;
         let body = json!({ "restriction_level": dashboard.restriction_level });
-        Ok(Some((dashboard, Versioned { body, version })))
+        Ok(Some((dashboard, Versioned { body, version: found.version })))
     }
 
     pub(super) fn name(&self) -> Option<&str> {

@@ -62,8 +62,7 @@ impl Arrangement {
     async fn load(request: &SignedIn) -> Result<Self> {
         let address = Address::of(&request.visit)?;
         let found = request.api.get_versioned(&address.api("")).await?;
-        let dashboard = serde_json::from_value(found.body).map_err(Error::internal)?;
-        let Dashboard { tiles, rights } = dashboard;
+        let Dashboard { tiles, rights } = found.read()?;
         let areas = grid::areas(&tiles);
         let rows = tiles.iter().zip(areas);
         let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();
