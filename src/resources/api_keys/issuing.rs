@@ -283,7 +283,7 @@ pub fn update(
     now: Timestamp,
 ) -> Result<()> {
     let mut key = get_manageable(tx, grantor, id)?;
-    let patch = patch.get()?;
+    let patch = changes_of(patch.get()?.clone(), &key.meta);
     let had_ended = key.meta.is_expired(now);
     apply(patch.clone(), &mut key);
     let wanted = KeyPermissions::of(key.meta.clone());
@@ -299,6 +299,21 @@ pub fn update(
         require_room(tx, grantor.user, now)?;
     }
     tx.put(&key)
+}
+
+/// Removes the limits and the end that the key has. They need no check: an organization or a project may be gone since, and the
+/// end may have passed.
+fn changes_of(mut patch: PersonalApiKeyPatch, key: &Meta) -> PersonalApiKeyPatch {
+    if patch.scoped_teams == Patch::Value(key.projects.clone()) {
+        patch.scoped_teams = Patch::Absent;
+    }
+    if patch.scoped_organizations == Patch::Value(key.organizations.clone()) {
+        patch.scoped_organizations = Patch::Absent;
+    }
+    if patch.expires_at == key.expires_at.map_or(Patch::Null, Patch::Value) {
+        patch.expires_at = Patch::Absent;
+    }
+    patch
 }
 
 fn apply(patch: PersonalApiKeyPatch, key: &mut ApiKey) {
