@@ -152,7 +152,7 @@ async fn update(
     app.change(&access, move |tx, _, tenant: &InProject, now| {
         let id = super::update(tx, tenant, &id, &patch, now)?;
         expected.require::<Insight>(tx, &(tenant.project.id, id))?;
-        let show_deleted = patch.get()?.deleted == Some(true);
+        let show_deleted = patch.deletes();
         super::body(tx, tenant, id, ResponseOptions { show_deleted, ..ResponseOptions::default() })
     })
     .await

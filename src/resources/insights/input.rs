@@ -106,7 +106,7 @@ input! {
         /// All dashboards that show the insight. Replaces the set.
         dashboards: DashboardSet,
         /// Description in plain text.
-        description: Nullable<Text<400>>,
+        description: Nullable<Text<MAX_DESCRIPTION>>,
         /// Tags. Stored in lower case, sorted, without duplicates.
         tags: Tags,
         /// Whether the insight is a favorite.
@@ -116,18 +116,24 @@ input! {
     }
 }
 
-/// A parsed request body of an insight. Also tells whether it restores the insight, even if another field is invalid.
+/// A parsed request body of an insight. Also tells whether it deletes or restores the insight, even if another field is
+/// invalid.
 #[derive(Clone)]
 pub struct ParsedBody {
     parsed: Parsed<InsightFields>,
-    restores: bool,
+    /// A description that is longer than a request may set, and the body without it.
+    long_description: Option<(String, Parsed<InsightFields>)>,
+    deleted: Option<bool>,
 }
 
 impl ParsedBody {
     /// Parses `body` and keeps the input or the error.
     pub fn new(body: &JsonObject) -> Self {
-        let deleted = body.get("deleted").and_then(|deleted| Flag::read(deleted).ok());
-        Self { parsed: Parsed::new(body), restores: deleted == Some(false) }
+        Self {
+            parsed: Parsed::new(body),
+            long_description: long_description(body),
+            deleted: body.get("deleted").and_then(|deleted| Flag::read(deleted).ok()),
+        }
     }
 
     /// Returns the input.
@@ -138,10 +144,40 @@ impl ParsedBody {
         self.parsed.get()
     }
 
-    /// Returns whether the body sends `deleted` as false.
-    pub(super) const fn restores(&self) -> bool {
-        self.restores
+    /// Returns the input for an insight with this description. The insight of a template may have a longer one than a request
+    /// may set; it may be sent back.
+    ///
+    /// # Errors
+    /// 400 for the first invalid field.
+    pub(super) fn get_for(&self, stored: Option<&str>) -> Result<&InsightFields> {
+        match &self.long_description {
+            Some((sent, rest)) if stored == Some(sent.as_str()) => rest.get(),
+            _ => self.parsed.get(),
+        }
     }
+
+    /// Returns whether the body sends `deleted` as true.
+    pub(super) fn deletes(&self) -> bool {
+        self.deleted == Some(true)
+    }
+
+    /// Returns whether the body sends `deleted` as false.
+    pub(super) fn restores(&self) -> bool {
+        self.deleted == Some(false)
+    }
+}
+
+/// The maximum length of a description in a request, in characters.
+const MAX_DESCRIPTION: usize = 400;
+
+fn long_description(body: &JsonObject) -> Option<(String, Parsed<InsightFields>)> {
+    let text = body.get("description")?.as_str()?.trim();
+    if text.chars().nth(MAX_DESCRIPTION).is_none() {
+        return None;
+    }
+    let mut rest = body.clone();
+    rest.remove("description");
+    Some((text.to_owned(), Parsed::new(&rest)))
 }
 
 /// Writes the request's fields into an insight, except `deleted` and `dashboards`. An insight with a query has no legacy

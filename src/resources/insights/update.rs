@@ -35,8 +35,8 @@ pub fn update(
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let level = level_on(tx, tenant, &meta)?;
     rights::require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
-    let patch = patch.get()?;
     let before: Insight = tx.get(&key)?;
+    let patch = patch.get_for(before.fields.description.as_deref())?;
     let mut after = before.clone();
     input::apply(patch.clone(), &mut after.fields);
     after.fields.deleted = patch.deleted.unwrap_or(false);

@@ -145,7 +145,7 @@ async fn dashboard_with_every_kind_of_tile_is_taken_back_unchanged() {
         "template_name": "T", "dashboard_description": "d", "dashboard_filters": {},
         "tiles": [
             { "type": "TEXT", "body": " text ", "layouts": {} },
-            { "type": "INSIGHT", "name": "n", "query": query, "description": "é".repeat(400) },
+            { "type": "INSIGHT", "name": "n", "query": query, "description": "é".repeat(1_000) },
             { "type": "INSIGHT", "name": "legacy", "filters": { "a": 1.50 } },
         ],
     } });
@@ -156,6 +156,10 @@ async fn dashboard_with_every_kind_of_tile_is_taken_back_unchanged() {
         if let Some(id) = tile["insight"]["id"].as_u64() {
             let insight = format!("/api/projects/{}/insights/{id}/", workspace.made.project_id);
             assert_stays(&workspace, owner, &insight, &log).await;
+            // A description that a template may have, and a request may not set.
+            let other = owner.patch(&insight, json!({ "description": "é".repeat(999) })).await;
+            let detail = "Ensure this field has no more than 400 characters.";
+            other.assert_invalid("description", "max_length", detail);
         }
     }
     let copy = json!({ "use_dashboard": made["id"], "duplicate_tiles": true });
