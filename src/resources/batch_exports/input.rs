@@ -167,7 +167,8 @@ impl PatchBody {
         }
     }
 
-    /// Returns the fields, and the destination after the update if the body contains one.
+    /// Returns the fields, and the destination after the update if the body changes it. What stays as it is needs no check: an
+    /// import without secrets leaves a destination that lacks some.
     ///
     /// # Errors
     /// 400 for the first invalid field.
@@ -178,7 +179,8 @@ impl PatchBody {
     ) -> Result<(&BatchExportPatch, Option<Destination>)> {
         self.leading.clone()?;
         let sent = self.destination.as_ref().map_err(Clone::clone)?;
-        let merged = sent.as_ref().map(|sent| sent.merge(stored, secrets)).transpose();
+        let changed = sent.as_ref().filter(|sent| !sent.is_within(stored));
+        let merged = changed.map(|sent| sent.merge(stored, secrets)).transpose();
         let merged = merged.map_err(|error| error.with_attr_prefix("destination"))?;
         Ok((self.fields.get()?, merged))
     }

@@ -532,6 +532,11 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     let (was, is) = (was.get(&project).await.ok(), is.get(&project).await.ok());
     assert!(is["api_token"].as_str().expect("a token").starts_with("phc_"));
     assert_ne!(was["api_token"], is["api_token"]);
+    // A destination without its secrets may be sent back.
+    let exports = format!("{project}batch_exports/");
+    let export = caller.get(&exports).await.ok()["results"][0].clone();
+    let one = format!("{exports}{}/", export["id"].as_str().expect("an id"));
+    caller.patch(&one, export.clone()).await.assert_is(200, export);
     app.close().await;
 }
 

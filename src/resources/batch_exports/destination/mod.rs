@@ -186,6 +186,13 @@ impl FieldType for WholeDestination {
 }
 
 impl DestinationPatch {
+    /// Returns whether the patch has no other value than the stored destination.
+    pub fn is_within(&self, stored: &Target) -> bool {
+        let mut sent = self.config.iter().flat_map(|sent| &sent.0);
+        self.r#type.is_none_or(|service| service == stored.r#type)
+            && sent.all(|(key, value)| stored.config.get(key) == Some(value))
+    }
+
     /// Merges the patch into a stored destination, key by key. Keys that are left out keep their values, including
     /// secrets. A patch with another service starts from an empty configuration.
     ///
