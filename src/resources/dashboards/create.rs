@@ -64,7 +64,7 @@ pub fn create(
     }
     input::fill(new.clone(), &mut dashboard, &mut details);
     if let Source::Template(template) = &source {
-        template.fill(&mut dashboard, &mut details);
+        template.fill(&mut dashboard, &mut details)?;
         "template".clone_into(&mut dashboard.fields.creation_mode);
         details.use_template = new.use_template.clone().unwrap_or_default();
     }

@@ -268,6 +268,11 @@ async fn template_replaces_filters_and_description_and_adds_its_tags() {
     let sent = json!({"use_template": "WEBSITE_TRAFFIC", "tags": ["Marketing "]});
     let made = owner.post(&workspace.dashboards(""), sent).await.ok();
     assert_eq!(made["tags"], json!(["marketing"]));
+    let tags: Vec<String> = (0..200).map(|number| format!("t{number}")).collect();
+    let many = json!({"use_template": "WEBSITE_TRAFFIC", "tags": tags});
+    let text = "Ensure this field has no more than 200 elements.";
+    let refused = owner.post(&workspace.dashboards(""), many).await;
+    refused.assert_invalid("tags", "max_length", text);
 }
 
 #[tokio::test]

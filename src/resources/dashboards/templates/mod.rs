@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::auth::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
-use crate::input::{JsonObject, Parsed};
+use crate::input::{FieldType, JsonObject, Parsed, Tags};
 use crate::patch::Patch;
 use crate::secret::SeededRng;
 use crate::store::WriteTx;
@@ -82,7 +82,14 @@ impl Template {
 
     /// Applies the template to a new dashboard: sets the name if the dashboard has none, replaces
     /// description and filters, and adds tags.
-    pub(super) fn fill(&self, dashboard: &mut Dashboard, details: &mut DetailsFields) {
+    ///
+    /// # Errors
+    /// 400 if there are too many tags.
+    pub(super) fn fill(
+        &self,
+        dashboard: &mut Dashboard,
+        details: &mut DetailsFields,
+    ) -> Result<()> {
         let fields = &mut dashboard.fields;
         if fields.name.as_deref().unwrap_or_default().is_empty() {
             fields.name = Some(self.template_name.clone());
@@ -91,7 +98,11 @@ impl Template {
         fields.tags.extend(self.tags.iter().flatten().cloned());
         fields.tags.sort();
         fields.tags.dedup();
+        // The request and the template are within the limits, but not together.
+        fields.tags = Tags::read(&fields.tags.clone().into())
+            .map_err(|error| error.with_attr_prefix("tags"))?;
         details.filters.clone_from(&self.dashboard_filters);
+        Ok(())
     }
 
     /// Adds the template's tiles to a new dashboard, in their order.
@@ -166,7 +177,7 @@ pub fn create(
     let template = &sent.get()?.template;
     let mut dashboard = blank(tx, caller, tenant, now)?;
     let mut details = DetailsFields::default();
-    template.fill(&mut dashboard, &mut details);
+    template.fill(&mut dashboard, &mut details)?;
     let id = dashboard.meta.id;
     super::put(tx, dashboard, details)?;
     template.add_tiles(tx, tenant, id, rng, now)?;
