@@ -12,7 +12,10 @@ const GMAIL: [&str; 2] = ["gmail.com", "googlemail.com"];
 /// of an invalid address is its text in lower case.
 pub(super) fn mailbox(address: &str) -> String {
     let options = Options::default().without_display_text();
-    let Ok(parsed) = EmailAddress::parse_with_options(address, options) else {
+    let Some((local, domain)) = address.rsplit_once('@') else { return address.to_lowercase() };
+    // The parser refuses marks at the end of a label, as many scripts have them, but not their Punycode.
+    let ascii = idna::domain_to_ascii(domain).unwrap_or_else(|_| domain.to_owned());
+    let Ok(parsed) = EmailAddress::parse_with_options(&format!("{local}@{ascii}"), options) else {
         return address.to_lowercase();
     };
     let local = unquote(parsed.local_part());
@@ -20,7 +23,7 @@ pub(super) fn mailbox(address: &str) -> String {
         Some((name, _)) if !name.is_empty() => name,
         _ => &local,
     };
-    let (untagged, domain) = (untagged.to_lowercase(), parsed.domain().to_lowercase());
+    let (untagged, domain) = (untagged.to_lowercase(), domain.to_lowercase());
     if GMAIL.contains(&domain.as_str()) {
         return format!("{}@{}", untagged.replace('.', ""), GMAIL[0]);
     }
@@ -122,6 +125,16 @@ mod tests {
             "\"V\\i\\c\\t\\i\\m+tag\"@x.example",
         ] {
             assert_eq!(mailbox(address), "victim@x.example", "{address}");
+        }
+    }
+
+    #[test]
+    fn tags_are_ignored_at_domains_of_every_script() {
+        let long = "उदाहरण".repeat(4);
+        for domain in
+            ["தமிழ்.example", "ไทย์.example", "ශ්\u{200d}රී.example", &format!("{long}.example")]
+        {
+            assert_eq!(mailbox(&format!("Victim+1@{domain}")), format!("victim@{domain}"));
         }
     }
 
