@@ -110,7 +110,8 @@ fn shown(name: &X509Name<'_>) -> String {
 fn decoded(text: &str) -> Option<Vec<u8>> {
     let Some((before, rest)) = text.split_once(BEGIN) else { return from_base64(text) };
     let (base64, after) = rest.split_once(END)?;
-    let is_own_line = before.is_empty() || before.ends_with(['\n', '\r', '\u{feff}']);
+    let line = before.trim_end_matches([' ', '\t']);
+    let is_own_line = line.is_empty() || line.ends_with(['\n', '\r', '\u{feff}']);
     let is_other = |around: &str| {
         let der = from_base64(around).unwrap_or_default();
         around.contains(BEGIN_ANY) || parse_x509_certificate(&der).is_ok()

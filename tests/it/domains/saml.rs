@@ -222,6 +222,7 @@ async fn certificate_is_accepted_in_every_common_format_and_stored_unchanged() {
         ),
         format!("subject=idp\r\n{}\r\nwords behind it", issued.pem.replace('\n', "\r\n")),
         format!("\u{feff}{}", issued.pem),
+        format!("idp:\n  cert: |\n    {}", issued.pem.trim().replace('\n', "\n    ")),
     ] {
         let changes = json!({ "saml_x509_cert": certificate });
         scene.changes(json!({ "saml_x509_cert": certificate }), changes).await;
