@@ -94,10 +94,13 @@ impl QueryParams {
     /// is one of `known`.
     ///
     /// # Errors
-    /// 400 with `name` as `attr` if a word is unknown, or if there are more words than a parameter may have values.
+    /// 400 with `name` as `attr` if a word is unknown, if the lists are commas alone, or if there are more words than a
+    /// parameter may have values.
     pub fn words(&self, name: &str, known: impl Fn(&str) -> bool) -> Result<Vec<String>> {
         let words = split_comma_lists(self.all(name), name, self.max_values)?;
-        match words.iter().find(|word| !known(word)) {
+        let unknown = words.iter().map(String::as_str).find(|word| !known(word));
+        let commas = self.all(name).find(|list| words.is_empty() && !list.trim().is_empty());
+        match unknown.or(commas) {
             Some(unknown) => Err(invalid_choice(unknown).with_attr_prefix(name)),
             None => Ok(words),
         }

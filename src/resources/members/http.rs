@@ -31,7 +31,10 @@ pub fn routes(routes: &mut Routes) {
     routes
         .get(LIST, "members_list", read, list)
         .summary("List the members of an organization, newest first.")
-        .query::<String>("email", "Only the member with exactly this address.")
+        .query::<String>(
+            "email",
+            "Only the member with this address. Its domain may be in any spelling.",
+        )
         .query::<String>("search", "Only members whose name or address contains this text.")
         .query::<Timestamp>(
             "updated_after",

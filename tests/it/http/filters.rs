@@ -41,7 +41,9 @@ async fn parameter_that_cannot_be_read_is_refused_by_its_name() {
             _ if ANY_TEXT.contains(&name) => continue,
             "tags" => &["%00", "[%22a%22,true]"],
             "filters_override" | "variables_override" => &["garbage", "%7B"],
-            _ => &["garbage", "01/01/2020", "%00", "%FF", "[", "1e2x", "2020-13-01", "-", "--1"],
+            _ => {
+                &["garbage", "01/01/2020", "%00", "%FF", "[", "1e2x", "2020-13-01", "-", "--1", ","]
+            }
         };
         for value in values {
             for query in [format!("{name}={value}"), format!("{name}=&search=a&{name}={value}")] {
