@@ -108,11 +108,11 @@ fn change_each(
             upsert_text(tx, &at, patch, text, &mut changes, now)?;
         } else if patch.says_something() {
             let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
-            match at.tile(tx, id) {
-                Ok(tile) => apply_patch(tx, tile, patch, &mut changes)?,
+            match at.find(tx, id)? {
+                Some(tile) => apply_patch(tx, tile, patch, &mut changes)?,
                 // Another user may have moved the tile away since the arrangement began.
-                Err(error) if error.status() == 400 && patch.only_arranges() => {}
-                Err(error) => return Err(error),
+                None if patch.only_arranges() => {}
+                None => return Err(at.no_such_tile(id)),
             }
         }
     }
@@ -161,12 +161,17 @@ impl TileContext<'_> {
         self.fault("id", "required", "This field is required.".to_owned())
     }
 
+    fn no_such_tile(&self, id: u64) -> Error {
+        let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+        self.fault("id", "does_not_exist", detail)
+    }
+
+    fn find(&self, tx: &impl Tx, id: u64) -> Result<Option<Tile>> {
+        tx.find(&(self.tenant.project.id, self.dashboard, TileId(id)))
+    }
+
     fn tile(&self, tx: &impl Tx, id: u64) -> Result<Tile> {
-        let found = tx.find::<Tile>(&(self.tenant.project.id, self.dashboard, TileId(id)))?;
-        found.ok_or_else(|| {
-            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-            self.fault("id", "does_not_exist", detail)
-        })
+        self.find(tx, id)?.ok_or_else(|| self.no_such_tile(id))
     }
 
     /// Returns the existing tile and text that an element changes; `None` if the element adds a text.
