@@ -88,6 +88,7 @@ mod free;
 mod identifier;
 mod list;
 mod number;
+mod parsed;
 mod spec;
 mod text;
 mod web_url;
@@ -105,6 +106,7 @@ pub use free::{FreeForm, FreeObject};
 pub use identifier::{Identifier, UuidField};
 pub use list::{ListOf, Tags, UrlList};
 pub use number::Integer;
+pub use parsed::{Parsed, ParsedWithKept};
 pub use spec::{Field, FieldType, Nested, Nullable, Required, Untyped};
 pub use text::{Name, Text};
 pub use utoipa::openapi::Schema;
@@ -135,29 +137,6 @@ pub trait Input: Clone + Debug + Sized {
 
     /// Returns the schema of the object: its properties, and which of them are required.
     fn schema() -> Schema;
-}
-
-/// A parsed body whose error is reported later.
-///
-/// PostHog reports a missing object or missing rights before an invalid field. The body is therefore parsed once,
-/// ahead of the rule. The rule asks for the result at its own point, and may run twice.
-#[derive(Debug, Clone)]
-pub struct Parsed<T>(Result<T>);
-
-impl<T: Input> Parsed<T> {
-    /// Parses `body` and stores the result.
-    #[must_use]
-    pub fn new(body: &JsonObject) -> Self {
-        Self(T::parse(body))
-    }
-
-    /// Returns the input.
-    ///
-    /// # Errors
-    /// The error of [`Input::parse`], on every call.
-    pub fn get(&self) -> Result<&T> {
-        self.0.as_ref().map_err(Clone::clone)
-    }
 }
 
 /// Returns the members of a body, which must be an object.

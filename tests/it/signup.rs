@@ -79,6 +79,11 @@ async fn new_user_joins_with_the_token_and_gets_a_key() {
     let me = key.get(ME).await.ok();
     assert_eq!(me["organization"]["id"], json!(workspace.made.organization_id));
     assert_eq!(me["team"]["id"], json!(workspace.made.project_id));
+    // The account takes its own role back, and no other that a PATCH may not set.
+    key.patch(ME, me.clone()).await.assert_is(200, me);
+    let other = key.patch(ME, json!({ "role_at_organization": "farmer" })).await;
+    let detail = "\"farmer\" is not a valid choice.";
+    other.assert_invalid("role_at_organization", "invalid_choice", detail);
     key.post(&workspace.organization("projects/"), json!({})).await.ok();
 
     // The invite is deleted.

@@ -25,7 +25,7 @@ pub fn create(
     now: Timestamp,
 ) -> Result<InsightId> {
     require_can_create(tx, tenant)?;
-    let new = new.get()?;
+    let new = new.get(None)?;
     let mut insight = insights::blank(tx, tenant, rng, now)?;
     input::apply(new.clone(), &mut insight.fields);
     let id = insight.meta.id;

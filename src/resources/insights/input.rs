@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
-    FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, Parsed, Schema, Tags,
-    Text, python_type,
+    FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
+    Tags, Text, python_type,
 };
 use crate::patch::set;
 use crate::resources::dashboards::insights::Fields;
@@ -106,7 +106,7 @@ input! {
         /// All dashboards that show the insight. Replaces the set.
         dashboards: DashboardSet,
         /// Description in plain text.
-        description: Nullable<Text<MAX_DESCRIPTION>>,
+        description: Nullable<Text<400>>,
         /// Tags. Stored in lower case, sorted, without duplicates.
         tags: Tags,
         /// Whether the insight is a favorite.
@@ -120,9 +120,7 @@ input! {
 /// invalid.
 #[derive(Clone)]
 pub struct ParsedBody {
-    parsed: Parsed<InsightFields>,
-    /// A description that is longer than a request may set, and the body without it.
-    long_description: Option<(String, Parsed<InsightFields>)>,
+    parsed: ParsedWithKept<InsightFields>,
     deleted: Option<bool>,
 }
 
@@ -130,30 +128,17 @@ impl ParsedBody {
     /// Parses `body` and keeps the input or the error.
     pub fn new(body: &JsonObject) -> Self {
         Self {
-            parsed: Parsed::new(body),
-            long_description: long_description(body),
+            parsed: ParsedWithKept::new(body, "description"),
             deleted: body.get("deleted").and_then(|deleted| Flag::read(deleted).ok()),
         }
     }
 
-    /// Returns the input.
+    /// Returns the input for an insight with this description. That of a template may be longer than one that a request sets.
     ///
     /// # Errors
     /// 400 for the first invalid field.
-    pub fn get(&self) -> Result<&InsightFields> {
-        self.parsed.get()
-    }
-
-    /// Returns the input for an insight with this description. The insight of a template may have a longer one than a request
-    /// may set; it may be sent back.
-    ///
-    /// # Errors
-    /// 400 for the first invalid field.
-    pub(super) fn get_for(&self, stored: Option<&str>) -> Result<&InsightFields> {
-        match &self.long_description {
-            Some((sent, rest)) if stored == Some(sent.as_str()) => rest.get(),
-            _ => self.parsed.get(),
-        }
+    pub(super) fn get(&self, description: Option<&str>) -> Result<&InsightFields> {
+        self.parsed.get(description)
     }
 
     /// Returns whether the body sends `deleted` as true.
@@ -165,19 +150,6 @@ impl ParsedBody {
     pub(super) fn restores(&self) -> bool {
         self.deleted == Some(false)
     }
-}
-
-/// The maximum length of a description in a request, in characters.
-const MAX_DESCRIPTION: usize = 400;
-
-fn long_description(body: &JsonObject) -> Option<(String, Parsed<InsightFields>)> {
-    let text = body.get("description")?.as_str()?.trim();
-    if text.chars().nth(MAX_DESCRIPTION).is_none() {
-        return None;
-    }
-    let mut rest = body.clone();
-    rest.remove("description");
-    Some((text.to_owned(), Parsed::new(&rest)))
 }
 
 /// Writes the request's fields into an insight, except `deleted` and `dashboards`. An insight with a query has no legacy

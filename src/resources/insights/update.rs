@@ -36,7 +36,7 @@ pub fn update(
     let level = level_on(tx, tenant, &meta)?;
     rights::require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
     let before: Insight = tx.get(&key)?;
-    let patch = patch.get_for(before.fields.description.as_deref())?;
+    let patch = patch.get(before.fields.description.as_deref())?;
     let mut after = before.clone();
     input::apply(patch.clone(), &mut after.fields);
     after.fields.deleted = patch.deleted.unwrap_or(false);

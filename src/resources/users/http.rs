@@ -13,7 +13,7 @@ use crate::etag::Versioned;
 use crate::http::body::JsonBody;
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId};
-use crate::input::Parsed;
+use crate::input::ParsedWithKept;
 use crate::json::{JsonText, WriteJson, WrittenBy};
 use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
@@ -56,10 +56,13 @@ async fn update(
     access: WriteAccess<Global>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (patch, expected) = (Parsed::<UserPatch>::new(&sent), access.if_match.clone());
+    // An acceptance of an invite takes any role.
+    let patch = ParsedWithKept::<UserPatch>::new(&sent, "role_at_organization");
+    let expected = access.if_match.clone();
     let rule =
         move |tx: &mut WriteTx<'_>, caller: &Caller, _: &Global, _, large: &LargeResponse| {
-            let patch = patch.get()?;
+            let role = tx.get::<User>(&caller.user.id)?.fields.role_at_organization;
+            let patch = patch.get(role.as_deref())?;
             let current = current_after(tx, caller, patch)?;
             super::update(tx, caller.user.id, patch, current)?;
             expected.require::<User>(tx, &caller.user.id)?;
