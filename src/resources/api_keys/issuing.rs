@@ -1,5 +1,7 @@
 //! Users manage their API keys with their API keys. A key cannot grant more access than it has.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
@@ -304,16 +306,21 @@ pub fn update(
 /// Removes the limits and the end that the key has. They need no check: an organization or a project may be gone since, and the
 /// end may have passed.
 fn changes_of(mut patch: PersonalApiKeyPatch, key: &Meta) -> PersonalApiKeyPatch {
-    if patch.scoped_teams == Patch::Value(key.projects.clone()) {
+    if are_same(&patch.scoped_teams, &key.projects) {
         patch.scoped_teams = Patch::Absent;
     }
-    if patch.scoped_organizations == Patch::Value(key.organizations.clone()) {
+    if are_same(&patch.scoped_organizations, &key.organizations) {
         patch.scoped_organizations = Patch::Absent;
     }
     if patch.expires_at == key.expires_at.map_or(Patch::Null, Patch::Value) {
         patch.expires_at = Patch::Absent;
     }
     patch
+}
+
+/// Returns whether a list names the same as `held`, whose order may be that of a command.
+fn are_same<T: Ord>(sent: &Patch<Vec<T>>, held: &[T]) -> bool {
+    matches!(sent, Patch::Value(sent) if BTreeSet::from_iter(sent) == BTreeSet::from_iter(held))
 }
 
 fn apply(patch: PersonalApiKeyPatch, key: &mut ApiKey) {

@@ -341,6 +341,22 @@ async fn key_field_of_any_json_type_is_accepted_or_rejected_by_name() {
 }
 
 #[tokio::test]
+async fn limits_of_a_key_may_be_sent_back_in_the_order_of_its_command() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    let first = json!(workspace.made.project_id);
+    let second = owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let limits = json!({"projects": [second["id"], first]});
+    workspace.limited_key(OWNER, &["*"], limits.clone()).await;
+    let keys = owner.get(KEYS).await.ok();
+    let mut keys = keys.as_array().expect("a list").iter();
+    let key = keys.find(|key| key["scoped_teams"] == limits["projects"]).expect("the key");
+    let shown = owner.get(&at(key, "")).await.ok();
+    owner.patch(&at(key, ""), shown.clone()).await.assert_is(200, shown.clone());
+    owner.get(&at(key, "")).await.assert_is(200, shown);
+}
+
+#[tokio::test]
 async fn key_can_only_be_limited_to_accessible_organizations_and_projects() {
     let workspace = Workspace::new().await;
     let (_, other) = workspace.outsider("eve").await;
