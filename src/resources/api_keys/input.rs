@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
-use utoipa::openapi::schema::{ArrayBuilder, KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::input;
 use crate::input::{
-    FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text, UuidField,
+    DateTime, FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text,
+    UuidField,
 };
 use crate::time::Timestamp;
 
@@ -76,28 +77,19 @@ impl FieldType for OrganizationList {
     }
 }
 
-/// A time, in the formats that PostHog accepts.
+/// A [`DateTime`] of at most the end of the year 9999: a later one counts as that.
 pub struct ExpiryField;
 
 impl FieldType for ExpiryField {
     type Value = Timestamp;
 
-    /// Limits the time to the last one that the JSON can show.
     fn read(value: &Value) -> Result<Timestamp> {
         let moment = value.as_str().and_then(Timestamp::parse);
-        moment.map(|moment| moment.plus_seconds(0)).ok_or_else(|| {
-            Error::invalid(
-                "invalid_input",
-                "Datetime has wrong format. Use one of these formats instead: YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].",
-            )
-        })
+        moment.map_or_else(|| DateTime::read(value), |moment| Ok(moment.plus_seconds(0)))
     }
 
     fn schema() -> Schema {
-        ObjectBuilder::new()
-            .schema_type(Type::String)
-            .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-            .into()
+        DateTime::schema()
     }
 }
 
