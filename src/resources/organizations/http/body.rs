@@ -80,6 +80,7 @@ pub struct BasicOrganization {
     /// The name of the organization.
     pub name: String,
     /// The name of the organization in URLs.
+    #[schema(max_length = 48)]
     pub slug: String,
     /// The id of an uploaded logo.
     pub logo_media_id: Option<Uuid>,
