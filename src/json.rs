@@ -12,7 +12,10 @@ pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 pub use read::{RESERVED_NAME, deserialize_storable, has_reserved_name, parse};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+
+/// The most bytes that the items of a list may have when another one is added. The text of a page is in memory.
+const MAX_ITEMS_BYTES: usize = 64 << 20;
 
 /// A JSON object that is appended to a buffer.
 pub struct Object<'o> {
@@ -66,7 +69,15 @@ pub struct JsonItems(Vec<u8>);
 
 impl JsonItems {
     /// Adds an item.
+    ///
+    /// # Errors
+    /// 400 if the items before it are too large together; the errors of the item.
     pub fn push(&mut self, item: impl WriteJson) -> Result<()> {
+        if self.0.len() > MAX_ITEMS_BYTES {
+            let detail =
+                "A page has about 64 MiB at most. Ask for fewer objects with this parameter.";
+            return Err(Error::field("limit", "limit_reached", detail));
+        }
         if !self.0.is_empty() {
             self.0.push(b',');
         }
@@ -102,5 +113,20 @@ impl<'o> Array<'o> {
         }
         self.empty = false;
         item.write_json(self.out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_of_a_page_are_limited() {
+        let item = vec![b' '; MAX_ITEMS_BYTES];
+        let mut items = JsonItems::default();
+        items.push(JsonText::<()>::new(&item)).expect("within the limit");
+        items.push(JsonText::<()>::new(b"{}")).expect("within the limit");
+        let refused = items.push(JsonText::<()>::new(b"{}")).expect_err("over the limit");
+        assert_eq!((refused.status(), refused.attr()), (400, Some("limit")));
     }
 }
