@@ -4,7 +4,10 @@
 //! request updates one atomic value. It takes a lock only if the table found the connection active while it searched
 //! for an idle one.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use hyper::body::Incoming;
 
 /// The lowest bits of the state: the phase. The bits above [`OFF_LIST`] hold the time since which the connection is
 /// idle.
@@ -82,6 +85,32 @@ impl ConnectionState {
                 Err(changed) => state = changed,
             }
         }
+    }
+}
+
+/// What the service left of the body of a connection's current request.
+#[derive(Default)]
+pub(super) struct UnreadBody {
+    rest: Mutex<Option<Incoming>>,
+    is_arriving: AtomicBool,
+}
+
+impl UnreadBody {
+    pub(super) fn keep(&self, rest: Incoming) {
+        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(rest);
+    }
+
+    pub(super) fn take(&self) -> Option<Incoming> {
+        self.rest.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Whether the bytes that arrive belong to a request that has its response.
+    pub(super) fn is_arriving(&self) -> bool {
+        self.is_arriving.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_arriving(&self, is_arriving: bool) {
+        self.is_arriving.store(is_arriving, Ordering::Relaxed);
     }
 }
 

@@ -12,9 +12,8 @@ use std::time::Instant;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::ServerLimits;
-use super::connection_state::{CloseAttempt, ConnectionState};
+use super::connection_state::{CloseAttempt, ConnectionState, UnreadBody};
 use super::turns::{ClientTurns, LARGE_PART_TURNS, TurnWaiter};
-use super::unread::UnreadBody;
 use crate::fair_queue;
 use crate::trusted_proxies::TrustedProxies;
 

@@ -2,8 +2,7 @@
 //! finds its beginning; if there is too much of it, the response announces that the connection closes.
 
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::http::body::poll_twice;
 /// The most bytes of an unread body that are discarded.
 const MAX_DISCARDED: usize = 64 * 1024;
 
-/// The body of a request. If it is dropped before its end, its connection keeps the rest in [`UnreadBody`].
+/// The body of a request. If it is dropped before its end, its connection keeps the rest.
 pub(super) struct RequestBody(Option<TurnBody<Incoming>>);
 
 impl RequestBody {
@@ -59,31 +58,13 @@ impl Body for RequestBody {
     }
 }
 
-/// What the service left of the body of a connection's current request.
-#[derive(Default)]
-pub(super) struct UnreadBody {
-    rest: Mutex<Option<Incoming>>,
-    is_arriving: AtomicBool,
-}
-
-impl UnreadBody {
-    fn keep(&self, rest: Incoming) {
-        *self.rest.lock().unwrap_or_else(PoisonError::into_inner) = Some(rest);
-    }
-
-    /// Whether the bytes that arrive belong to a request that has its response.
-    pub(super) fn is_arriving(&self) -> bool {
-        self.is_arriving.load(Ordering::Relaxed)
-    }
-}
-
 /// Discards the rest of the current request's body beside the response, for at most `limit`, and until the server stops. hyper
 /// closes the connection if the rest does not arrive by then.
 ///
 /// Returns false if the response must announce that the connection closes: if the rest is too long, its end is unknown, or it is
 /// not `expected` to arrive.
 pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bool) -> bool {
-    let rest = slot.unread().rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let rest = slot.unread().take();
     let Some(rest) = rest else { return true };
     if !expected {
         return false;
@@ -98,14 +79,14 @@ pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bo
         return false;
     }
     let slot = Arc::clone(slot);
-    slot.unread().is_arriving.store(true, Ordering::Relaxed);
+    slot.unread().set_arriving(true);
     tokio::spawn(async move {
         tokio::select! {
             _ = discard(body) => {}
             () = sleep(limit) => {}
             () = slot.stopping() => {}
         }
-        slot.unread().is_arriving.store(false, Ordering::Relaxed);
+        slot.unread().set_arriving(false);
     });
     true
 }
