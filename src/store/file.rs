@@ -76,7 +76,7 @@ impl FileLock {
         }
     }
 
-    /// Releases the lock, and removes the lock file, whoever created it.
+    /// Releases the lock, and removes the lock file, also if another process created it.
     pub(super) fn remove(mut self) {
         self.is_new = true;
         self.release();

@@ -196,7 +196,7 @@ async fn activity_log_filters_return_matching_entries() {
         ("scope=Dashboard&scopes=Organization".to_owned(), vec![pinned, made, founded]),
         ("scope=Notebook".to_owned(), vec![]),
         (
-            "scope=&item_id=+&user=&after=&before=&activity=,".to_owned(),
+            "scope=&item_id=+&user=&after=&before=&activity=".to_owned(),
             vec![renamed, pinned, made, raised, joined, founded],
         ),
         ("activity=created".to_owned(), vec![made, joined, founded]),

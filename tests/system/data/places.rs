@@ -76,8 +76,10 @@ fn every_file_with_data_is_private_whatever_was_in_its_place() {
         command(change);
         assert_eq!(mode(&site.data()), 0o600, "{change:?}");
     }
-    for name in site.names().iter().filter(|name| name.ends_with(".lock")) {
-        assert_eq!(mode(&site.path(name)), 0o600, "{name}");
+    for path in site.names().iter().map(|name| site.path(name)) {
+        if path.extension().is_some_and(|ending| ending == "lock") {
+            assert_eq!(mode(&path), 0o600, "{}", path.display());
+        }
     }
     let first = DataFolder::empty();
     fs::write(first.path("steward.redb.first-key"), "old").expect("written");
