@@ -57,16 +57,29 @@ chaos() { cargo test --locked --test chaos -- --skip nodes::; }
 # The nodes of a shared database have the machine to themselves.
 chaos_nodes() { cargo test --locked --test chaos -- nodes::; }
 
-# Three nodes behind HAProxy, of which one is killed, then each is restarted.
-drill() {
-    cargo build --locked
-    STEWARD=target/debug/steward packaging/cluster/drill
-    STEWARD=target/debug/steward packaging/cluster/drill --restart
+# Sets `STEWARD` to the program as the tests build it. `cargo build` would compile it again, because it leaves out the features
+# of crates that only the tests need.
+program() {
+    cargo test --locked --no-run --test system
+    export STEWARD="$PWD/target/debug/steward"
 }
 
-failover() { .ci/failover/run; }
+# Three nodes behind HAProxy, of which one is killed, then each is restarted.
+drill() {
+    program
+    packaging/cluster/drill
+    packaging/cluster/drill --restart
+}
 
-contract() { .ci/contract/run; }
+failover() {
+    program
+    .ci/failover/run
+}
+
+contract() {
+    program
+    .ci/contract/run "$@"
+}
 
 examples() {
     cargo run --locked --quiet --example quickstart
