@@ -439,7 +439,7 @@ impl World {
         let members = &mut self.file.organizations.get_mut(&organization).expect("found").members;
         let Some(old) = members.get(&whom).copied() else { return missing("Not found.") };
         Self::require_reach(&at, whom, old)?;
-        if whom == at.person {
+        if whom == at.person && level != old {
             return deny("You can't change your own access level.");
         }
         if level == OWNER && at.level < OWNER {
