@@ -38,6 +38,7 @@ const ROOT: &str = "/console/";
 
 /// Adds the pages and actions of the console. `api` builds the router of the API, on the first request to a page.
 pub fn routes(routes: &mut Routes, api: fn(App) -> Router) {
+    routes.lead_browsers_to(ROOT);
     let api = ApiRouter::new(api, routes.table());
     let mut pages = Pages::new(routes, api);
     sign_in::routes(&mut pages);

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
-use axum::http::header::ALLOW;
+use axum::http::header::{ACCEPT, ALLOW, LOCATION};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -32,6 +32,8 @@ pub struct Routes {
     resource: ResourceInfo,
     paths: BTreeMap<&'static str, MethodRouter<App>>,
     table: RouteTable,
+    /// The page to which `/` leads browsers.
+    start_page: Option<&'static str>,
 }
 
 /// The whole route table, for handlers that read it. It is complete once the router is built.
@@ -132,6 +134,11 @@ impl Routes {
         self.pages.push(spec);
     }
 
+    /// Leads browsers from `/` to this page. Other clients get 404 there, as for every unknown path.
+    pub fn lead_browsers_to(&mut self, page: &'static str) {
+        self.start_page = Some(page);
+    }
+
     /// Sets the resource of the operations that follow, as the document describes it.
     pub fn resource(&mut self, name: &'static str, description: &'static str) {
         self.resource = ResourceInfo { name, description };
@@ -162,7 +169,7 @@ impl Routes {
     /// 404.
     pub fn into_router(self) -> Router<App> {
         let mut router = Router::new();
-        let Self { specs, pages, paths, table, .. } = self;
+        let Self { specs, pages, paths, table, start_page, .. } = self;
         for (path, methods) in paths {
             let served = specs.iter().filter(|row| row.path == path && row.status != 405);
             let pages: Vec<_> = pages.iter().filter(|page| page.path == path).collect();
@@ -189,22 +196,38 @@ impl Routes {
             }
         }
         table.0.get_or_init(|| specs);
-        router.fallback(no_endpoint)
+        router.fallback(move |State(app): State<App>, request: Request| async move {
+            no_endpoint(&app, &request, start_page)
+        })
     }
 }
 
-/// Returns 404 for an unknown path. If keys have rate limits, the request is counted.
-async fn no_endpoint(State(app): State<App>, request: Request) -> Response {
+/// Returns 404 for an unknown path, or leads a browser from `/` to the start page. If keys have rate limits, the request is
+/// counted.
+fn no_endpoint(app: &App, request: &Request, start_page: Option<&'static str>) -> Response {
     let mut extras = ResponseExtras::default();
     if app.rate_limiter().limits_keys()
-        && let Err(error) = authenticate(&app, &request, app.store().snapshot(), &mut extras)
+        && let Err(error) = authenticate(app, request, app.store().snapshot(), &mut extras)
         && error.status() == 429
     {
         return error.into_response();
     }
-    let mut response = Error::not_found_as("API endpoint not found.").into_response();
+    let mut response = match start_page.filter(|_| is_browser_at_the_root(request)) {
+        Some(page) => (StatusCode::SEE_OTHER, [(LOCATION, page)]).into_response(),
+        None => Error::not_found_as("API endpoint not found.").into_response(),
+    };
     extras.apply(&mut response);
     response
+}
+
+/// Returns whether a browser opens `/`. Browsers ask for HTML, clients of the API do not.
+fn is_browser_at_the_root(request: &Request) -> bool {
+    let asks_for_html = |line: &HeaderValue| {
+        line.to_str().is_ok_and(|line| line.to_ascii_lowercase().contains("text/html"))
+    };
+    matches!(*request.method(), Method::GET | Method::HEAD)
+        && request.uri().path() == "/"
+        && request.headers().get_all(ACCEPT).iter().any(asks_for_html)
 }
 
 /// Returns the spellings of a path: below [`ENVIRONMENTS`] as below [`PROJECTS`], with and without the trailing slash, and

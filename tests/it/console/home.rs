@@ -1,7 +1,10 @@
 //! The start page, and the first steps of a new workspace.
 
+use axum::http::Method;
 use serde_json::json;
+use steward::Config;
 use steward::testing::bootstrap::InitialRecords;
+use steward::testing::config::Switch;
 use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
@@ -12,6 +15,33 @@ const HOME: &str = "/console/";
 
 fn dismiss() -> FilledForm {
     FilledForm { action: "/console/steps/dismiss/".to_owned(), fields: Vec::new() }
+}
+
+#[tokio::test]
+async fn root_leads_browsers_to_the_console_and_is_unknown_to_other_clients() {
+    let html = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let mut off = Config::default();
+    off.console = Switch::Off;
+    for (config, is_on) in [(Config::default(), true), (off, false)] {
+        let nobody = Visitor::new(&Workspace::with(config).await);
+        for (method, accept, leads) in [
+            (Method::GET, html, is_on),
+            (Method::HEAD, "TEXT/HTML", is_on),
+            (Method::GET, "*/*", false),
+            (Method::GET, "application/json", false),
+            (Method::POST, html, false),
+        ] {
+            let answer = nobody.fetch(method.clone(), "/", &[("accept", accept)], "").await;
+            if leads {
+                assert_eq!(answer.location(), HOME);
+            } else {
+                assert_eq!(answer.status, 404, "{method} {accept}");
+                assert!(answer.html.contains("API endpoint not found."), "{}", answer.html);
+            }
+        }
+        let answer = nobody.fetch(Method::GET, "/api/nothing/", &[("accept", html)], "").await;
+        assert_eq!(answer.status, 404, "only the root leads to the console");
+    }
 }
 
 #[tokio::test]

@@ -37,6 +37,15 @@ impl Served {
     }
 }
 
+/// Follows the link of the page, and asserts that it opens the console as this user.
+async fn assert_in_console(browser: &Browser, email: &str) {
+    browser.click("#next:not([hidden]) a").await;
+    let home = "document.readyState === 'complete' && document.title === 'Home · Steward'";
+    browser.wait_until("the console", home).await;
+    let shown = browser.run("return document.querySelector('#you p').textContent").await;
+    assert!(shown.as_str().expect("a text").contains(email), "{shown}");
+}
+
 #[tokio::test]
 async fn new_user_joins_in_the_browser() {
     let served = Served::new();
@@ -59,10 +68,18 @@ async fn new_user_joins_in_the_browser() {
     let key = browser.text("#made:not([hidden]) output").await;
     assert_eq!(browser.text("#title").await, format!("Welcome to {name}"));
     let me = served.me(&key);
+    let purpose = browser.text("#made p").await;
+    assert!(purpose.contains("shown only once") && purpose.contains("Programs"), "{purpose}");
+    browser.click("#copy").await;
+    let copied = "['Copied', 'Copy'].includes(document.getElementById('copy').textContent) && \
+                  (document.getElementById('copy').textContent === 'Copied' || String(getSelection()).startsWith('phx_'))";
+    browser.wait_until("the key is copied or selected", copied).await;
     assert_eq!(
         (&me["email"], &me["first_name"], &me["last_name"]),
         (&json!("ann@x.example"), &json!("Anna"), &json!("Lee"))
     );
+    // Joining has signed in to the console.
+    assert_in_console(&browser, "ann@x.example").await;
 
     // A user with an account must enter its API key. The key of another account fails.
     let other = served.site.json(&["user", "create", "--email", "bob@x.example"]);
@@ -82,6 +99,7 @@ async fn new_user_joins_in_the_browser() {
     browser.text("#form[hidden]").await;
     assert_eq!(browser.text("#status").await, "You have joined as bob@x.example.");
     assert_eq!(served.me(&bob)["organization"]["name"], name);
+    assert_in_console(&browser, "bob@x.example").await;
 
     // A link with a changed token.
     browser.visit(&served.link("cat@x.example").replace("token=", "token=x")).await;

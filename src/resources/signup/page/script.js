@@ -98,7 +98,28 @@ async function join(event) {
     at("value").textContent = body.personal_api_key.value;
     at("made").hidden = false;
   }
+  await signIn(body.personal_api_key ? body.personal_api_key.value : at("key").value.trim()).catch(() => {});
 }
+
+// Signs in to the console, which answers with a redirection. Without a console, or under a name that it does not answer to,
+// the page leads nowhere.
+async function signIn(key) {
+  const answer = await fetch("/console/sign_in/", { method: "POST", body: new URLSearchParams({ key }), redirect: "manual" });
+  if (answer.status === 404 || answer.status === 421) return;
+  if (answer.type !== "opaqueredirect") at("continue").textContent = "Sign in to the console";
+  at("next").hidden = false;
+}
+
+at("copy").addEventListener("click", async () => {
+  try {
+    await navigator.clipboard.writeText(at("value").textContent);
+    at("copy").textContent = "Copied";
+  } catch {
+    // Over plain HTTP under a name, browsers give no access to the clipboard.
+    getSelection().selectAllChildren(at("value"));
+    say("The key is selected. Press Ctrl-C to copy it.");
+  }
+});
 
 const failed = () => say("The server cannot be reached. Try again later.", true);
 at("form").addEventListener("submit", (event) => join(event).catch(failed));
