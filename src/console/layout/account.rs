@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::console::api::Api;
 use crate::console::levels::level_name;
+use crate::console::list::List;
 use crate::console::person::{Person, initial};
 use crate::error::Result;
 
@@ -73,6 +74,9 @@ pub(super) struct CurrentOrganization {
     pub(super) projects: Vec<ProjectName>,
 }
 
+/// The maximum number of organizations in the switcher of a session that may not read the user.
+const MAX_ORGANIZATIONS: usize = 50;
+
 /// The user of a session.
 pub(super) struct Account {
     /// The name, or the address if there is no name.
@@ -85,21 +89,20 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Loads the user. A session without the scope `user:read` has no names.
+    /// Loads the user. A session without the scope `user:read` has no names, and sees the organizations that it may list.
     pub(super) async fn load(api: &Api) -> Result<Self> {
         let Some(me) = api.get_if_allowed::<Me>("/api/users/@me/").await? else {
+            let path = format!("/api/organizations/?limit={MAX_ORGANIZATIONS}");
+            let found = api.get_if_allowed::<List<OrganizationName>>(&path).await?;
             return Ok(Self {
                 name: "Signed in".to_owned(),
                 email: String::new(),
                 initials: "·".to_owned(),
-                organizations: Vec::new(),
+                organizations: links(&found.unwrap_or_default().results),
                 current: None,
             });
         };
-        let organizations = me.organizations.iter();
-        let organizations = organizations
-            .map(|one| TenantLink::organization(&one.id, &one.name, Some(one.membership_level)))
-            .collect();
+        let organizations = links(&me.organizations);
         let current = me.team.map(|team| team.id).zip(me.organization);
         let (name, initials) = (me.person.name(), me.person.initials());
         Ok(Self { name, email: me.person.email, initials, organizations, current })
@@ -110,4 +113,9 @@ impl Account {
         let known = self.organizations.iter().find(|known| known.id == id);
         known.cloned().unwrap_or_else(|| TenantLink::organization(id, "Organization", None))
     }
+}
+
+fn links(organizations: &[OrganizationName]) -> Vec<TenantLink> {
+    let links = organizations.iter();
+    links.map(|one| TenantLink::organization(&one.id, &one.name, Some(one.membership_level))).collect()
 }

@@ -81,6 +81,16 @@ impl Frame {
         self.tenant.organization.as_ref().map(|organization| organization.id.as_str())
     }
 
+    /// Returns the pages of the organization and of the project that the session may read: for each heading, their names and
+    /// paths.
+    pub(in crate::console) fn places(&self) -> Vec<(String, Vec<(&'static str, String)>)> {
+        let groups = self.groups.iter().filter(|group| group.is_of_tenant);
+        let links = |group: &Group| {
+            group.links.iter().map(|link| (link.text, link.href.clone())).collect()
+        };
+        groups.map(|group| (group.heading.clone(), links(group))).collect()
+    }
+
     /// Offers to undo what the notice says.
     pub(in crate::console) fn with_undo(mut self, undo: Option<Undo>) -> Self {
         self.undo = undo;

@@ -43,6 +43,8 @@ pub(super) struct Link {
 pub(super) struct Group {
     pub(super) heading: String,
     pub(super) links: Vec<Link>,
+    /// Whether the pages are those of a project or an organization.
+    pub(super) is_of_tenant: bool,
 }
 
 /// A page of the navigation: the section, its icon and text, the end of its path, and the operation that reads it.
@@ -111,20 +113,21 @@ pub(super) async fn groups(
     if let Some(link) = &tenant.project {
         let base = format!("/console/projects/{}/", link.id);
         let links = links(request, section, IN_PROJECT, &base, Some(&link.id)).await?;
-        groups.push(Group { heading: link.name.clone(), links });
+        groups.push(Group { heading: link.name.clone(), links, is_of_tenant: true });
     }
     if let Some(link) = &tenant.organization {
         let base = format!("/console/organizations/{}/", link.id);
         let links = links(request, section, IN_ORGANIZATION, &base, Some(&link.id)).await?;
-        groups.push(Group { heading: link.name.clone(), links });
+        groups.push(Group { heading: link.name.clone(), links, is_of_tenant: true });
     }
     let own = links(request, section, OWN, "/console/", None).await?;
-    groups.push(Group { heading: "You".to_owned(), links: own });
+    groups.push(Group { heading: "You".to_owned(), links: own, is_of_tenant: false });
     if request.session.is_operator() {
         let is_current = section == Section::Health;
         let href = "/console/health/".to_owned();
         let health = Link { icon: icon("server"), text: "Health", href, is_current };
-        groups.push(Group { heading: "Service".to_owned(), links: vec![health] });
+        let heading = "Service".to_owned();
+        groups.push(Group { heading, links: vec![health], is_of_tenant: false });
     }
     groups.retain(|group| !group.links.is_empty());
     Ok(groups)

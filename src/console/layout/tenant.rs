@@ -18,7 +18,7 @@ pub(in crate::console) enum In<'p> {
     Project(&'p str),
     /// An organization, by its id.
     Organization(&'p str),
-    /// None: the frame shows the current project.
+    /// None: the frame shows the current project, or else what the session sees first.
     Nothing,
 }
 
@@ -40,7 +40,8 @@ pub(super) struct Tenant {
 
 impl Tenant {
     /// Loads the project in the page's path, or else the current project, with its organization; or the organization in
-    /// the path, with the current project if that belongs to it.
+    /// the path, with the current project if that belongs to it. Without a current project, that is the first project that
+    /// the session sees, or else its first organization.
     pub(super) async fn load(api: &Api, account: &Account, tenant: In<'_>) -> Result<Self> {
         let current = account.current.as_ref();
         let id = match tenant {
@@ -48,10 +49,17 @@ impl Tenant {
             In::Organization(id) if current.is_none_or(|(_, one)| one.id != id) => {
                 return Self::of_organization(api, account, id).await;
             }
-            In::Organization(_) | In::Nothing => current.map(|(id, _)| *id),
+            In::Organization(_) => current.map(|(id, _)| *id),
+            In::Nothing => match current {
+                Some((id, _)) => Some(*id),
+                None => first_project(api).await?,
+            },
         };
         let Some(id) = id else {
-            return Ok(Self { organization: None, project: None, projects: Vec::new() });
+            return match account.organizations.first() {
+                Some(first) => Self::of_organization(api, account, &first.id).await,
+                None => Ok(Self { organization: None, project: None, projects: Vec::new() }),
+            };
         };
         let beside = current.map(|(_, organization)| organization);
         let beside = beside.filter(|one| one.projects.iter().any(|project| project.id == id));
@@ -81,6 +89,21 @@ impl Tenant {
         let project = projects.first().cloned();
         Ok(Self { organization: Some(account.organization(id)), project, projects })
     }
+}
+
+/// Returns the first project that the session may list, or else the first one that its key is limited to.
+async fn first_project(api: &Api) -> Result<Option<u64>> {
+    /// The key of the session.
+    #[derive(Deserialize)]
+    struct Key {
+        scoped_teams: Vec<u64>,
+    }
+    let listed = api.get_if_allowed::<List<ProjectName>>("/api/projects/?limit=1").await?;
+    if let Some(listed) = listed {
+        return Ok(listed.results.first().map(|project| project.id));
+    }
+    let key = api.get_if_allowed::<Key>("/api/personal_api_keys/@current/").await?;
+    Ok(key.and_then(|key| key.scoped_teams.first().copied()))
 }
 
 fn links(projects: &[ProjectName]) -> Vec<TenantLink> {

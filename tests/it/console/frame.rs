@@ -86,6 +86,64 @@ async fn session_of_a_limited_key_sees_what_the_key_may_see() {
     assert!(!page.html.contains(&format!("/projects/{}/", beside["id"])));
 }
 
+/// Returns the links of the content of a page.
+fn links_of_main(page: &Page) -> Vec<String> {
+    let main = page.between("<main id=\"main\"", "</main>");
+    let links = main.split("<a ").skip(1).filter_map(|rest| rest.split_once("href=\""));
+    links.map(|(_, rest)| rest.split('"').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn session_of_every_preset_begins_on_a_page_with_a_way_on() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::with_link(&workspace, false).await;
+    let new = owner.get("/console/keys/new/").await;
+    let presets = new.html.split("name=\"_preset\" value=\"").skip(1);
+    let presets: Vec<_> = presets.filter_map(|rest| rest.split('"').next()).collect();
+    assert_eq!(presets.len(), 4, "{presets:?}");
+    for preset in presets {
+        let chosen = owner.submit(&new.form("form").with("_preset", preset)).await;
+        let form = chosen.form("form");
+        let key = workspace.key(OWNER, &form.values("scopes")).await.key.expect("a key");
+        let visitor = Visitor::with_key(&workspace, &key).await;
+        let home = visitor.get("/console/").await;
+        let links = links_of_main(&home);
+        assert!(!links.is_empty(), "{preset}: {}", home.html);
+        for link in links {
+            assert_eq!(visitor.get(&link).await.status, 200, "{preset}: {link}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_it_sees() {
+    let workspace = Workspace::new().await;
+    let beside = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let beside = beside["id"].as_u64().expect("an id");
+    let first = workspace.made.project_id.to_string();
+    let scopes: &[&str] = &["dashboard:write", "insight:write", "project:read"];
+    let to_one = json!({ "projects": [beside] });
+    for (scopes, limits, project) in [
+        (scopes, json!({}), first),
+        (scopes, to_one.clone(), beside.to_string()),
+        (&["dashboard:read"][..], to_one.clone(), beside.to_string()),
+        (&["dashboard:read", "user:read"][..], to_one, beside.to_string()),
+    ] {
+        let key = workspace.limited_key(OWNER, scopes, limits).await.key.expect("a key");
+        let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
+        home.assert_shows(200, "Home");
+        let dashboards = format!("/console/projects/{project}/dashboards/");
+        assert!(home.html.contains(&dashboards), "{scopes:?}: {}", home.html);
+    }
+    let scopes = ["organization:read", "organization_member:write"];
+    let key = workspace.key(OWNER, &scopes).await.key.expect("a key");
+    let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
+    home.assert_shows(200, "Projects");
+    let members = format!("/console/organizations/{}/members/", workspace.made.organization_id);
+    assert!(links_of_main(&home).contains(&members), "{}", home.html);
+    assert!(home.html.contains("<bdi>Corp</bdi><small>Owner</small>"), "{}", home.html);
+}
+
 #[tokio::test]
 async fn page_marks_the_links_that_the_palette_lists() {
     let workspace = Workspace::new().await;

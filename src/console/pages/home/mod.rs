@@ -28,10 +28,13 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     steps::routes(pages);
 }
 
-/// A page without a project to open.
+/// The start page of a session that sees no project.
 #[derive(Template)]
 #[template(path = "console/pages/home/no_project.html")]
-struct NoProjectPage;
+struct NoProjectPage {
+    /// The pages that the session may read all the same.
+    places: Vec<(String, Vec<(&'static str, String)>)>,
+}
 
 /// Shows what matters in the current project and organization.
 async fn home(request: SignedIn) -> PageResult {
@@ -41,7 +44,8 @@ async fn home(request: SignedIn) -> PageResult {
     }
     let frame = Frame::load(&request, Section::Home, In::Nothing).await?;
     let Some(project) = frame.project() else {
-        return Ok(layout::page(&frame.titled("Projects"), &NoProjectPage)?);
+        let page = NoProjectPage { places: frame.places() };
+        return Ok(layout::page(&frame.titled("Projects"), &page)?);
     };
     let page = StartPage::load(&request, project, frame.organization()).await?;
     Ok(layout::page(&frame.titled("Home"), &page)?)
