@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::{Site, assert_quiet, assert_sound, browser, keep_picture, shown};
 use crate::support::browser::Browser;
 use crate::support::console::Visitor;
-use crate::support::crawler::crawl_from;
+use crate::support::crawler::{crawl, crawl_from, make_objects};
 use crate::support::dns::Dns;
 use crate::support::every_text::fill;
 use crate::support::objects::Objects;
@@ -63,6 +63,7 @@ async fn faults(browser: &Browser, page: &str) -> Vec<String> {
         );
         note(&format!("is too wide at {name}"), &browser.run(&wide).await);
         note(&format!("covers at {name}"), &browser.run(include_str!("overlaps.js")).await);
+        note(&format!("splits words at {name}"), &browser.run(include_str!("split.js")).await);
         if name == "forced" {
             note("loses its marks", &browser.run(include_str!("forced.js")).await);
         }
@@ -113,6 +114,51 @@ async fn every_page_with_long_names_is_accessible_and_fits_every_screen() {
     }
     browser.close().await;
     assert!(found_faults.is_empty(), "{}", found_faults.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn words_in_tables_and_lists_are_not_split_on_any_screen() {
+    let site = Site::new().await;
+    make_objects(&site.workspace).await;
+    let visitor = Visitor::with_link(&site.workspace, true).await;
+    let found = crawl(&visitor).await;
+    let browser = browser().await;
+    site.sign_in_by_link(&browser).await;
+    let mut faults = Vec::new();
+    for page in found.pages.values().map(|pages| pages[0].as_str()) {
+        browser.visit(&format!("{}{page}", site.base)).await;
+        browser.text("h1").await;
+        for width in [320, 390, 640, 900, 1280, 2560] {
+            browser.resize(width, 900).await;
+            let split = browser.run(include_str!("split.js")).await;
+            if split != json!([]) {
+                faults.push(format!("{page} at {width}: {split:#}"));
+            }
+        }
+    }
+    browser.close().await;
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn boxes_of_a_right_stand_together_on_every_screen() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    site.visit(&browser, "keys/new/").await;
+    shown(&browser, "New API key").await;
+    // The boxes of a heading stand on one line, on that of their heading or below it.
+    let apart = "return [...document.querySelectorAll('.row:has(> .group)')].filter(row => { \
+                   const name = row.querySelector('.group').getBoundingClientRect(); \
+                   const boxes = [...row.querySelectorAll('label')].map(one => one.getBoundingClientRect()); \
+                   return boxes.length === 0 || boxes.some(({ top, bottom }) => Math.abs(top - boxes[0].top) > 1 || bottom < name.top); \
+                 }).map(row => row.textContent)";
+    for width in [320, 390, 640, 900, 1280, 2560] {
+        browser.resize(width, 900).await;
+        assert!(browser.run("return document.querySelectorAll('.row > .group').length").await.as_u64() > Some(5));
+        assert_eq!(browser.run(apart).await, json!([]), "{width} pixels wide");
+    }
+    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
