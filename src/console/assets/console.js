@@ -421,8 +421,7 @@ document.addEventListener("visibilitychange", warn);
 // The notice of a form is shown once: a reload does not repeat it.
 if (document.querySelector("[data-notice]")) {
   const url = new URL(location.href);
-  url.searchParams.delete("done");
-  url.searchParams.delete("undo");
+  for (const name of ["done", "count", "undo", "unsaved"]) url.searchParams.delete(name);
   history.replaceState(null, "", url);
 }
 

@@ -18,7 +18,7 @@ pub(in crate::console) struct Frame {
     pub(super) groups: Vec<Group>,
     pub(super) may_create_organization: bool,
     /// The result of the form that led to the page.
-    pub(super) notice: Option<&'static str>,
+    pub(super) notice: Option<String>,
     pub(super) undo: Option<Undo>,
     /// Why an action was refused.
     pub(super) refusal: Option<Error>,

@@ -20,7 +20,7 @@ use super::headers::policy_with_style;
 pub(super) use command::{Command, quote};
 pub(super) use frame::{Frame, Undo};
 pub(super) use navigation::Section;
-pub(super) use notice::with_notice;
+pub(super) use notice::{with_notice, with_notice_of};
 pub(super) use tenant::In;
 
 #[derive(Template)]

@@ -77,7 +77,7 @@ async fn rules_are_set_and_removed() {
         vec![("access_level", "none"), ("organization_member", &ben)],
     ] {
         let form = fields.iter().fold(form.clone(), |form, (name, text)| form.with(name, text));
-        assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=saved"));
+        assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=access-saved"));
     }
     let page = owner.get(PATH).await;
     let table = page.between("aria-label=\"Rules\">", "</table>");
@@ -96,7 +96,7 @@ async fn rules_are_set_and_removed() {
     assert!(page.between("id=\"rule-access_level-error\">", "</p>").contains("required"));
     for subject in [String::new(), format!("role {role}"), format!("member {ben}")] {
         let done = owner.post(PATH, &[("rule", &subject)]).await;
-        assert_eq!(done.location(), format!("{PATH}?done=removed"));
+        assert_eq!(done.location(), format!("{PATH}?done=rule-removed"));
     }
     let rules = workspace.owner.get(&workspace.dashboards("1/access_controls/")).await.ok();
     assert_eq!(rules["access_controls"], json!([]));
@@ -114,7 +114,7 @@ async fn dashboard_is_restricted_to_collaborators() {
     let form = page.form("restriction");
     assert_eq!(form.value("restriction_level"), "21");
     let done = owner.submit(&form.with("restriction_level", "37")).await;
-    assert_eq!(done.location(), format!("{PATH}?done=saved"));
+    assert_eq!(done.location(), format!("{PATH}?done=access-saved"));
     let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
     let seen = ben.get(PATH).await;
     assert!(seen.html.contains("Only collaborators, the creator and admins edit the dashboard."));
@@ -124,7 +124,7 @@ async fn dashboard_is_restricted_to_collaborators() {
     let page = owner.get(PATH).await;
     let uuid = workspace.uuid("ben@corp.example").await;
     let form = page.form("collaborator").with("user_uuid", &uuid);
-    assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=access-saved"));
     let board = workspace.dashboards("1/collaborators/");
     assert_eq!(workspace.owner.get(&board).await.ok()[0]["level"], 37);
     let seen = ben.get(PATH).await;
@@ -134,7 +134,7 @@ async fn dashboard_is_restricted_to_collaborators() {
     assert!(!page.html.contains("id=\"collaborator\""), "nobody else only views");
     assert!(page.html.contains(&format!("name=\"collaborator\" value=\"{uuid}\"")));
     let done = ben.post(PATH, &[("collaborator", &uuid)]).await;
-    assert_eq!(done.location(), format!("{PATH}?done=removed"));
+    assert_eq!(done.location(), format!("{PATH}?done=collaborator-removed"));
     let refused = ben.post(PATH, &[("collaborator", &uuid)]).await;
     refused.assert_shows(403, "Who can see <bdi>Growth</bdi>");
     let path = format!("{PATH}?form=restriction");

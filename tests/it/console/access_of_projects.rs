@@ -26,21 +26,21 @@ async fn project_is_made_private_and_opened_to_members_and_roles() {
     refused.assert_shows(403, "Access");
     assert!(refused.html.contains("Must be admin to modify project permissions."));
     let done = owner.post(PATH, &[("everyone", "private")]).await;
-    assert_eq!(done.location(), format!("{PATH}?done=saved"));
+    assert_eq!(done.location(), format!("{PATH}?done=access-saved"));
     let page = owner.get(PATH).await;
     assert!(page.html.contains("The project is private"), "{}", page.html);
     assert!(page.html.contains("<bdi>Everyone</bdi>"));
     ben.get(PATH).await.assert_shows(403, "You do not have access");
     let id = workspace.membership("ben@corp.example").await.as_str().expect("an id").to_owned();
     let form = page.form("project").with("organization_member", &id).with("access_level", "admin");
-    assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=access-saved"));
     let seen = ben.get(PATH).await;
     assert!(seen.html.contains("id=\"project\"") && !seen.html.contains("id=\"kind\""));
     assert!(
         seen.html.contains("<bdi>ben</bdi></td><td data-label=\"Level\"><span class=\"tag\">admin")
     );
     let done = owner.post(PATH, &[("rule", &format!("member {id}"))]).await;
-    assert_eq!(done.location(), format!("{PATH}?done=saved"));
+    assert_eq!(done.location(), format!("{PATH}?done=rule-removed"));
     ben.get(PATH).await.assert_shows(403, "You do not have access");
     owner.post(PATH, &[("everyone", "open")]).await.location();
     assert!(ben.get(PATH).await.html.contains("The project is open"));
@@ -59,7 +59,7 @@ async fn rules_on_kinds_are_a_matrix() {
         vec![("resource", "insight"), ("access_level", "editor"), ("role", &role)],
     ] {
         let form = fields.iter().fold(form.clone(), |form, (name, text)| form.with(name, text));
-        assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=saved"));
+        assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=access-saved"));
     }
     let page = owner.get(PATH).await;
     let table = page.between("aria-label=\"Rules on kinds\">", "</table>");
@@ -77,7 +77,7 @@ async fn rules_on_kinds_are_a_matrix() {
     assert!(error.contains("cannot be set above the maximum"), "{error}");
     for rule in ["dashboard ".to_owned(), format!("insight role {role}")] {
         let done = owner.post(PATH, &[("kind_rule", &rule)]).await;
-        assert_eq!(done.location(), format!("{PATH}?done=saved"));
+        assert_eq!(done.location(), format!("{PATH}?done=rule-removed"));
     }
     let rules = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
     assert_eq!(workspace.owner.get(&rules).await.ok()["access_controls"], json!([]));

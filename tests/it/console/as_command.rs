@@ -78,7 +78,7 @@ async fn page_with_the_command_keeps_the_form() {
     assert!(page.command().contains("-H 'If-Match: "), "{}", page.command());
     let kept = page.form("form");
     assert_eq!((&*kept.action, kept.fields.len()), (PROFILE, form.fields.len()));
-    assert_eq!(owner.submit(&kept).await.location(), "/console/profile/?done=saved");
+    assert_eq!(owner.submit(&kept).await.location(), "/console/profile/?done=profile-saved");
     let me = workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "It's <b> $HOME");
 }

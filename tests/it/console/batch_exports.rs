@@ -46,7 +46,7 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
             form = form.with(&field, text);
         }
         let made = owner.submit(&form).await;
-        let path = made.location().strip_suffix("?done=created").expect("a notice").to_owned();
+        let path = made.location().strip_suffix("?done=export-created").expect("a notice").to_owned();
         let api = path.replace("/console/", "/api/");
         let mut expected = serde_json::Map::new();
         for (key, text) in typed.iter().filter(|(key, _)| properties[*key]["writeOnly"] != true) {
@@ -79,7 +79,7 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
         let number = value(&properties[changed], new_text);
         let body = json!({ "name": "Renamed", "destination": { "config": { changed: number } } });
         assert!(command.contains(&body.to_string()), "{command}");
-        assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+        assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=export-saved"));
         expected.insert(changed.to_owned(), number);
         let stored = workspace.owner.get(&api).await.ok();
         assert_eq!(stored["destination"], json!({ "type": name, "config": expected }));
@@ -105,7 +105,7 @@ async fn emptied_optional_keys_are_removed_and_errors_stand_beside_their_fields(
     let error = page.between("id=\"form-interval-error\">", "</p>");
     assert!(error.contains("&#34;year&#34; is not a valid choice."), "{error}");
     let form = form.with("destination.config.port", "").with("start_at", "2026-01-31T06:00:00");
-    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=export-saved"));
     let stored = workspace.owner.get(&path.replace("/console/", "/api/")).await.ok();
     assert_eq!(stored["destination"]["config"], json!({ "host": "h", "database": "d" }));
     assert_eq!(stored["start_at"], "2026-01-31T06:00:00Z");
@@ -129,7 +129,7 @@ async fn place_of_an_error_in_a_query_is_marked() {
     assert!(error.contains("JOINs are not supported: line 3, column 3."), "{error}");
     let form = page.form("form").with("hogql_query", "SELECT *\r\nFROM events");
     let made = owner.submit(&form).await;
-    let path = made.location().replace("/console/", "/api/").replace("?done=created", "");
+    let path = made.location().replace("/console/", "/api/").replace("?done=export-created", "");
     assert_eq!(workspace.owner.get(&path).await.ok()["hogql_query"], "SELECT *\nFROM events");
 }
 
@@ -155,7 +155,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let form = page.form("exports");
     let mut many = form.clone().with("action", "pause");
     many.fields.extend([&ids[0], &ids[2]].map(|id| ("id".to_owned(), id.clone())));
-    let done = format!("{LIST}?offset=0&done=paused");
+    let done = format!("{LIST}?offset=0&done=export-paused&count=2");
     assert_eq!(owner.submit(&many).await.location(), done);
     assert_eq!(paused().await, [true, false, true]);
     assert_eq!(owner.get(LIST).await.html.matches("</svg>Paused</span>").count(), 2);
@@ -181,11 +181,11 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let path = format!("{LIST}{}/", ids[1]);
     let page = owner.get(&path).await;
     let done = owner.submit(&page.form("state")).await;
-    assert_eq!(done.location(), format!("{path}?done=paused"));
+    assert_eq!(done.location(), format!("{path}?done=export-paused"));
     let page = owner.get(done.location()).await;
     assert!(page.html.contains("Last paused <time"));
     let done = owner.submit(&page.form("state")).await;
-    assert_eq!(done.location(), format!("{path}?done=unpaused"));
+    assert_eq!(done.location(), format!("{path}?done=export-unpaused"));
     assert!(owner.get(done.location()).await.html.contains("Unpaused."));
     assert_eq!(paused().await, [false, false]);
 }
@@ -199,8 +199,8 @@ async fn export_is_deleted_after_a_question() {
     let page = owner.get(&format!("{path}delete/")).await;
     page.assert_shows(200, "<bdi>Delete Nightly?</bdi>");
     let form = page.form("form");
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=deleted"));
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=deleted"), "sent twice");
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"), "sent twice");
     assert_eq!(workspace.owner.get(API).await.ok()["count"], 0);
     for path in [
         path.clone(),

@@ -37,7 +37,7 @@ async fn selected_dashboards_are_changed_one_by_one() {
     ] {
         let sent = [("action", action), ("tag", " New "), ("id", "1"), ("id", "2")];
         let done = owner.post(&path, &sent).await;
-        assert_eq!(done.location(), format!("{LIST}?search=a&done=saved"), "{action}");
+        assert_eq!(done.location(), format!("{LIST}?search=a&done=dashboard-saved&count=2"), "{action}");
         for (id, value) in (1..).zip(values) {
             assert_eq!(read(&workspace, id, field).await, value, "{action} {id}");
         }
@@ -45,13 +45,13 @@ async fn selected_dashboards_are_changed_one_by_one() {
     let share = workspace.dashboards("1/sharing/");
     workspace.owner.patch(&share, json!({ "enabled": true })).await.ok();
     let sent = [("action", "stop_sharing"), ("id", "1"), ("id", "3")];
-    assert_eq!(owner.post(LIST, &sent).await.location(), format!("{LIST}?done=disabled"));
+    assert_eq!(owner.post(LIST, &sent).await.location(), format!("{LIST}?done=page-disabled&count=2"));
     assert_eq!(read(&workspace, 1, "is_shared").await, false);
     let only = owner.post(LIST, &[("only", "pin 3"), ("action", "delete"), ("id", "1")]).await;
-    assert_eq!(only.location(), format!("{LIST}?done=saved"));
+    assert_eq!(only.location(), format!("{LIST}?done=dashboard-saved"));
     assert_eq!(read(&workspace, 3, "pinned").await, true);
     let from = owner.post(LIST, &[("only", "unpin 3"), ("from", "3")]).await;
-    assert_eq!(from.location(), format!("{LIST}3/?done=saved"));
+    assert_eq!(from.location(), format!("{LIST}3/?done=dashboard-saved"));
 }
 
 #[tokio::test]
@@ -61,9 +61,9 @@ async fn deletion_of_the_last_page_of_the_list_leads_to_the_page_before() {
     let mut owner = Visitor::owner(&workspace).await;
     let sent = [("action", "delete"), ("id", "51")];
     let deleted = owner.post(&format!("{LIST}?search=n&offset=50"), &sent).await;
-    assert_eq!(deleted.location(), format!("{LIST}?search=n&offset=50&done=deleted&undo=51"));
+    assert_eq!(deleted.location(), format!("{LIST}?search=n&offset=50&done=dashboard-deleted&undo=51"));
     let beyond = owner.get(deleted.location()).await;
-    assert_eq!(beyond.location(), format!("{LIST}?search=n&done=deleted&undo=51"));
+    assert_eq!(beyond.location(), format!("{LIST}?search=n&done=dashboard-deleted&undo=51"));
     let page = owner.get(beyond.location()).await;
     assert!(page.html.contains("<span>1 to 50 of 50</span>"), "{}", page.html);
     assert!(page.html.contains("name=\"id\" value=\"51\""), "it can be restored: {}", page.html);
@@ -119,8 +119,9 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
     let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "3")];
     let deleted = owner.post(LIST, &sent).await;
-    assert_eq!(deleted.location(), format!("{LIST}?done=deleted&undo=1,2,3"));
+    assert_eq!(deleted.location(), format!("{LIST}?done=dashboard-deleted&count=3&undo=1,2,3"));
     let list = owner.get(deleted.location()).await;
+    assert!(list.html.contains("<p>3 dashboards deleted.</p>"), "{}", list.html);
     for id in 1..=3 {
         assert!(list.html.contains(&format!("name=\"id\" value=\"{id}\"")), "{}", list.html);
     }
@@ -130,9 +131,9 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
     let sent = [("action", "restore"), ("id", "1"), ("id", "2")];
-    assert_eq!(owner.post(TRASH, &sent).await.location(), format!("{TRASH}?done=restored"));
+    assert_eq!(owner.post(TRASH, &sent).await.location(), format!("{TRASH}?done=dashboard-restored&count=2"));
     let one = owner.post(TRASH, &[("action", "restore"), ("only", "restore 3")]).await;
-    assert_eq!(one.location(), format!("{TRASH}?done=restored"));
+    assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
     let page = owner.post(TRASH, &[("action", "restore")]).await;
     page.assert_shows(400, "Trash");

@@ -61,7 +61,7 @@ async fn domain_is_added_and_errors_stand_beside_the_field() {
     let error = wrong.between("id=\"form-domain-error\">", "</p>");
     assert!(error.contains("Please enter a valid domain or subdomain name."), "{error}");
     let made = owner.submit(&wrong.form("form").with("domain", "corp.example")).await;
-    let domain = made.location().strip_suffix("?done=added").expect("a notice").to_owned();
+    let domain = made.location().strip_suffix("?done=domain-added").expect("a notice").to_owned();
     owner.get(&domain).await.assert_shows(200, "<bdi>corp.example</bdi>");
     let page = owner.get(&list).await;
     assert!(page.html.contains(&format!("<a href=\"{domain}\"><bdi>corp.example</bdi></a>")));
@@ -108,7 +108,7 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     assert!(early.between("role=\"alert\">", "</div>").contains("The record was not found"));
     scene.answer(&[&[&scene.challenge]]);
     let form = verify(&owner.get(&scene.page).await);
-    let done = format!("{}?done=verified", scene.page);
+    let done = format!("{}?done=domain-verified", scene.page);
     assert_eq!(owner.submit(&form).await.location(), done);
     assert_eq!(owner.submit(&form).await.location(), done, "the same form again");
     let page = owner.get(&scene.page).await;
@@ -141,7 +141,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     assert!(error.contains("Enter one valid X.509 certificate"), "{error}");
     let form = form.with("sso_enforcement", "github").with("jit_provisioning_enabled", "true");
     let saved = owner.submit(&form.with("saml_acs_url", "https://idp.example/acs")).await;
-    assert_eq!(saved.location(), format!("{}?done=saved", scene.page));
+    assert_eq!(saved.location(), format!("{}?done=domain-saved", scene.page));
     let stored = scene.workspace.owner.get(&scene.api).await.ok();
     let fields = ["sso_enforcement", "jit_provisioning_enabled", "saml_acs_url", "saml_entity_id"];
     let stored = fields.map(|name| stored[name].clone());
@@ -164,7 +164,7 @@ async fn domain_is_deleted_after_a_question() {
     let page = owner.get(&path).await;
     page.assert_shows(200, "<bdi>Delete corp.example?</bdi>");
     let done = owner.submit(&page.form("form")).await;
-    assert_eq!(done.location(), format!("{}?done=deleted", list(&scene.workspace)));
+    assert_eq!(done.location(), format!("{}?done=domain-deleted", list(&scene.workspace)));
     owner.get(&scene.page).await.assert_shows(404, "Not found");
 }
 

@@ -23,7 +23,7 @@ async fn form_sends_only_what_was_changed() {
     assert_eq!(form.value("notification_settings"), "{\n  \"a\": [\n    1\n  ]\n}");
     let before = workspace.owner.get(me).await.ok();
     let same = owner.submit(&form).await;
-    assert_eq!(same.location(), "/console/profile/?done=saved");
+    assert_eq!(same.location(), "/console/profile/?done=profile-saved");
     assert_eq!(workspace.owner.get(me).await.ok(), before, "nothing was changed");
     let changed = form.with("last_name", "Lovelace").with("role_at_organization", "data");
     let shown = owner.submit(&changed.clone().with("_show", "command")).await;
@@ -32,12 +32,12 @@ async fn form_sends_only_what_was_changed() {
     assert!(command.contains(body), "{command}");
     assert!(command.starts_with("curl -X PATCH "), "{command}");
     assert_eq!(shown.form("form").value("last_name"), "Lovelace");
-    assert_eq!(owner.submit(&changed).await.location(), "/console/profile/?done=saved");
+    assert_eq!(owner.submit(&changed).await.location(), "/console/profile/?done=profile-saved");
     let after = workspace.owner.get(me).await.ok();
     assert_eq!([&after["last_name"], &after["role_at_organization"]], ["Lovelace", "data"]);
-    let notice = owner.get("/console/profile/?done=saved").await;
-    assert!(notice.html.contains("Saved.</p>"));
-    assert!(!owner.get("/console/profile/?done=evil").await.html.contains("data-notice"));
+    let notice = owner.get("/console/profile/?done=profile-saved").await;
+    assert!(notice.html.contains("<p>Profile saved.</p>"));
+    assert!(!owner.get("/console/profile/?done=profile-evil").await.html.contains("data-notice"));
 }
 
 #[tokio::test]
@@ -99,14 +99,14 @@ async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
     let values = ["first_name", "last_name", "theme_mode"].map(|name| merged.value(name));
     assert_eq!(values, ["Ada", "Lovelace", "dark"]);
     assert_eq!(workspace.owner.get(me).await.ok()["first_name"], "Grace");
-    assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=saved");
+    assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=profile-saved");
     let after = workspace.owner.get(me).await.ok();
     assert_eq!(
         [&after["first_name"], &after["last_name"], &after["theme_mode"]],
         ["Ada", "Lovelace", "dark"]
     );
     // The same form again: what it wants is already stored.
-    assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=saved");
+    assert_eq!(owner.submit(&merged).await.location(), "/console/profile/?done=profile-saved");
 }
 
 #[tokio::test]
@@ -121,7 +121,7 @@ async fn form_without_a_session_is_kept_for_after_the_sign_in() {
     assert_eq!(kept.action, PROFILE);
     assert_eq!(kept.value("first_name"), "\nTwo\nlines <&>");
     let mut again = Visitor::owner(&workspace).await;
-    assert_eq!(again.submit(&kept).await.location(), "/console/profile/?done=saved");
+    assert_eq!(again.submit(&kept).await.location(), "/console/profile/?done=profile-saved");
 }
 
 /// Returns a form beyond the limits of pages that are open to everybody: 24 KB, because each letter takes six bytes, and 200
@@ -144,7 +144,7 @@ async fn large_form_without_a_session_is_kept_whole() {
     let kept = page.form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
     let mut again = Visitor::owner(&workspace).await;
-    assert!(again.submit(&kept).await.location().ends_with("?done=created"));
+    assert!(again.submit(&kept).await.location().ends_with("?done=insight-created"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -158,7 +158,7 @@ async fn large_form_is_kept_whole_while_the_file_is_closed() {
     let kept = page.form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
     closed.open().await;
-    assert!(owner.submit(&kept).await.location().ends_with("?done=created"));
+    assert!(owner.submit(&kept).await.location().ends_with("?done=insight-created"));
 }
 
 #[tokio::test]
@@ -169,7 +169,7 @@ async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
     let mut owner = Visitor::owner(&workspace).await;
     // The form and its fields take more than an eighth of the memory, and less than a quarter.
     let large = [("a", &*"a".repeat(80 * 1024))];
-    assert_eq!(owner.post(PROFILE, &large).await.location(), "/console/profile/?done=saved");
+    assert_eq!(owner.post(PROFILE, &large).await.location(), "/console/profile/?done=profile-saved");
     let mut nobody = Visitor::new(&workspace);
     let page = nobody.post(PROFILE, &large).await;
     page.assert_shows(413, "The request is not valid");

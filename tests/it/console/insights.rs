@@ -104,7 +104,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
     let error = wrong.between("id=\"form-query-error\">", "</p>");
     assert!(error.contains("Query must be a valid JSON object"), "{error}");
     let made = owner.submit(&form.with("query", &query.to_string())).await;
-    let path = made.location().strip_suffix("?done=created").expect("a notice").to_owned();
+    let path = made.location().strip_suffix("?done=insight-created").expect("a notice").to_owned();
     let api = path.replace("/console/", "/api/");
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["name"], &stored["description"]], ["Visitors", "Who\ncame"]);
@@ -122,7 +122,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
     assert_eq!(form.value("tags"), "web\nweekly");
     let form = form.without("saved").with("name", "").with("derived_name", "By day");
     let form = form.with("dashboards", &boards[1].to_string());
-    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=insight-saved"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["dashboards"], &stored["saved"]], [&json!([boards[1]]), &json!(false)]);
     assert_eq!([&stored["query"], &stored["derived_name"]], [&query, &json!("By day")]);
@@ -130,7 +130,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
 
     let form = owner.get(&format!("{path}edit/")).await.form("form");
     let form = form.without("dashboards").with("order", "7");
-    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=insight-saved"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["dashboards"], &stored["saved"]], [&json!([]), &json!(false)]);
     assert_eq!(stored["order"], 7);
@@ -150,24 +150,24 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let api = path.replace("/console/", "/api/");
     let page = owner.get(&path).await;
     let done = owner.submit(&page.form("favorite")).await;
-    assert_eq!(done.location(), format!("{path}?done=saved"));
+    assert_eq!(done.location(), format!("{path}?done=insight-saved"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["favorited"], &stored["saved"]], [&json!(true), &json!(false)]);
     let page = owner.get(&path).await;
     assert!(page.html.contains("Remove from favorites"));
     let done = owner.submit(&page.form("delete")).await;
     let id = path.trim_end_matches('/').rsplit('/').next().expect("an id");
-    assert_eq!(done.location(), format!("{LIST}?done=deleted&undo={id}&unsaved=true"));
+    assert_eq!(done.location(), format!("{LIST}?done=insight-deleted&undo={id}&unsaved=true"));
     owner.get(&path).await.assert_shows(404, "Not found");
     owner.submit(&page.form("delete")).await.assert_shows(404, "Not found");
     let list = owner.get(done.location()).await;
     let restored = owner.submit(&undo(&list)).await;
-    assert_eq!(restored.location(), format!("{path}?done=restored"));
+    assert_eq!(restored.location(), format!("{path}?done=insight-restored"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(false)]);
     workspace.owner.patch(&api, json!({ "saved": true })).await.ok();
     let done = owner.submit(&owner.get(&path).await.form("delete")).await.location().to_owned();
-    assert_eq!(done, format!("{LIST}?done=deleted&undo={id}"));
+    assert_eq!(done, format!("{LIST}?done=insight-deleted&undo={id}"));
     owner.submit(&undo(&owner.get(&done).await)).await.location();
     assert_eq!(workspace.owner.get(&api).await.ok()["saved"], true);
     owner.post(&format!("{LIST}999/restore/"), &[]).await.assert_shows(404, "Not found");
@@ -184,16 +184,16 @@ async fn public_page_of_an_insight_is_enabled_rotated_and_disabled() {
     page.assert_shows(200, "Sharing");
     let form = page.form("sharing");
     let done = owner.submit(&form.clone().with("action", "enable")).await;
-    assert_eq!(done.location(), format!("{path}?done=enabled"));
+    assert_eq!(done.location(), format!("{path}?done=page-enabled"));
     let first = token().await;
     let page = owner.get(&path).await;
     let link = page.between("<output id=\"public-link\">", "</output>");
     assert_eq!(link, format!("http://localhost/shared/{}/", first.as_str().expect("a token")));
     let rotate = page.form("sharing").with("action", "rotate");
-    assert_eq!(owner.submit(&rotate).await.location(), format!("{path}?done=rotated"));
+    assert_eq!(owner.submit(&rotate).await.location(), format!("{path}?done=link-replaced"));
     assert_ne!(token().await, first);
     let disable = page.form("sharing").with("action", "disable");
-    assert_eq!(owner.submit(&disable).await.location(), format!("{path}?done=disabled"));
+    assert_eq!(owner.submit(&disable).await.location(), format!("{path}?done=page-disabled"));
     assert!(!owner.get(&path).await.html.contains("public-link"));
     assert_eq!(owner.submit(&form.with("action", "x")).await.status, 404);
 }

@@ -43,7 +43,7 @@ async fn invite_of_one_address_shows_its_link_once() {
     assert_eq!(stored, [json!("ann@x.example"), json!("Ann Lee"), json!(8), json!("Welcome")]);
     assert!(made.html.contains("<bdi>ann@x.example</bdi>") && made.html.contains("Not mailed"));
     // The same form again creates nothing, and the link is not shown again.
-    assert_eq!(owner.submit(&sent).await.location(), format!("{list}?done=invited"));
+    assert_eq!(owner.submit(&sent).await.location(), format!("{list}?done=invite-created"));
     assert_eq!(listed(&workspace, "target_email").await, ["ann@x.example"]);
     assert!(!owner.get(&list).await.html.contains(&first));
 }
@@ -80,7 +80,7 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     assert!(command.contains("/invites/bulk/'"), "{command}");
     assert!(command.contains(r#""target_email":"ann@x.example""#), "{command}");
     let done = owner.submit(&form.with("level", "8")).await;
-    assert_eq!(done.location(), format!("{list}?done=invited"));
+    assert_eq!(done.location(), format!("{list}?done=invite-created"));
     assert_eq!(listed(&workspace, "first_name").await, ["", "Ann"]);
     assert_eq!(listed(&workspace, "level").await, [8, 8]);
 }
@@ -159,7 +159,7 @@ async fn invite_is_created_again_and_deleted() {
     assert_eq!(page.status, 400);
     let delete = format!("{list}{}/delete/", ids[0].as_str().expect("an id"));
     assert!(page.html.is_empty() || owner.get(&list).await.html.contains(&delete));
-    assert_eq!(owner.post(&delete, &[]).await.location(), format!("{list}?done=deleted"));
+    assert_eq!(owner.post(&delete, &[]).await.location(), format!("{list}?done=invite-deleted"));
     assert_eq!(listed(&workspace, "id").await, [] as [&str; 0]);
     let page = owner.post(&delete, &[]).await;
     page.assert_shows(404, "Invites");

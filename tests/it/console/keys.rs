@@ -173,7 +173,7 @@ async fn key_is_narrowed() {
     assert!(page.html.contains(&format!("{allowed} of {} operations", operations.len())));
     let sent =
         form.with("scopes", "dashboard:read").with("scoped_teams", "1").with("label", "CI 2");
-    assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=saved"));
+    assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=key-saved"));
     let api = format!("/api/personal_api_keys/{}/", key["id"].as_str().expect("an id"));
     let found = workspace.owner.get(&api).await.ok();
     let of = ["label", "scopes", "scoped_teams", "expires_at"].map(|name| found[name].clone());
@@ -208,7 +208,7 @@ async fn key_is_rotated_with_grace_and_revoked() {
     question.assert_shows(200, "<bdi>Revoke the key CI?</bdi>");
     assert!(!question.html.contains("This session uses the key"));
     let done = owner.submit(&question.form("form")).await;
-    assert_eq!(done.location(), "/console/keys/?done=revoked");
+    assert_eq!(done.location(), "/console/keys/?done=key-revoked");
     newest.get("/api/personal_api_keys/@current/").await.is_bad_key();
     owner.get(&path).await.assert_shows(404, "Not found");
 }

@@ -76,14 +76,14 @@ async fn forms_take_the_id_of_a_dashboard_if_there_are_too_many_to_offer() {
         assert!(!page.html.contains("type=\"checkbox\" name=\"dashboards\""), "{path}");
     }
     let form = owner.get(new_insight).await.form("form").with("dashboards", &last.to_string());
-    let made = owner.submit(&form).await.location().replace("?done=created", "");
+    let made = owner.submit(&form).await.location().replace("?done=insight-created", "");
     let stored = workspace.owner.get(&made.replace("/console/", "/api/")).await.ok();
     assert_eq!(stored["dashboards"], json!([last]));
     let form = owner.get(&move_tile).await.form("form").with("toDashboard", &last.to_string());
     let done = owner.submit(&form).await;
-    assert_eq!(done.location(), "/console/projects/1/dashboards/1/?done=moved");
+    assert_eq!(done.location(), "/console/projects/1/dashboards/1/?done=tile-moved");
     let form = owner.get(copy).await.form("form").with("use_dashboard", &last.to_string());
-    assert!(owner.submit(&form).await.location().ends_with("?done=created"));
+    assert!(owner.submit(&form).await.location().ends_with("?done=dashboard-created"));
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn member_of_a_large_organization_is_found_for_a_rule_and_as_a_collaborato
         let level = if form == "project" { "member" } else { "viewer" };
         let form = found.form(form).with("organization_member", of_m000);
         let form = form.with("access_level", level).with("resource", "dashboard");
-        assert!(owner.submit(&form).await.location().contains("done=saved"), "{path}");
+        assert!(owner.submit(&form).await.location().contains("done=access-saved"), "{path}");
     }
     // A member whose access is explained is offered, although the search would not find it.
     let uuid = workspace.uuid("m001@corp.example").await;
@@ -127,7 +127,7 @@ async fn member_of_a_large_organization_is_found_for_a_rule_and_as_a_collaborato
     let page = owner.get(&format!("{ACCESS}?candidate=m000")).await;
     assert_eq!(offered(&page, "collaborator-user_uuid"), 1);
     let form = page.form("collaborator").with("user_uuid", &uuid);
-    assert_eq!(owner.submit(&form).await.location(), format!("{ACCESS}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ACCESS}?done=access-saved"));
     let added = workspace.owner.get(&workspace.dashboards("1/collaborators/")).await.ok();
     assert_eq!(added[0]["user_uuid"], uuid);
 }
@@ -148,7 +148,7 @@ async fn form_of_a_rule_takes_the_id_of_a_role_if_there_are_too_many_to_offer() 
     assert!(page.html.contains("The ID of the role, which is in the URL of its page."));
     assert!(!page.html.contains("<select id=\"project-role\""), "{}", page.html);
     let form = page.form("project").with("role", &last).with("access_level", "member");
-    assert_eq!(owner.submit(&form).await.location(), format!("{project}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{project}?done=access-saved"));
     let rules = workspace.owner.get(&workspace.access_controls()).await.ok();
     assert_eq!(rules["access_controls"][0]["role"], last);
 }

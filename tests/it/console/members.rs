@@ -100,7 +100,7 @@ async fn level_is_changed_in_the_list_and_a_refusal_is_shown_there() {
     let page = owner.get(&here).await;
     assert!(row(&page, &uuid).contains(&format!("action=\"{here}\"")));
     let sent = [("user", uuid.as_str()), ("level", "8")];
-    assert_eq!(owner.post(&here, &sent).await.location(), format!("{here}&done=saved"));
+    assert_eq!(owner.post(&here, &sent).await.location(), format!("{here}&done=level-saved"));
     let member = workspace.organization(&format!("members/{uuid}/"));
     assert_eq!(workspace.owner.get(&member).await.ok()["level"], 8);
     let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
@@ -143,7 +143,7 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     let command = shown.command();
     assert!(command.contains(r#"{"level":8}"#) && command.contains("If-Match"), "{command}");
     let form = form.with("level", "8");
-    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{path}?done=level-saved"));
     assert!(owner.get(&path).await.html.contains("<span class=\"tag\">Admin</span>"));
     owner.get(&format!("{}x/", list(&workspace))).await.assert_shows(404, "Not found");
 }
@@ -199,7 +199,7 @@ async fn member_is_removed_after_a_question_and_leaves() {
     page.assert_shows(200, "<bdi>Remove ann?</bdi>");
     assert!(page.html.contains("curl -X DELETE "));
     let done = owner.submit(&page.form("form")).await;
-    assert_eq!(done.location(), format!("{}?done=removed", list(&workspace)));
+    assert_eq!(done.location(), format!("{}?done=member-removed", list(&workspace)));
     owner.get(&path).await.assert_shows(404, "Not found");
     let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
     let me = workspace.uuid(crate::support::OWNER).await;

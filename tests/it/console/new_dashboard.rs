@@ -22,7 +22,7 @@ async fn empty_dashboard_is_created_with_what_was_typed() {
     let form = form.with("tags", "Weekly\r\n\r\n sales ").with("restriction_level", "37");
     let form = form.with("pinned", "true");
     let made = owner.submit(&form).await;
-    assert_eq!(made.location(), "/console/projects/1/dashboards/1/?done=created");
+    assert_eq!(made.location(), "/console/projects/1/dashboards/1/?done=dashboard-created");
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     let fields = ["name", "description", "tags", "pinned", "restriction_level"];
     let shown: Vec<_> = fields.iter().map(|name| board[*name].clone()).collect();
@@ -47,7 +47,7 @@ async fn templates_are_shown_with_their_tiles_and_create_dashboards() {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
     let form = page.form("form").with("use_template", "WEBSITE_TRAFFIC").with("tags", "mine");
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=created"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=dashboard-created"));
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     assert_eq!(board["name"], "Website traffic");
     assert_eq!(board["tags"], json!(["marketing", "mine"]));
@@ -73,7 +73,7 @@ async fn dashboard_is_copied_with_its_tiles() {
     let values = ["use_dashboard", "name", "description", "tags"].map(|name| form.value(name));
     assert_eq!(values, ["1", "Growth (copy)", "Who stays", "weekly"]);
     let made = owner.submit(&form.clone().with("duplicate_tiles", "true")).await;
-    assert_eq!(made.location(), format!("{LIST}2/?done=created"));
+    assert_eq!(made.location(), format!("{LIST}2/?done=dashboard-created"));
     let copy = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
     assert_eq!(
         (&copy["name"], &copy["creation_mode"]),
@@ -97,7 +97,7 @@ async fn dashboard_is_created_from_json() {
     assert!(page.html.contains("is a required property"), "{}", page.html);
     let page = owner.submit(&form.clone().with("template", "{")).await;
     assert!(page.between("id=\"form-template-error\">", "</p>").contains("not valid JSON"));
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=created"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=dashboard-created"));
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     assert_eq!(board["tiles"][0]["text"]["body"], "# Read this first");
 }
@@ -112,7 +112,7 @@ async fn dashboard_is_edited_and_moved_to_the_trash() {
     assert_eq!([form.value("name"), form.value("tags")], ["Growth", "weekly"]);
     let form =
         form.with("name", "Sales").with("tags", "").with("filters", "{\"date_from\": \"-7d\"}");
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=dashboard-saved"));
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     assert_eq!((&board["name"], &board["tags"]), (&json!("Sales"), &json!([])));
     assert_eq!(board["filters"], json!({ "date_from": "-7d" }));
@@ -124,12 +124,12 @@ async fn dashboard_is_edited_and_moved_to_the_trash() {
     let page = owner.get(&format!("{LIST}1/delete/")).await;
     page.assert_shows(200, "Delete <bdi>Sales</bdi>?");
     let deleted = owner.submit(&page.form("form")).await;
-    assert_eq!(deleted.location(), format!("{LIST}?done=deleted&undo=1"));
+    assert_eq!(deleted.location(), format!("{LIST}?done=dashboard-deleted&undo=1"));
     let list = owner.get(deleted.location()).await;
     assert!(list.html.contains("<button class=\"b small\">Undo</button>"));
     assert_eq!(workspace.owner.get(&workspace.dashboards("1/")).await.status, 404);
     let restored = owner.post(LIST, &[("id", "1"), ("action", "restore")]).await;
-    assert_eq!(restored.location(), format!("{LIST}?done=restored"));
+    assert_eq!(restored.location(), format!("{LIST}?done=dashboard-restored"));
     assert_eq!(workspace.owner.get(&workspace.dashboards("1/")).await.status, 200);
 }
 

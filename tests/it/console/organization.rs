@@ -22,7 +22,7 @@ async fn projects_are_listed_and_created() {
     new.assert_shows(200, "New project");
     let form = new.form("form").with("name", "Shop").with("timezone", "Europe/Berlin");
     let created = owner.submit(&form).await;
-    assert_eq!(created.location(), "/console/projects/2/settings/?done=created");
+    assert_eq!(created.location(), "/console/projects/2/settings/?done=project-created");
     assert_eq!(owner.submit(&form).await.location(), created.location(), "the form is sent twice");
     let found = workspace.owner.get(&workspace.organization("projects/")).await.ok();
     assert_eq!(found["count"], 2);
@@ -79,7 +79,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
         .without("members_can_invite")
         .with("enforce_2fa", "true")
         .with("default_role_id", role["id"].as_str().expect("an id"));
-    assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=saved"));
+    assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=settings-saved"));
     let found = workspace.owner.get(&workspace.organization("")).await.ok();
     let names = ["name", "members_can_invite", "enforce_2fa", "default_role_id"];
     let expected = [json!("Acme"), json!(false), json!(true), role["id"].clone()];
@@ -95,7 +95,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
 
     let question = owner.get(&format!("{path}delete/")).await;
     let done = owner.submit(&question.form("form").with("name", " Acme ")).await;
-    assert_eq!(done.location(), "/console/?done=deleted");
+    assert_eq!(done.location(), "/console/?done=organization-deleted");
     workspace
         .owner
         .get(&workspace.organization(""))

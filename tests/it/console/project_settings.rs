@@ -68,7 +68,7 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
     ];
     let sent = typed.iter().fold(form, |form, (name, text)| form.with(name, text));
     let location = owner.submit(&sent).await.location().to_owned();
-    assert_eq!(location, format!("{}?done=saved", settings(&workspace)));
+    assert_eq!(location, format!("{}?done=settings-saved", settings(&workspace)));
     let saved = workspace.owner.get(&project(&workspace)).await.ok();
     for (name, value) in [
         ("name", json!("Shop")),
@@ -105,7 +105,7 @@ async fn only_admins_decide_who_sees_the_project() {
     let mut owner = Visitor::owner(&workspace).await;
     let form = owner.get(&settings(&workspace)).await.form("access");
     let location = owner.submit(&form.with("access_control", "true")).await.location().to_owned();
-    assert_eq!(location, format!("{}?done=saved", settings(&workspace)));
+    assert_eq!(location, format!("{}?done=settings-saved", settings(&workspace)));
     assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], true);
     let form = owner.get(&settings(&workspace)).await.form("access");
     assert_eq!(form.value("access_control"), "true");
@@ -156,7 +156,7 @@ async fn token_is_replaced_after_a_question() {
     let page = owner.get(&format!("{}token/", settings(&workspace))).await;
     page.assert_shows(200, "<bdi>Replace the project token?</bdi>");
     let location = owner.submit(&page.form("form")).await.location().to_owned();
-    assert_eq!(location, format!("{}?done=rotated", settings(&workspace)));
+    assert_eq!(location, format!("{}?done=token-replaced", settings(&workspace)));
     assert_ne!(workspace.owner.get(&project(&workspace)).await.ok()["api_token"], before);
 }
 
@@ -172,7 +172,7 @@ async fn project_is_deleted_only_with_its_name() {
     assert!(wrong.html.contains("This is not the name."));
     let done = owner.submit(&form.with("name", "Web")).await;
     let list = format!("/console/organizations/{}/projects/", workspace.made.organization_id);
-    assert_eq!(done.location(), format!("{list}?done=deleted"));
+    assert_eq!(done.location(), format!("{list}?done=project-deleted"));
     workspace.owner.get(&project(&workspace)).await.assert_not_found("Not found.");
     let page = owner.get(done.location()).await;
     page.assert_shows(200, "Projects");

@@ -85,9 +85,9 @@ async fn change_is_reverted_by_one_request() {
     assert!(command.contains(body), "{command}");
     let before = scene.read().await;
     let done = scene.owner.submit(&page.form("form")).await;
-    assert_eq!(done.location(), format!("{}&done=reverted", scene.history()));
+    assert_eq!(done.location(), format!("{}&done=change-reverted", scene.history()));
     let again = scene.owner.submit(&page.form("form")).await;
-    assert_eq!(again.location(), format!("{}&done=reverted", scene.history()), "sent twice");
+    assert_eq!(again.location(), format!("{}&done=change-reverted", scene.history()), "sent twice");
     let after = scene.read().await;
     assert_eq!([&before["name"], &after["name"]], ["B", "A"]);
     assert_eq!([&after["pinned"], &after["tags"]], [&json!(false), &json!(["weekly"])]);
@@ -139,7 +139,7 @@ async fn deleted_dashboards_and_insights_are_restored() {
     let page = scene.ask(0).await;
     page.assert_shows(200, "<bdi>Restore the dashboard A?</bdi>");
     let done = scene.owner.submit(&page.form("form")).await;
-    assert_eq!(done.location(), format!("{}&done=restored", scene.history()));
+    assert_eq!(done.location(), format!("{}&done=dashboard-restored", scene.history()));
     assert_eq!(scene.read().await["deleted"], false);
     // A page that was opened before says so.
     let again = scene.owner.get(&page.form("form").action).await;
@@ -243,7 +243,7 @@ async fn changes_outside_of_dashboards_are_reverted() {
         let page = owner.get(&link).await;
         page.assert_shows(200, "<bdi>Revert this change?</bdi>");
         let done = owner.submit(&page.form("form")).await;
-        assert!(done.location().ends_with("&done=reverted"), "{path}");
+        assert!(done.location().ends_with("&done=change-reverted"), "{path}");
         assert_eq!(workspace.owner.get(&path).await.ok()[field], before[field], "{path}");
     }
     // A deleted dashboard is restored.
@@ -251,7 +251,7 @@ async fn changes_outside_of_dashboards_are_reverted() {
     workspace.owner.patch(&board, json!({ "deleted": true })).await.ok();
     let link = offers(&owner.get(&log).await)[0].clone().expect("an offer");
     let page = owner.get(&link).await;
-    assert!(owner.submit(&page.form("form")).await.location().ends_with("&done=restored"));
+    assert!(owner.submit(&page.form("form")).await.location().ends_with("&done=dashboard-restored"));
     assert_eq!(workspace.owner.get(&board).await.ok()["name"], "A");
     workspace.assert_file_valid().await;
 }

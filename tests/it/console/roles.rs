@@ -23,7 +23,7 @@ async fn role_is_created_renamed_and_deleted() {
     page.assert_shows(200, "Roles");
     assert!(page.html.contains("This organization has no roles."));
     let made = owner.submit(&page.form("form").with("name", "Analysts")).await;
-    let role = made.location().strip_suffix("?done=created").expect("a notice").to_owned();
+    let role = made.location().strip_suffix("?done=role-created").expect("a notice").to_owned();
     let page = owner.get(&list).await;
     assert!(page.html.contains(&format!("<a href=\"{role}\"><bdi>Analysts</bdi></a>")));
     let taken = owner.submit(&page.form("form").with("name", "ANALYSTS")).await;
@@ -34,11 +34,11 @@ async fn role_is_created_renamed_and_deleted() {
     let page = owner.get(&role).await;
     page.assert_shows(200, "<bdi>Analysts</bdi>");
     let form = page.form("form").with("name", "Analytics");
-    assert_eq!(owner.submit(&form).await.location(), format!("{role}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{role}?done=role-saved"));
     let page = owner.get(&format!("{role}delete/")).await;
     page.assert_shows(200, "<bdi>Delete the role Analytics?</bdi>");
     let done = owner.submit(&page.form("form")).await;
-    assert_eq!(done.location(), format!("{list}?done=deleted"));
+    assert_eq!(done.location(), format!("{list}?done=role-deleted"));
     owner.get(&role).await.assert_shows(404, "Not found");
     owner.get(&format!("{list}x/")).await.assert_shows(404, "Not found");
 }
@@ -57,7 +57,7 @@ async fn members_are_added_to_a_role_and_removed() {
     let form = page.form("add").with("user_uuid", &ben);
     let shown = owner.submit(&form.clone().with("_show", "command")).await;
     assert!(shown.command().contains(&ben));
-    assert_eq!(owner.submit(&form).await.location(), format!("{role}?done=added"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{role}?done=member-added"));
     let page = owner.get(&role).await;
     assert!(page.html.contains(&format!("/members/{ben}/\"><bdi>ben</bdi></a>")));
     assert!(!page.html.contains(&format!("<option value=\"{ben}\"")), "the member is in the role");
@@ -76,7 +76,7 @@ async fn members_are_added_to_a_role_and_removed() {
     let refused = owner.submit(&twice).await;
     refused.assert_shows(400, "<bdi>Analysts</bdi>");
     assert_eq!(refused.form("add").value("user_uuid"), ben);
-    assert_eq!(owner.post(&remove, &[]).await.location(), format!("{role}?done=removed"));
+    assert_eq!(owner.post(&remove, &[]).await.location(), format!("{role}?done=member-removed"));
     let page = owner.post(&remove, &[]).await;
     page.assert_shows(404, "<bdi>Analysts</bdi>");
     assert!(page.between("role=\"alert\">", "</div>").contains("Not found."));

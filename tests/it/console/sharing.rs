@@ -23,18 +23,18 @@ async fn public_page_is_enabled_rotated_and_disabled() {
     let command = page.between("<code dir=\"ltr\">", "</code>");
     assert!(command.contains("{&#34;enabled&#34;:true}"), "{command}");
     let done = owner.post(&path, &[("action", "enable")]).await;
-    assert_eq!(done.location(), format!("{path}?done=enabled"));
+    assert_eq!(done.location(), format!("{path}?done=page-enabled"));
     let page = owner.get(&path).await;
     let link = page.between("<output id=\"link\">http://localhost", "</output>").to_owned();
     let public = workspace.anonymous().get(&link).await;
     assert_eq!(public.status, 200);
     let done = owner.post(&path, &[("action", "rotate"), ("_once", "k")]).await;
-    assert_eq!(done.location(), format!("{path}?done=rotated"));
+    assert_eq!(done.location(), format!("{path}?done=link-replaced"));
     let page = owner.get(&path).await;
     let rotated = page.between("<output id=\"link\">http://localhost", "</output>").to_owned();
     assert_ne!(link, rotated);
     let done = owner.post(&path, &[("action", "disable")]).await;
-    assert_eq!(done.location(), format!("{path}?done=disabled"));
+    assert_eq!(done.location(), format!("{path}?done=page-disabled"));
     for link in [link, rotated] {
         assert_eq!(workspace.anonymous().get(&link).await.status, 404);
     }

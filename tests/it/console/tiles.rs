@@ -45,17 +45,17 @@ async fn text_is_previewed_and_added() {
     let long = owner.submit(&form.clone().with("tiles.0.text.body", &"é".repeat(4001))).await;
     let error = long.between("id=\"form-tiles-0-text-body-error\">", "</p>");
     assert!(error.contains("Text body cannot exceed 4000 characters"), "{error}");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=added"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=text-added"));
     let shown = tiles(&workspace).await;
     assert_eq!(shown[0]["text"]["body"], "# Hi\n\n**there** <b>");
     assert_eq!(shown[0]["color"], "blue");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=added"), "sent twice");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=text-added"), "sent twice");
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 1);
     let stale = owner.submit(&form.with("tiles.0.text.body", "Bye")).await;
     stale.assert_shows(412, "Add a text");
     assert_eq!(stale.form("form").value("tiles.0.color"), "blue");
     let done = owner.submit(&stale.form("form")).await;
-    assert_eq!(done.location(), format!("{ONE}?done=added"));
+    assert_eq!(done.location(), format!("{ONE}?done=text-added"));
     assert_eq!(tiles(&workspace).await[1]["text"]["body"], "Bye");
 }
 
@@ -95,7 +95,7 @@ async fn text_is_edited_under_the_version_that_the_form_was_filled_from() {
     let form = owner.get(&format!("{ONE}tiles/2/")).await.form("form");
     assert_eq!([form.value("tiles.0.text.body"), form.value("tiles.0.color")], ["B", ""]);
     let changed = form.clone().with("tiles.0.text.body", "B2").with("tiles.0.color", "green");
-    assert_eq!(owner.submit(&changed).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&changed).await.location(), format!("{ONE}?done=tile-saved"));
     let shown = tiles(&workspace).await;
     let bodies: Vec<_> = (0..2).map(|at| shown[at]["text"]["body"].clone()).collect();
     assert_eq!(bodies, ["A", "B2"]);
@@ -106,7 +106,7 @@ async fn text_is_edited_under_the_version_that_the_form_was_filled_from() {
     assert!(table.contains("<td dir=\"auto\">B2</td><td dir=\"auto\">B3</td>"), "{table}");
     let merged = page.form("form");
     assert_eq!([merged.value("tiles.0.text.body"), merged.value("tiles.0.color")], ["B3", "green"]);
-    assert_eq!(owner.submit(&merged).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&merged).await.location(), format!("{ONE}?done=tile-saved"));
     assert_eq!(tiles(&workspace).await[1]["text"]["body"], "B3");
     owner.get(&format!("{ONE}tiles/77/")).await.assert_shows(404, "Not found");
 }
@@ -119,7 +119,7 @@ async fn tile_of_an_insight_has_a_color_and_a_description() {
     workspace.owner.post(&insights, sent).await.ok();
     let form = owner.get(&format!("{ONE}tiles/1/")).await.form("form");
     let form = form.with("tiles.0.color", "purple").with("tiles.0.show_description", "true");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-saved"));
     let tile = tiles(&workspace).await[0].clone();
     assert_eq!((&tile["color"], &tile["show_description"]), (&json!("purple"), &json!(true)));
 }
@@ -129,25 +129,25 @@ async fn tiles_are_duplicated_removed_and_restored() {
     let (workspace, mut owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let path = format!("{ONE}tiles/");
     let done = owner.post(&path, &[("only", "duplicate 1")]).await;
-    assert_eq!(done.location(), format!("{ONE}?done=duplicated"));
+    assert_eq!(done.location(), format!("{ONE}?done=tile-duplicated"));
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 2);
     let page = owner.get(ONE).await;
     let version = page.between("name=\"_version\" value=\"", "\"").replace("&#34;", "\"");
     let sent = [("only", "duplicate 1"), ("_version", version.as_str())];
-    assert_eq!(owner.post(&path, &sent).await.location(), format!("{ONE}?done=duplicated"));
+    assert_eq!(owner.post(&path, &sent).await.location(), format!("{ONE}?done=tile-duplicated"));
     let again = owner.post(&path, &sent).await;
     again.assert_shows(412, "Growth");
     assert!(again.html.contains("The dashboard has changed since you opened the page."));
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 3);
     owner.post(&path, &[("only", "remove 3")]).await.location();
     let done = owner.post(&path, &[("only", "remove 1")]).await;
-    assert_eq!(done.location(), format!("{ONE}?done=removed&undo=1"));
+    assert_eq!(done.location(), format!("{ONE}?done=tile-removed&undo=1"));
     let page = owner.get(done.location()).await;
     let undo = page.between(&format!("<form method=\"post\" action=\"{path}\">"), "</form>");
     assert!(undo.contains("name=\"only\" value=\"restore 1\"") && undo.contains("Undo"), "{undo}");
     assert_eq!(tiles(&workspace).await[0]["id"], 2);
     let done = owner.post(&path, &[("only", "restore 1")]).await;
-    assert_eq!(done.location(), format!("{ONE}?done=restored"));
+    assert_eq!(done.location(), format!("{ONE}?done=tile-restored"));
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 2);
     for only in ["", "remove", "remove x", "evil 1"] {
         owner.post(&path, &[("only", only)]).await.assert_shows(404, "Not found");
@@ -165,10 +165,10 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     assert!(page.html.contains("<option value=\"2\">Sales</option>"), "{}", page.html);
     assert!(!page.html.contains("<option value=\"1\">"));
     let form = page.form("form").with("toDashboard", "2");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=moved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-moved"));
     let other = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
     assert_eq!(other["tiles"][0]["id"], 1);
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=moved"), "sent twice");
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-moved"), "sent twice");
     let mut elsewhere = form.clone();
     elsewhere.action = format!("{ONE}tiles/9/move/");
     owner.submit(&elsewhere).await.assert_shows(404, "Move the tile");
@@ -196,7 +196,7 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
     let command = shown.command();
     assert!(command.contains("If-Match") && command.contains(r#""minW":3"#), "{command}");
     assert_eq!(shown.form("form").value("x-1"), "7");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=arrangement-saved"));
     let stored = tiles(&workspace).await;
     let refused = owner.submit(&form.clone().with("h-1", "0")).await;
     refused.assert_shows(400, "Arrange the tiles");
@@ -216,7 +216,7 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
     page.assert_shows(412, "Arrange the tiles");
     let again = page.form("arrange");
     assert_eq!(again.value("h-2"), "9");
-    assert_eq!(owner.submit(&again).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&again).await.location(), format!("{ONE}?done=arrangement-saved"));
     for (name, text, error) in [
         ("x-1", "13", "Enter a number from 1 to 12."),
         ("h-1", "0", "Enter a number from 1 to 50."),
@@ -247,7 +247,7 @@ async fn all_tiles_of_a_full_dashboard_are_arranged() {
     let shown = workspace.owner.get(&path).await.ok();
     let last = shown["tiles"][999]["id"].clone();
     let form = form.with(&format!("x-{last}"), "7").with(&format!("w-{last}"), "6");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=arrangement-saved"));
     let stored = workspace.owner.get(&path).await.ok();
     let expected = json!({ "x": 6, "y": 999, "w": 6, "h": 1 });
     assert_eq!(
@@ -267,11 +267,11 @@ async fn places_that_are_not_changed_are_not_stored() {
     let form = owner.get(&format!("{ONE}arrange/")).await.form("arrange");
     let shown = owner.submit(&form.clone().with("_show", "command")).await;
     assert_eq!(shown.commands(), [] as [&str; 0]);
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=arrangement-saved"));
     let after = workspace.owner.get(&workspace.dashboards("1/")).await;
     assert_eq!(before.ok(), after.ok());
     // A change of one tile stores the places of both, as the page has shown them.
-    assert_eq!(owner.submit(&form.with("h-1", "6")).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form.with("h-1", "6")).await.location(), format!("{ONE}?done=arrangement-saved"));
     let stored = tiles(&workspace).await;
     assert_eq!(stored[0]["layouts"]["sm"], json!({ "x": 0, "y": 0, "w": 6, "h": 6 }));
     assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 6, "y": 0, "w": 6, "h": 5 }));
@@ -301,7 +301,7 @@ async fn deleted_tiles_have_a_page_that_restores_them() {
     assert!(page.html.contains("<span>1 to 2 of 2</span>"));
     let restore = page.buttons().into_iter().find(|form| form.value("only") == "restore 1");
     let done = owner.submit(&restore.expect("a button")).await;
-    assert_eq!(done.location(), format!("{ONE}?done=restored"));
+    assert_eq!(done.location(), format!("{ONE}?done=tile-restored"));
     assert_eq!(tiles(&workspace).await[0]["id"], 1);
     let ben = workspace.member("ben", Level::Member).await;
     let closed = json!({ "restriction_level": 37 });
@@ -319,9 +319,9 @@ async fn description_and_tags_are_edited_on_the_page_of_the_dashboard() {
     assert_eq!(form.action, format!("{ONE}description/"));
     let shown = owner.submit(&form.clone().with("_show", "command")).await;
     assert!(shown.command().contains(r#"'{"description":"Who stays"}'"#), "{}", shown.html);
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=dashboard-saved"));
     let form = owner.get(ONE).await.form("tags").with("tags", "Weekly\r\nsales");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=saved"));
+    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=dashboard-saved"));
     let stored = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     assert_eq!(
         (&stored["description"], &stored["tags"]),

@@ -52,30 +52,30 @@ async fn rules_restriction_and_collaborators_change_what_a_second_browser_sees()
     shown(&owner, "Who can see Growth").await;
     choose(&owner, "#rule-organization_member", "ben").await;
     choose(&owner, "#rule-access_level", "Viewer").await;
-    press(&owner, "#rule .bar button.go", "Saved.").await;
+    press(&owner, "#rule .bar button.go", "Access saved.").await;
     assert_sound(&owner, "a rule").await;
     assert_eq!(seen(&other, &site, &path).await, ("Growth".to_owned(), false));
     assert_sound(&other, "a dashboard to view").await;
     choose(&owner, "#rule-organization_member", "ben").await;
     choose(&owner, "#rule-access_level", "None").await;
-    press(&owner, "#rule .bar button.go", "Saved.").await;
+    press(&owner, "#rule .bar button.go", "Access saved.").await;
     assert_eq!(seen(&other, &site, &path).await.0, "You do not have access");
     site.visit(&other, path.split_inclusive('/').take(3).collect::<String>().as_str()).await;
     shown(&other, "Dashboards").await;
     assert!(!other.text("main").await.contains("Growth"));
-    press(&owner, "[aria-label='Remove the rule for ben']", "Removed.").await;
+    press(&owner, "[aria-label='Remove the rule for ben']", "Rule removed.").await;
     assert_eq!(seen(&other, &site, &path).await, ("Growth".to_owned(), true));
 
     // The restriction, and a collaborator who is exempt from it.
     choose(&owner, "#restriction-restriction_level", "Only collaborators").await;
-    press(&owner, "#restriction .bar button.go", "Saved.").await;
+    press(&owner, "#restriction .bar button.go", "Access saved.").await;
     assert_eq!(seen(&other, &site, &path).await, ("Growth".to_owned(), false));
     assert!(other.text("main").await.contains("Only its collaborators edit it."));
     choose(&owner, "#collaborator-user_uuid", "ben").await;
-    press(&owner, "#collaborator .bar button.go", "Saved.").await;
+    press(&owner, "#collaborator .bar button.go", "Access saved.").await;
     assert_sound(&owner, "a collaborator").await;
     assert_eq!(seen(&other, &site, &path).await, ("Growth".to_owned(), true));
-    press(&owner, "[aria-label='Remove ben']", "Removed.").await;
+    press(&owner, "[aria-label='Remove ben']", "Collaborator removed.").await;
     assert_eq!(seen(&other, &site, &path).await, ("Growth".to_owned(), false));
     owner.close().await;
     other.close().await;

@@ -42,7 +42,7 @@ async fn new_entries_are_announced_and_a_change_is_reverted() {
     assert_sound(&browser, "the question").await;
     browser.click("#form button.go").await;
     shown(&browser, "Activity").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Reverted.");
+    assert_eq!(browser.text("[data-notice] p").await, "Change reverted.");
     assert_eq!(site.workspace.owner.get(&path).await.ok()["name"], "Growth");
     assert_sound(&browser, "the notice").await;
     browser.close().await;

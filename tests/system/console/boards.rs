@@ -34,7 +34,7 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
     browser.fill("#form-name", "Growth").await;
     browser.click("form.card button.go").await;
     shown(&browser, "Growth").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Created.");
+    assert_eq!(browser.text("[data-notice] p").await, "Dashboard created.");
 
     for (text, heading) in
         [("# Read this first\n\n**Numbers** are rounded.", "Read this first"), ("Second", "")]
@@ -147,7 +147,7 @@ async fn one_menu_serves_every_row(site: &Site, browser: &Browser) {
     browser.click("tbody .end button").await;
     assert_eq!(entries(browser).await, of(4, "unpin"));
     browser.click("#row-menu [value^=delete]").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Deleted.");
+    assert_eq!(browser.text("[data-notice] p").await, "Dashboard deleted.");
     assert_eq!(site.workspace.owner.get(&pinned).await.status, 404);
 }
 
@@ -165,7 +165,7 @@ async fn several_dashboards_are_deleted_and_restored() {
     browser.click("tbody tr:last-child input.pick").await;
     browser.run("document.querySelector('#change select').value = 'delete'").await;
     browser.click("#change button").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Deleted.");
+    assert_eq!(browser.text("[data-notice] p").await, "2 dashboards deleted.");
     let rows = "document.querySelectorAll('main tbody tr').length";
     browser.wait_until("one is left", &format!("{rows} === 1")).await;
     browser.click("tbody .end button").await;
@@ -176,7 +176,7 @@ async fn several_dashboards_are_deleted_and_restored() {
     shown(&browser, "Trash").await;
     assert_sound(&browser, "the trash").await;
     browser.click("tbody .end button").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Restored.");
+    assert_eq!(browser.text("[data-notice] p").await, "Dashboard restored.");
     browser.close().await;
 }
 
@@ -223,7 +223,7 @@ async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
     choose(&browser, 1, "button[value^=duplicate]").await;
     let three = "document.querySelectorAll('.tile').length === 3";
     browser.wait_until("the tile is duplicated", three).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Duplicated.");
+    assert_eq!(browser.text("[data-notice] p").await, "Tile duplicated.");
     assert_eq!(cards(&browser).await[2], json!(["First, edited", "blue"]));
 
     choose(&browser, 2, "a[href$='/move/']").await;

@@ -340,7 +340,7 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
 
     ask().await;
     browser.click("dialog.commands button[value=send]").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Dashboard saved.");
     assert_eq!(is_pinned().await, true);
 
     ask().await;

@@ -38,7 +38,7 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
     browser.fill("#form-first_name", "Grace").await;
     browser.enter("form-role_at_organization", "data").await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     browser.switch_to(&first).await;
     browser.click(SAVE).await;
     let table = browser.text("#form table tbody").await;
@@ -47,7 +47,7 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
     assert_typed(&browser, "form-last_name", "Lovelace").await;
     assert_sound_in_every_look(&browser, "a conflict").await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     let saved = me(&site, ["first_name", "last_name", "role_at_organization"]).await;
     assert_eq!(saved, json!(["Ada", "Lovelace", "data"]));
 
@@ -69,7 +69,7 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
     site.sign_in(&browser).await;
     browser.switch_to(&first).await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
     browser.close().await;
 }
@@ -133,7 +133,7 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     site.sign_in(&browser).await;
     browser.switch_to(&first).await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Ada <&>"]));
     browser.close().await;
 }
@@ -194,7 +194,7 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     assert_typed(&browser, "form-first_name", "Ada").await;
     gate.set(State::Open);
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
 
     // The log misses what happens meanwhile, and asks again.
     site.visit(&browser, &format!("projects/{project}/activity/")).await;
@@ -233,7 +233,7 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     browser.switch_to(&first).await;
     clock.advance(Duration::from_hours(1));
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Ada"]));
 
     browser.fill("#form-first_name", "Augusta").await;
@@ -248,7 +248,7 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     browser.switch_to(&first).await;
     assert_sound_in_every_look(&browser, "a form while the file is closed").await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
     browser.close().await;
 }

@@ -35,14 +35,14 @@ async fn export_to_s3_is_created_paused_and_changed() {
     browser.fill("#form-hogql_query", "SELECT * FROM events").await;
     browser.click("#form button.go").await;
     shown(&browser, "Nightly").await;
-    assert_eq!(browser.text("[data-notice]").await, "Created.");
+    assert_eq!(browser.text("[data-notice]").await, "Batch export created.");
     assert_sound(&browser, "the new export").await;
 
     browser.click("#state button").await;
     browser.wait_until("the export is paused", "!!document.querySelector('.head .tag.warn')").await;
     browser.fill("#form-destination-config-prefix", "other/").await;
     browser.click("#form button.go").await;
-    let saved = "document.querySelector('[data-notice]')?.textContent.includes('Saved')";
+    let saved = "document.querySelector('[data-notice]')?.textContent.includes('saved')";
     browser.wait_until("the change is saved", saved).await;
     assert_sound(&browser, "the changed export").await;
     let path = format!("/api/projects/{}/batch_exports/", site.workspace.made.project_id);
@@ -81,7 +81,7 @@ async fn every_destination_is_filled_in_saved_and_shown_again() {
         assert!(sent.as_array().is_some_and(|sent| sent.len() >= typed.len()), "{name}: {sent}");
         browser.click("#form button.go").await;
         shown(&browser, name).await;
-        assert_eq!(browser.text("[data-notice]").await, "Created.");
+        assert_eq!(browser.text("[data-notice]").await, "Batch export created.");
         let secrets = browser.run(secrets).await;
         let secrets = secrets.as_array().expect("names");
         let expected = sent.as_array().into_iter().flatten();

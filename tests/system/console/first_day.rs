@@ -141,7 +141,7 @@ async fn share_a_dashboard(person: &Person) {
     person.choose("#form-use_template", "WEBSITE_TRAFFIC").await;
     person.press("#form .bar button.go").await;
     person.reads("Website traffic").await;
-    person.reads_notice("Created.").await;
+    person.reads_notice("Dashboard created.").await;
     person.press("main .actions a.go").await;
     person.reads("Add a text").await;
     person.fill("#form textarea", "# Read this first").await;
@@ -194,14 +194,14 @@ async fn change_and_revert(person: &Person, site: &Site) {
     person.check("#form-anonymize_ips").await;
     person.choose("#form-week_start_day", "1").await;
     person.press("#form .bar button.go").await;
-    person.reads_notice("Saved.").await;
+    person.reads_notice("Settings saved.").await;
     assert_eq!(read().await, json!([true, 1]));
     person.press("nav.side a[href$='/activity/'][href*='/projects/']").await;
     person.reads("Activity").await;
     person.press(".feed a[href*=revert]").await;
     person.reads("Revert this change?").await;
     person.press("#form button.go").await;
-    person.reads_notice("Reverted.").await;
+    person.reads_notice("Change reverted.").await;
     assert_eq!(read().await, before);
 }
 

@@ -57,7 +57,7 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     assert_sound_in_every_look(&browser, "an error").await;
     browser.fill("#form-notification_settings", "{}").await;
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     browser.wait_until("the notice is out of the address", "location.search === ''").await;
     assert_sound(&browser, "a notice").await;
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
@@ -102,7 +102,7 @@ async fn everything_works_without_scripts() {
     let command = browser.text("#commands pre").await;
     assert!(command.contains(r#"'{"first_name":"Ada"}'"#), "{command}");
     browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "Ada");
     browser.close().await;

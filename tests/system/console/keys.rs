@@ -46,7 +46,7 @@ async fn key_is_created_from_a_preset_read_once_and_revoked() {
     assert_sound(&browser, "the question").await;
     browser.click("#form .b.bad").await;
     shown(&browser, "API keys").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Revoked.");
+    assert_eq!(browser.text("[data-notice] p").await, "API key revoked.");
     key.get("/api/personal_api_keys/@current/").await.is_bad_key();
     browser.close().await;
 }
@@ -71,7 +71,7 @@ async fn settings_are_searched_and_changed_ones_are_marked() {
     browser.wait_until("the field is marked", marked).await;
     assert_sound(&browser, "a change").await;
     browser.click("#form button.go").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Settings saved.");
     let api = format!("/api/projects/{}/", site.workspace.made.project_id);
     let saved = site.workspace.owner.get(&api).await.ok();
     assert_eq!(saved["session_recording_sample_rate"], "0.50");

@@ -25,7 +25,7 @@ async fn person_is_invited_by_mail() {
     browser.click("#form-level option[value='8']").await;
     browser.click("#form .bar button").await;
     browser.wait_until("it is done", "document.querySelector('[data-notice]') !== null").await;
-    assert_eq!(browser.text("[data-notice]").await, "Invited.");
+    assert_eq!(browser.text("[data-notice]").await, "Invite created.");
     let mail = server.mail().await;
     assert_eq!(mail.to, ["ann@x.example"]);
     let (text, _) = mail.bodies();
@@ -83,7 +83,7 @@ async fn domain_is_verified_as_soon_as_its_record_is_seen() {
     assert_eq!(browser.run(typed).await, "typed", "what was typed is lost");
     assert_sound(&browser, "the record is there").await;
     browser.click("form[action$='/verify/'] button").await;
-    let done = "document.querySelector('[data-notice]')?.textContent.trim() === 'Verified.'";
+    let done = "document.querySelector('[data-notice]')?.textContent.trim() === 'Domain verified.'";
     browser.wait_until("it is verified", done).await;
     assert_eq!(browser.text(".head .tag").await, "Verified");
     assert_eq!(

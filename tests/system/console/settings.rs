@@ -53,7 +53,7 @@ async fn every_setting_is_saved_and_shown_again() {
     let entered = browser.run(&format!("return {VALUES}")).await;
     assert_sound(&browser, "changed settings").await;
     browser.click("#form .bar button.go").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Settings saved.");
     let shown_again = browser.run(&format!("return {VALUES}")).await;
     for (name, value) in entered.as_object().expect("values") {
         assert_eq!(&shown_again[name], value, "{name}");
@@ -66,7 +66,7 @@ async fn every_setting_is_saved_and_shown_again() {
 
     browser.enter("access-access_control", "true").await;
     browser.click("#access .bar button.go").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Saved.");
+    assert_eq!(browser.text("[data-notice] p").await, "Settings saved.");
     let private = "return document.getElementById('access-access_control').checked";
     assert_eq!(browser.run(private).await, json!(true));
     browser.close().await;

@@ -127,7 +127,11 @@ fn text_of(error: &Error) -> String {
 impl Case {
     /// Returns the page after the change is reverted.
     fn done(&self) -> String {
-        let notice = if self.reversal.is_restore { "restored" } else { "reverted" };
+        let notice = match self.entry.scope.as_str() {
+            _ if !self.reversal.is_restore => "change-reverted",
+            "Dashboard" => "dashboard-restored",
+            _ => "insight-restored",
+        };
         with_notice(&self.history(), notice)
     }
 

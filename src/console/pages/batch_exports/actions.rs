@@ -49,7 +49,7 @@ async fn delete(request: SignedIn) -> PageResult {
         Ok(found) => found.body.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
         // A form that was sent twice.
         Err(error) if error.status() == 404 && !request.visit.head.method.is_safe() => {
-            return Ok(see_other(&with_notice(&list, "deleted"))?);
+            return Ok(see_other(&with_notice(&list, "export-deleted"))?);
         }
         Err(error) => return Err(error.into()),
     };
@@ -65,5 +65,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write,
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&list, "deleted")).await
+    confirm.respond(&request, frame, &with_notice(&list, "export-deleted")).await
 }

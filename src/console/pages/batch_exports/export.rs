@@ -79,7 +79,7 @@ async fn save(request: SignedIn) -> PageResult {
     let destination = destination(&object.body)?;
     let sent = destination.change.sent(&request, address.operation(UPDATE), &address.page())?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "export-saved"))?),
         Outcome::Again(form) => show(&request, &address, object, *form, None).await,
     }
 }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice_of};
 use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::paging::Paging;
@@ -142,5 +142,5 @@ async fn act(request: SignedIn) -> PageResult {
         return show(&request, &project, outcome.into()).await;
     }
     let list = format!("{}?offset={}", base(&project), Paging::offset(&request.visit));
-    Ok(see_other(&with_notice(&list, action.notice))?)
+    Ok(see_other(&with_notice_of(&list, action.notice, outcome.done.len()))?)
 }

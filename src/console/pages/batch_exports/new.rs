@@ -81,7 +81,7 @@ async fn create(request: SignedIn) -> PageResult {
         Outcome::Done(export) => {
             let id = export.get("id").and_then(Value::as_str).unwrap_or_default();
             let path = format!("{}{id}/", super::base(&project));
-            Ok(see_other(&with_notice(&path, "created"))?)
+            Ok(see_other(&with_notice(&path, "export-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, destination, *form).await,
     }

@@ -15,12 +15,15 @@ pub(super) struct Action {
     pub(super) notice: &'static str,
 }
 
-pub(super) const PAUSE: Action =
-    Action { name: "pause", operation: "projects_batch_exports_pause_create", notice: "paused" };
+pub(super) const PAUSE: Action = Action {
+    name: "pause",
+    operation: "projects_batch_exports_pause_create",
+    notice: "export-paused",
+};
 pub(super) const UNPAUSE: Action = Action {
     name: "unpause",
     operation: "projects_batch_exports_unpause_create",
-    notice: "unpaused",
+    notice: "export-unpaused",
 };
 
 impl Action {

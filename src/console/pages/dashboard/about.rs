@@ -58,7 +58,7 @@ async fn save(request: SignedIn, part: Part) -> PageResult {
     let action = address.page(&format!("{}/", part.name()));
     let sent = part.spec().sent(&request, address.operation(UPDATE), &action)?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "dashboard-saved"))?),
         Outcome::Again(form) => {
             let feedback = super::Feedback { sent: Some(Sent { part, form }), refusal: None };
             super::show(&request, address, feedback).await

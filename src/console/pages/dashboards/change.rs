@@ -58,10 +58,10 @@ impl Action {
 
     const fn notice(self) -> &'static str {
         match self {
-            Self::Delete => "deleted",
-            Self::Restore => "restored",
-            Self::StopSharing => "disabled",
-            _ => "saved",
+            Self::Delete => "dashboard-deleted",
+            Self::Restore => "dashboard-restored",
+            Self::StopSharing => "page-disabled",
+            _ => "dashboard-saved",
         }
     }
 }

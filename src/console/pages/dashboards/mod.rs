@@ -10,7 +10,7 @@ mod undo;
 
 use axum::http::Method;
 
-use crate::console::layout::with_notice;
+use crate::console::layout::with_notice_of;
 use crate::console::pages::bulk::BulkFeedback;
 use crate::console::paging::Paging;
 use crate::console::redirection::see_other;
@@ -57,7 +57,7 @@ fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
         Ok(id) if !changes.is_deletion => format!("{base}{id}/"),
         _ => Filters::of(&request.visit).to_query(Paging::offset(&request.visit)).url(&base),
     };
-    let page = with_notice(&page, changes.notice);
+    let page = with_notice_of(&page, changes.notice, changes.outcome.done.len());
     if changes.is_deletion {
         format!("{page}&undo={}", changes.outcome.done.join(","))
     } else {

@@ -38,7 +38,7 @@ async fn verify(request: SignedIn) -> PageResult {
             let path = format!("/api/organizations/{organization}/domains/{id}/");
             if request.api.get::<Verified>(&path).await?.is_verified {
                 let page = format!("{}{id}/", list(&organization));
-                return Ok(see_other(&with_notice(&page, "verified"))?);
+                return Ok(see_other(&with_notice(&page, "domain-verified"))?);
             }
             Error::invalid(
                 "invalid_input",
@@ -69,5 +69,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write: Write::new("domains_destroy", [&organization, &id]),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&list, "deleted")).await
+    confirm.respond(&request, frame, &with_notice(&list, "domain-deleted")).await
 }

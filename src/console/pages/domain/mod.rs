@@ -116,7 +116,7 @@ async fn save(request: SignedIn) -> PageResult {
     let domain: Domain = request.api.get(&path).await?;
     let spec = spec(&domain);
     match spec.sent(&request, operation(&organization, &id), &action)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&action, "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&action, "domain-saved"))?),
         Outcome::Again(form) => show(&request, Some(*form), None).await,
     }
 }

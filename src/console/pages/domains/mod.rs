@@ -83,7 +83,7 @@ async fn create(request: SignedIn) -> PageResult {
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => {
             let id = domain.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(see_other(&with_notice(&format!("{base}{id}/"), "added"))?)
+            Ok(see_other(&with_notice(&format!("{base}{id}/"), "domain-added"))?)
         }
         Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
     }

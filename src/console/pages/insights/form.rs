@@ -83,7 +83,7 @@ async fn create(request: SignedIn) -> PageResult {
         Outcome::Done(insight) => {
             let id = insight.get("id").and_then(Value::as_u64).unwrap_or_default();
             let path = format!("{}{id}/", super::base(&project));
-            Ok(see_other(&with_notice(&path, "created"))?)
+            Ok(see_other(&with_notice(&path, "insight-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, "New insight", *form, &[]).await,
     }
@@ -106,7 +106,7 @@ async fn save(request: SignedIn) -> PageResult {
     let mut sent = EDIT_FORM.sent(&request, address.operation(UPDATE), &address.page("edit/"))?;
     keep_saved(&mut sent);
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "insight-saved"))?),
         Outcome::Again(form) => {
             let insight: Value = request.api.get(&address.api("")).await?;
             let on = dashboards_of(&insight);

@@ -78,11 +78,11 @@ async fn act(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let form = &request.visit.form;
     let (write, notice) = match form.value("action") {
-        "enable" => (set(&address, true), "enabled"),
-        "disable" => (set(&address, false), "disabled"),
+        "enable" => (set(&address, true), "page-enabled"),
+        "disable" => (set(&address, false), "page-disabled"),
         "rotate" => {
             let rotate = address.write("insights_sharing_refresh_create");
-            (rotate.once(form.value(ONCE)), "rotated")
+            (rotate.once(form.value(ONCE)), "link-replaced")
         }
         _ => return Err(Error::not_found().into()),
     };

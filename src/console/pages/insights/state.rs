@@ -29,14 +29,14 @@ async fn favorite(request: SignedIn) -> PageResult {
     let favorited = request.visit.form.value("favorited") == "true";
     // The API sets `saved` to true if it is absent.
     let body = json!({ "favorited": favorited, "saved": found.saved });
-    let done = with_notice(&address.page(""), "saved");
+    let done = with_notice(&address.page(""), "insight-saved");
     change(request, address, body, &done).await
 }
 
 async fn delete(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let found: Insight = request.api.get(&address.api("")).await?;
-    let list = with_notice(&address.list(), "deleted");
+    let list = with_notice(&address.list(), "insight-deleted");
     let unsaved = if found.saved { "" } else { "&unsaved=true" };
     let done = format!("{list}&undo={}{unsaved}", address.id());
     let body = json!({ "deleted": true, "saved": found.saved });
@@ -45,7 +45,7 @@ async fn delete(request: SignedIn) -> PageResult {
 
 async fn restore(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    let done = with_notice(&address.page(""), "restored");
+    let done = with_notice(&address.page(""), "insight-restored");
     // The API sets `saved` to true if it is absent.
     let saved = request.visit.form.values("unsaved").all(|id| id != address.id());
     let body = json!({ "deleted": false, "saved": saved });

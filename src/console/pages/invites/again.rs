@@ -41,7 +41,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let organization = super::super::organization_id(&request.visit)?;
     let id = super::super::uuid(&request.visit, "id")?;
     match request.api.attempt(&Write::new("invites_destroy", [&organization, &id])).await? {
-        Ok(_) => Ok(see_other(&with_notice(&base(&organization), "deleted"))?),
+        Ok(_) => Ok(see_other(&with_notice(&base(&organization), "invite-deleted"))?),
         Err(refusal) => refused(&request, refusal).await,
     }
 }

@@ -152,5 +152,5 @@ pub(super) async fn created(request: &SignedIn, organization: &str, invite: &Val
         let feedback = Feedback { link: Some(link.to_owned()), ..Feedback::default() };
         return super::show(request, feedback).await;
     }
-    Ok(see_other(&with_notice(&base(organization), "invited"))?)
+    Ok(see_other(&with_notice(&base(organization), "invite-created"))?)
 }

@@ -94,7 +94,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn save(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
     match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&path(&id), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&path(&id), "key-saved"))?),
         Outcome::Again(form) => show(&request, &id, Some(*form), None).await,
     }
 }

@@ -39,5 +39,5 @@ async fn revoke(request: SignedIn) -> PageResult {
         state: ConfirmState::default(),
     };
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
-    confirm.respond(&request, frame, &with_notice(LIST, "revoked")).await
+    confirm.respond(&request, frame, &with_notice(LIST, "key-revoked")).await
 }

@@ -55,7 +55,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn save(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     match FORM.sent(&request, address.update(), &address.page())?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "level-saved"))?),
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }

@@ -64,7 +64,7 @@ async fn change_level(request: SignedIn) -> PageResult {
     match request.api.attempt(&write).await? {
         Ok(_) => {
             let here = url(&request.visit, &organization, Paging::offset(&request.visit));
-            Ok(see_other(&with_notice(&here, "saved"))?)
+            Ok(see_other(&with_notice(&here, "level-saved"))?)
         }
         Err(refusal) => show(&request, Some(refusal)).await,
     }

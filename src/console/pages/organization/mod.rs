@@ -82,7 +82,7 @@ async fn save(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let base = path(&organization);
     match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
         Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
     }
 }
@@ -139,5 +139,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write: Write::new("organizations_destroy", [&id]),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice("/console/", "deleted")).await
+    confirm.respond(&request, frame, &with_notice("/console/", "organization-deleted")).await
 }

@@ -46,7 +46,7 @@ async fn create(request: SignedIn) -> PageResult {
         Outcome::Done(organization) => {
             let id = organization.get("id").and_then(Value::as_str).unwrap_or_default();
             let path = format!("/console/organizations/{id}/settings/");
-            Ok(see_other(&with_notice(&path, "created"))?)
+            Ok(see_other(&with_notice(&path, "organization-created"))?)
         }
         Outcome::Again(form) => show(&request, *form).await,
     }

@@ -59,7 +59,7 @@ async fn page(request: SignedIn) -> PageResult {
 
 async fn save(request: SignedIn) -> PageResult {
     match FORM.sent(&request, operation(), PROFILE)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(PROFILE, "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(PROFILE, "profile-saved"))?),
         Outcome::Again(form) => show(&request, *form).await,
     }
 }

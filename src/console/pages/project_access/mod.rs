@@ -64,14 +64,18 @@ async fn apply(request: SignedIn) -> PageResult {
     let base = base(&id);
     if let Some(purpose) = Purpose::of(&request) {
         return match purpose.sent(&request, &id)?.send(&request).await? {
-            Outcome::Done(_) => Ok(see_other(&with_notice(&base, "saved"))?),
+            Outcome::Done(_) => Ok(see_other(&with_notice(&base, "access-saved"))?),
             Outcome::Again(form) => {
                 show(&request, Feedback { form: Some((purpose, *form)), refusal: None }).await
             }
         };
     }
     match request.api.attempt(&forms::button(&request, &id)?).await? {
-        Ok(_) => Ok(see_other(&with_notice(&base, "saved"))?),
+        Ok(_) => {
+            let is_rule = !request.visit.form.has("everyone");
+            let notice = if is_rule { "rule-removed" } else { "access-saved" };
+            Ok(see_other(&with_notice(&base, notice))?)
+        }
         Err(refusal) => show(&request, Feedback { form: None, refusal: Some(refusal) }).await,
     }
 }

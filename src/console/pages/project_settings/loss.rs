@@ -35,7 +35,7 @@ async fn reset_token(request: SignedIn) -> PageResult {
         write: Write::new("projects_reset_token_partial_update", [&project]),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&back, "rotated")).await
+    confirm.respond(&request, frame, &with_notice(&back, "token-replaced")).await
 }
 
 async fn delete(request: SignedIn) -> PageResult {
@@ -55,5 +55,5 @@ async fn delete(request: SignedIn) -> PageResult {
         state: ConfirmState::default(),
     };
     let done = format!("/console/organizations/{}/projects/", project.organization);
-    confirm.respond(&request, frame, &with_notice(&done, "deleted")).await
+    confirm.respond(&request, frame, &with_notice(&done, "project-deleted")).await
 }

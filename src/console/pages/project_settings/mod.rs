@@ -78,7 +78,7 @@ async fn save(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
     let base = path(&project);
     match FORM.sent(&request, update(&project), &base)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
         Outcome::Again(form) => show(&request, &project, Some(*form), None).await,
     }
 }
@@ -88,7 +88,7 @@ async fn save_access(request: SignedIn) -> PageResult {
     let base = path(&project);
     let sent = ACCESS_FORM.sent(&request, update(&project), &format!("{base}access/"))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
         Outcome::Again(form) => show(&request, &project, None, Some(*form)).await,
     }
 }

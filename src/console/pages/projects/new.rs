@@ -102,7 +102,7 @@ async fn create(request: SignedIn) -> PageResult {
         Outcome::Done(project) => {
             let id = project.get("id").map_or(String::new(), Value::to_string);
             let path = format!("/console/projects/{id}/settings/");
-            Ok(see_other(&with_notice(&path, "created"))?)
+            Ok(see_other(&with_notice(&path, "project-created"))?)
         }
         Outcome::Again(form) => show(&request, &organization, *form).await,
     }

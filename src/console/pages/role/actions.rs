@@ -28,7 +28,7 @@ async fn remove(request: SignedIn) -> PageResult {
     let membership = crate::console::pages::uuid(&request.visit, "membership_id")?;
     let ids = [address.organization.as_str(), &address.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
-        Ok(_) => Ok(see_other(&with_notice(&address.page(), "removed"))?),
+        Ok(_) => Ok(see_other(&with_notice(&address.page(), "member-removed"))?),
         Err(refusal) => {
             let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
             super::show(&request, feedback).await
@@ -57,5 +57,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write: Write::new("roles_destroy", address.ids()),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&address.list(), "deleted")).await
+    confirm.respond(&request, frame, &with_notice(&address.list(), "role-deleted")).await
 }

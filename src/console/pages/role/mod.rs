@@ -87,7 +87,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn rename(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     match NAME.sent(&request, address.rename(), &address.page())?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "role-saved"))?),
         Outcome::Again(form) => {
             show(&request, Feedback { name: Some(*form), ..Feedback::default() }).await
         }
@@ -98,7 +98,7 @@ async fn add(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let action = format!("{}add/", address.page());
     match MEMBER.sent(&request, address.add(), &action)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "added"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "member-added"))?),
         Outcome::Again(form) => {
             show(&request, Feedback { member: Some(*form), ..Feedback::default() }).await
         }

@@ -72,7 +72,7 @@ async fn create(request: SignedIn) -> PageResult {
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(role) => {
             let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(see_other(&with_notice(&format!("{base}{id}/"), "created"))?)
+            Ok(see_other(&with_notice(&format!("{base}{id}/"), "role-created"))?)
         }
         Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
     }

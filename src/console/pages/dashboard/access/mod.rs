@@ -77,7 +77,7 @@ async fn apply(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     if let Some(purpose) = Purpose::of(&request.visit) {
         return match purpose.sent(&request, &address)?.send(&request).await? {
-            Outcome::Done(_) => Ok(see_other(&with_notice(&address.page("access/"), "saved"))?),
+            Outcome::Done(_) => Ok(see_other(&with_notice(&address.page("access/"), "access-saved"))?),
             Outcome::Again(form) => {
                 let form = Some((purpose, *form));
                 show(&request, address, Feedback { form, refusal: None }).await
@@ -86,7 +86,11 @@ async fn apply(request: SignedIn) -> PageResult {
     }
     let write = forms::removal(&request.visit.form, &address)?;
     match request.api.attempt(&write).await? {
-        Ok(_) => Ok(see_other(&with_notice(&address.page("access/"), "removed"))?),
+        Ok(_) => {
+            let is_rule = !request.visit.form.has("collaborator");
+            let notice = if is_rule { "rule-removed" } else { "collaborator-removed" };
+            Ok(see_other(&with_notice(&address.page("access/"), notice))?)
+        }
         Err(refusal) => {
             show(&request, address, Feedback { form: None, refusal: Some(refusal) }).await
         }

@@ -107,7 +107,7 @@ async fn save(request: SignedIn) -> PageResult {
         return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error)).await;
     }
     let write = arrangement.write(arrangement.version.as_deref());
-    let done = with_notice(&arrangement.address.page(""), "saved");
+    let done = with_notice(&arrangement.address.page(""), "arrangement-saved");
     let Some(write) = write else { return Ok(see_other(&done)?) };
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(&done)?),

@@ -73,7 +73,7 @@ async fn delete(request: SignedIn) -> PageResult {
 
 /// Returns the page after the dashboard is deleted.
 fn done(address: &Address) -> String {
-    format!("{}&undo={}", with_notice(&address.list(), "deleted"), address.id)
+    format!("{}&undo={}", with_notice(&address.list(), "dashboard-deleted"), address.id)
 }
 
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {

@@ -60,7 +60,7 @@ async fn save(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let sent = FORM.sent(&request, address.operation(UPDATE), &address.page("edit/"))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "dashboard-saved"))?),
         Outcome::Again(form) => show(&request, address, *form).await,
     }
 }

@@ -75,9 +75,9 @@ async fn apply(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let form = &request.visit.form;
     let (write, notice) = match form.value("action") {
-        "enable" => (enable(&address, true), "enabled"),
-        "disable" => (enable(&address, false), "disabled"),
-        "rotate" => (address.write("dashboards_sharing_refresh_create"), "rotated"),
+        "enable" => (enable(&address, true), "page-enabled"),
+        "disable" => (enable(&address, false), "page-disabled"),
+        "rotate" => (address.write("dashboards_sharing_refresh_create"), "link-replaced"),
         _ => return Err(Error::not_found().into()),
     };
     match request.api.attempt(&write.once(form.value(ONCE))).await? {

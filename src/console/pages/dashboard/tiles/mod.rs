@@ -35,9 +35,9 @@ pub(super) async fn apply(request: &SignedIn, address: &Address) -> Result<Resul
     let (action, id) = request.visit.form.value("only").split_once(' ').unwrap_or_default();
     let id: u64 = id.parse().map_err(|_| Error::not_found())?;
     let (body, notice) = match action {
-        "remove" => (json!({ "tiles": [{ "id": id, "deleted": true }] }), "removed"),
-        "restore" => (json!({ "tiles": [{ "id": id, "deleted": false }] }), "restored"),
-        "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "duplicated"),
+        "remove" => (json!({ "tiles": [{ "id": id, "deleted": true }] }), "tile-removed"),
+        "restore" => (json!({ "tiles": [{ "id": id, "deleted": false }] }), "tile-restored"),
+        "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "tile-duplicated"),
         _ => return Err(Error::not_found()),
     };
     let mut write = address.write(UPDATE).body(body);

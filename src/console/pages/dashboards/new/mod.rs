@@ -59,7 +59,7 @@ async fn create(request: SignedIn) -> PageResult {
         Outcome::Done(body) => {
             let id = body.get("id").map_or(String::new(), Value::to_string);
             let page = format!("{}{id}/", super::base(&project));
-            Ok(see_other(&with_notice(&page, "created"))?)
+            Ok(see_other(&with_notice(&page, "dashboard-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, origin, *form).await,
     }

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
 
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice_of};
 use crate::console::list::List;
 use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
@@ -75,7 +75,10 @@ async fn restore(request: SignedIn) -> PageResult {
         Ok(Changes { outcome, .. }) if outcome.has_refusals() => {
             show(&request, outcome.into()).await
         }
-        Ok(changes) => Ok(see_other(&with_notice(&format!("{base}trash/"), changes.notice))?),
+        Ok(changes) => {
+            let count = changes.outcome.done.len();
+            Ok(see_other(&with_notice_of(&format!("{base}trash/"), changes.notice, count))?)
+        }
         Err(error) if error.status() == 400 => show(&request, error.into()).await,
         Err(error) => Err(error.into()),
     }

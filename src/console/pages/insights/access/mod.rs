@@ -66,7 +66,7 @@ async fn apply(request: SignedIn) -> PageResult {
     if request.visit.query("form") == "rule" {
         let sent = RULE_FORM.sent(&request, address.operation(RULE), &action(&address))?;
         return match sent.send(&request).await? {
-            Outcome::Done(_) => Ok(see_other(&with_notice(&path, "saved"))?),
+            Outcome::Done(_) => Ok(see_other(&with_notice(&path, "access-saved"))?),
             Outcome::Again(form) => show(&request, address, Some(*form), None).await,
         };
     }
@@ -75,7 +75,7 @@ async fn apply(request: SignedIn) -> PageResult {
     }
     let body = Value::Object(removed_rule(request.visit.form.value("rule")));
     match request.api.attempt(&address.write(RULE).body(body)).await? {
-        Ok(_) => Ok(see_other(&with_notice(&path, "removed"))?),
+        Ok(_) => Ok(see_other(&with_notice(&path, "rule-removed"))?),
         Err(refusal) => show(&request, address, None, Some(refusal)).await,
     }
 }

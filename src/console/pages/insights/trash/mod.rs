@@ -5,7 +5,7 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice_of};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
@@ -73,9 +73,10 @@ async fn restore(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     match restore_each(&request, &project).await {
         Ok(outcome) if outcome.has_refusals() => show(&request, outcome.into()).await,
-        Ok(_) => {
+        Ok(outcome) => {
             let trash = format!("{}trash/", super::base(&project));
-            Ok(see_other(&with_notice(&trash, "restored"))?)
+            let count = outcome.done.len();
+            Ok(see_other(&with_notice_of(&trash, "insight-restored", count))?)
         }
         Err(error) if error.status() == 400 => show(&request, error.into()).await,
         Err(error) => Err(error.into()),

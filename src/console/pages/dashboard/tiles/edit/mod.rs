@@ -109,7 +109,7 @@ async fn save(request: SignedIn) -> PageResult {
         tile.insert("id".to_owned(), address.tile.parse::<u64>().unwrap_or_default().into());
     }
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.dashboard.page(""), "saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&address.dashboard.page(""), "tile-saved"))?),
         Outcome::Again(form) => show(&request, address, *form).await,
     }
 }

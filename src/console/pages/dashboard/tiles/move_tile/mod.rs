@@ -53,7 +53,7 @@ async fn move_tile(request: SignedIn) -> PageResult {
     let action = action(&request, &address)?;
     let mut sent = FORM.sent(&request, address.operation(MOVE_TILE), &action)?;
     sent.body.insert("tile".to_owned(), json!({ "id": tile }));
-    let done = with_notice(&address.page(""), "moved");
+    let done = with_notice(&address.page(""), "tile-moved");
     match sent.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&done)?),
         // A form that was sent twice.

@@ -59,7 +59,7 @@ async fn add(request: SignedIn) -> PageResult {
         sent.set_error("tiles.0.text.body", "Enter a text.");
     }
     let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
-    let done = with_notice(&address.page(""), "added");
+    let done = with_notice(&address.page(""), "text-added");
     match sent.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&done)?),
         // A form that was sent twice.
