@@ -43,9 +43,31 @@ pub(in crate::console) struct ConfirmState {
     typed: String,
     error: Option<String>,
     command: Option<Command>,
+    option: Option<ConfirmOption>,
+    refusal: Option<String>,
+}
+
+/// A box beside the question, for more that the action may do.
+pub(in crate::console) struct ConfirmOption {
+    pub(in crate::console) name: &'static str,
+    pub(in crate::console) label: &'static str,
+    pub(in crate::console) hint: &'static str,
+    pub(in crate::console) is_checked: bool,
 }
 
 impl Confirm {
+    /// Adds a box to the question.
+    pub(in crate::console) fn with_option(mut self, option: ConfirmOption) -> Self {
+        self.state.option = Some(option);
+        self
+    }
+
+    /// Shows why the session cannot do it, in place of the form. Without a reason the form stays.
+    pub(in crate::console) fn refused_for(mut self, reason: Option<String>) -> Self {
+        self.state.refusal = reason;
+        self
+    }
+
     /// Answers a GET with the question. Answers a POST by sending the request, or with the question and the error.
     /// `done` is the page after success.
     ///

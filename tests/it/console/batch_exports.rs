@@ -197,7 +197,7 @@ async fn export_is_deleted_after_a_question() {
     let made = workspace.owner.post(API, nowhere("Nightly")).await.ok();
     let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
     let page = owner.get(&format!("{path}delete/")).await;
-    page.assert_shows(200, "<bdi>Delete Nightly?</bdi>");
+    page.assert_shows(200, "<bdi>Delete the batch export Nightly?</bdi>");
     let form = page.form("form");
     assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"));
     assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"), "sent twice");

@@ -162,7 +162,7 @@ async fn domain_is_deleted_after_a_question() {
     let path = format!("{}delete/", scene.page);
     assert!(owner.get(&scene.page).await.html.contains(&format!("href=\"{path}\"")));
     let page = owner.get(&path).await;
-    page.assert_shows(200, "<bdi>Delete corp.example?</bdi>");
+    page.assert_shows(200, "<bdi>Delete the domain corp.example?</bdi>");
     let done = owner.submit(&page.form("form")).await;
     assert_eq!(done.location(), format!("{}?done=domain-deleted", list(&scene.workspace)));
     owner.get(&scene.page).await.assert_shows(404, "Not found");

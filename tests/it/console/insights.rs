@@ -155,18 +155,23 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     assert_eq!([&stored["favorited"], &stored["saved"]], [&json!(true), &json!(false)]);
     let page = owner.get(&path).await;
     assert!(page.html.contains("Remove from favorites"));
-    let done = owner.submit(&page.form("delete")).await;
+    let question = owner.get(&format!("{path}delete/")).await;
+    question.assert_shows(200, "<bdi>Delete the insight Visitors?</bdi>");
+    assert_eq!(workspace.owner.get(&api).await.status, 200, "a question deletes nothing");
+    let done = owner.submit(&question.form("form")).await;
     let id = path.trim_end_matches('/').rsplit('/').next().expect("an id");
     assert_eq!(done.location(), format!("{LIST}?done=insight-deleted&undo={id}&unsaved=true"));
     owner.get(&path).await.assert_shows(404, "Not found");
-    owner.submit(&page.form("delete")).await.assert_shows(404, "Not found");
+    let again = owner.submit(&question.form("form")).await;
+    assert_eq!(again.location(), format!("{LIST}?done=insight-deleted&undo={id}"), "sent twice");
     let list = owner.get(done.location()).await;
     let restored = owner.submit(&undo(&list)).await;
     assert_eq!(restored.location(), format!("{path}?done=insight-restored"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(false)]);
     workspace.owner.patch(&api, json!({ "saved": true })).await.ok();
-    let done = owner.submit(&owner.get(&path).await.form("delete")).await.location().to_owned();
+    let question = owner.get(&format!("{path}delete/")).await;
+    let done = owner.submit(&question.form("form")).await.location().to_owned();
     assert_eq!(done, format!("{LIST}?done=insight-deleted&undo={id}"));
     owner.submit(&undo(&owner.get(&done).await)).await.location();
     assert_eq!(workspace.owner.get(&api).await.ok()["saved"], true);
@@ -235,8 +240,9 @@ async fn session_that_may_only_view_insights_sees_no_controls() {
     assert!(sharing.html.contains("You don&#39;t have edit permissions for this insight."));
     assert!(!sharing.html.contains("id=\"sharing\""));
     let refused = reader.post(&format!("{path}delete/"), &[]).await;
-    refused.assert_shows(403, "Visitors");
-    assert!(refused.html.contains("API key missing required scope"), "{}", refused.html);
+    refused.assert_shows(403, "<bdi>Delete the insight Visitors?</bdi>");
+    let reason = "This session may not change insights.";
+    assert!(refused.html.contains(reason), "{}", refused.html);
 }
 
 /// Returns the names of the deleted insights on the page.

@@ -122,7 +122,7 @@ async fn dashboard_is_edited_and_moved_to_the_trash() {
     owner.submit(&stale).await.assert_shows(412, "Edit the dashboard");
 
     let page = owner.get(&format!("{LIST}1/delete/")).await;
-    page.assert_shows(200, "Delete <bdi>Sales</bdi>?");
+    page.assert_shows(200, "<bdi>Delete the dashboard Sales?</bdi>");
     let deleted = owner.submit(&page.form("form")).await;
     assert_eq!(deleted.location(), format!("{LIST}?done=dashboard-deleted&undo=1"));
     let list = owner.get(deleted.location()).await;

@@ -10,7 +10,7 @@ use steward::testing::router::routes;
 
 use crate::support::Workspace;
 use crate::support::console::{FilledForm, Visitor};
-use crate::support::crawler::{Found, crawl, make_objects};
+use crate::support::crawler::{Found, crawl, make_objects, shape};
 use crate::support::objects::Objects;
 
 /// Whether a form takes something away that other forms need.
@@ -67,6 +67,35 @@ async fn every_link_leads_to_a_page_and_no_offered_form_is_refused() {
     let mut owner = Visitor::with_link(&workspace, true).await;
     let found = press_everything(&mut owner, "owner").await;
     assert_eq!(unreached(&found), UNREACHED);
+}
+
+/// What a page does that asks before something is lost.
+const LOSSES: [&str; 3] = ["/delete/", "/revoke/", "/remove/"];
+
+#[tokio::test]
+async fn every_deletion_asks_on_a_page_of_its_own() {
+    let workspace = Workspace::new().await;
+    make_objects(&workspace).await;
+    let owner = Visitor::with_link(&workspace, true).await;
+    let found = crawl(&owner).await;
+    let deletes = |path: &str| LOSSES.iter().any(|loss| path.ends_with(loss));
+    let mut kinds = BTreeSet::new();
+    for path in found.pages.values().map(|paths| &paths[0]).filter(|path| deletes(path)) {
+        let page = owner.get(path).await;
+        let form = page.between("data-question id=\"form\">", "</form>");
+        let heading = page.between("<h1><bdi>", "</bdi></h1>");
+        let verb = heading.split(' ').next().expect("a verb");
+        assert!(["Delete", "Revoke", "Remove", "Leave"].contains(&verb), "{path}: {heading}");
+        assert!(heading.ends_with('?'), "{path}: {heading}");
+        let button = form.split("<button class=\"b bad\">").nth(1).expect("a button");
+        assert!(button.starts_with(verb) && button.contains(">Cancel</a>"), "{path}: {form}");
+        kinds.insert(shape(path));
+    }
+    // Dashboards, insights, exports, projects, the organization, roles, domains, invites, keys and members.
+    assert_eq!(kinds.len(), 10, "{kinds:#?}");
+    for (path, form) in found.forms.values().filter(|(_, form)| form.action.ends_with("/delete/")) {
+        assert_eq!(*path, form.action, "only the question deletes");
+    }
 }
 
 /// The pages and actions that no page of this workspace leads to.

@@ -127,7 +127,7 @@ async fn one_menu_serves_every_row(site: &Site, browser: &Browser) {
             ["Edit", format!("{path}{id}/edit/")],
             ["Duplicate", format!("{path}new/?from=dashboard&dashboard={id}")],
             ["Access and restriction", format!("{path}{id}/access/")],
-            ["Delete", format!("delete {id}")],
+            ["Delete", format!("{path}{id}/delete/")],
         ])
     };
     browser.click("tbody tr:last-child .end button").await;
@@ -146,7 +146,10 @@ async fn one_menu_serves_every_row(site: &Site, browser: &Browser) {
     browser.wait_until("the list is replaced", one).await;
     browser.click("tbody .end button").await;
     assert_eq!(entries(browser).await, of(4, "unpin"));
-    browser.click("#row-menu [value^=delete]").await;
+    browser.click("#row-menu a[href$='/delete/']").await;
+    shown(browser, "Delete the dashboard D?").await;
+    assert_sound(browser, "the question").await;
+    browser.click("#form button.bad").await;
     assert_eq!(browser.text("[data-notice] p").await, "Dashboard deleted.");
     assert_eq!(site.workspace.owner.get(&pinned).await.status, 404);
 }

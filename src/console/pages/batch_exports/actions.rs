@@ -55,11 +55,11 @@ async fn delete(request: SignedIn) -> PageResult {
     };
     let frame = Frame::load(&request, Section::BatchExports, In::Project(&address.project)).await?;
     let confirm = Confirm {
-        question: format!("Delete {name}?"),
+        question: format!("Delete the batch export {name}?"),
         text: "The export and the secrets of its destination are deleted. They cannot be restored."
             .to_owned(),
         name: None,
-        submit: "Delete",
+        submit: "Delete the batch export",
         action: format!("{}delete/", address.page()),
         back: address.page(),
         write,

@@ -58,12 +58,12 @@ async fn delete(request: SignedIn) -> PageResult {
     let frame = Frame::load(&request, Section::Domains, In::Organization(&organization)).await?;
     let list = list(&organization);
     let confirm = Confirm {
-        question: format!("Delete {}?", domain.name),
+        question: format!("Delete the domain {}?", domain.name),
         text: "Its settings are lost, and any organization can add the domain. To add it again, you have to prove again \
                that it is yours."
             .to_owned(),
         name: None,
-        submit: "Delete",
+        submit: "Delete the domain",
         action: format!("{list}{id}/delete/"),
         back: format!("{list}{id}/"),
         write: Write::new("domains_destroy", [&organization, &id]),

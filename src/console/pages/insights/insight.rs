@@ -43,7 +43,7 @@ pub(super) struct Insight {
     created_by: Option<Person>,
     last_modified_at: String,
     #[serde(flatten)]
-    rights: Rights,
+    pub(super) rights: Rights,
 }
 
 impl Insight {

@@ -3,14 +3,15 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::console::layout::with_notice;
+use crate::console::form::{Confirm, ConfirmState};
+use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 use super::address::Address;
 use super::insight::{self, Insight};
-use super::rights::UPDATE;
+use super::rights::{self, UPDATE};
 
 const FAVORITE: &str = "/console/projects/{project_id}/insights/{id}/favorite/";
 const DELETE: &str = "/console/projects/{project_id}/insights/{id}/delete/";
@@ -19,6 +20,7 @@ const RESTORE: &str = "/console/projects/{project_id}/insights/{id}/restore/";
 /// Adds the actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, FAVORITE, favorite);
+    pages.signed_in(Method::GET, DELETE, delete);
     pages.signed_in(Method::POST, DELETE, delete);
     pages.signed_in(Method::POST, RESTORE, restore);
 }
@@ -33,14 +35,37 @@ async fn favorite(request: SignedIn) -> PageResult {
     change(request, address, body, &done).await
 }
 
+/// Asks before an insight is moved to the trash.
 async fn delete(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    let found: Insight = request.api.get(&address.api("")).await?;
+    let found: Insight = match request.api.get(&address.api("")).await {
+        Ok(found) => found,
+        // A form that was sent twice.
+        Err(error) if error.status() == 404 && !request.visit.head.method.is_safe() => {
+            let done = with_notice(&address.list(), "insight-deleted");
+            return Ok(see_other(&format!("{done}&undo={}", address.id()))?);
+        }
+        Err(error) => return Err(error.into()),
+    };
     let list = with_notice(&address.list(), "insight-deleted");
     let unsaved = if found.saved { "" } else { "&unsaved=true" };
     let done = format!("{list}&undo={}{unsaved}", address.id());
-    let body = json!({ "deleted": true, "saved": found.saved });
-    change(request, address, body, &done).await
+    let frame = Frame::load(&request, Section::Insights, In::Project(&address.project)).await?;
+    let refusal = rights::refusal(&request, &address, &found.rights).await?;
+    let confirm = Confirm {
+        question: format!("Delete the insight {}?", found.name()),
+        text: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is closed."
+            .to_owned(),
+        name: None,
+        submit: "Delete the insight",
+        action: address.page("delete/"),
+        back: address.page(""),
+        // The API sets `saved` to true if it is absent.
+        write: address.write(UPDATE).body(json!({ "deleted": true, "saved": found.saved })),
+        state: ConfirmState::default(),
+    };
+    let confirm = confirm.refused_for(refusal.map(str::to_owned));
+    confirm.respond(&request, frame, &done).await
 }
 
 async fn restore(request: SignedIn) -> PageResult {

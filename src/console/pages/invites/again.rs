@@ -2,18 +2,23 @@
 
 use axum::http::Method;
 
-use crate::console::form::ONCE;
-use crate::console::layout::with_notice;
+use crate::console::form::{Confirm, ConfirmState, ONCE};
+use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::list::List;
 use crate::console::operation::Write;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
+use super::invite::Invite;
 use super::{Feedback, base, create};
 
 const AGAIN: &str = "/console/organizations/{organization_id}/invites/again/";
 const DELETE: &str = "/console/organizations/{organization_id}/invites/{id}/delete/";
+
+/// The maximum number of invites among which the one to delete is found.
+const MAX_SEARCHED: usize = 1000;
 
 /// The field with the request body.
 const INVITE: &str = "invite";
@@ -21,6 +26,7 @@ const INVITE: &str = "invite";
 /// Adds the actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, AGAIN, again);
+    pages.signed_in(Method::GET, DELETE, delete);
     pages.signed_in(Method::POST, DELETE, delete);
 }
 
@@ -37,13 +43,33 @@ async fn again(request: SignedIn) -> PageResult {
     }
 }
 
+/// Asks before an invite is deleted.
 async fn delete(request: SignedIn) -> PageResult {
     let organization = super::super::organization_id(&request.visit)?;
     let id = super::super::uuid(&request.visit, "id")?;
-    match request.api.attempt(&Write::new("invites_destroy", [&organization, &id])).await? {
-        Ok(_) => Ok(see_other(&with_notice(&base(&organization), "invite-deleted"))?),
-        Err(refusal) => refused(&request, refusal).await,
-    }
+    let list = base(&organization);
+    let done = with_notice(&list, "invite-deleted");
+    let path = format!("/api/organizations/{organization}/invites/?limit={MAX_SEARCHED}");
+    let found: List<Invite> = request.api.get(&path).await?;
+    let Some(invite) = found.results.into_iter().find(|invite| invite.id == id) else {
+        // A form that was sent twice.
+        if !request.visit.head.method.is_safe() {
+            return Ok(see_other(&done)?);
+        }
+        return Err(Error::not_found().into());
+    };
+    let frame = Frame::load(&request, Section::Invites, In::Organization(&organization)).await?;
+    let confirm = Confirm {
+        question: format!("Delete the invite of {}?", invite.target_email),
+        text: "Its link stops working at once. To let the address join, invite it again.".to_owned(),
+        name: None,
+        submit: "Delete the invite",
+        action: format!("{list}{id}/delete/"),
+        back: list,
+        write: Write::new("invites_destroy", [&organization, &id]),
+        state: ConfirmState::default(),
+    };
+    confirm.respond(&request, frame, &done).await
 }
 
 async fn refused(request: &SignedIn, refusal: Error) -> PageResult {

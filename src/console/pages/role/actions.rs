@@ -51,7 +51,7 @@ async fn delete(request: SignedIn) -> PageResult {
                do not see it any more."
             .to_owned(),
         name: None,
-        submit: "Delete",
+        submit: "Delete the role",
         action: format!("{}delete/", address.page()),
         back: address.page(),
         write: Write::new("roles_destroy", address.ids()),
