@@ -190,14 +190,14 @@ async fn key_is_rotated_with_grace_and_revoked() {
     let path = page_of(&key);
     let mut owner = Visitor::owner(&workspace).await;
     let form = owner.get(&path).await.form("rotate");
-    assert_eq!(form.value("grace_seconds"), "0");
+    assert_eq!(form.value("grace_seconds"), "86400", "programs keep working by default");
     let rotated = owner.submit(&form.clone().with("grace_seconds", "3600")).await;
     rotated.assert_shows(200, "API key rotated");
     let new = workspace.with_key(&value(&rotated));
     for key in [&old, &new] {
         key.get("/api/personal_api_keys/@current/").await.ok();
     }
-    let form = owner.get(&path).await.form("rotate");
+    let form = owner.get(&path).await.form("rotate").with("grace_seconds", "0");
     let rotated = owner.submit(&form).await;
     old.get("/api/personal_api_keys/@current/").await.is_bad_key();
     new.get("/api/personal_api_keys/@current/").await.is_bad_key();

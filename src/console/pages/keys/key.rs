@@ -23,6 +23,9 @@ const ONE: &str = "/console/keys/{id}/";
 const ROTATE: &str = "/console/keys/{id}/rotate/";
 const UPDATE: &str = "personal_api_keys_partial_update";
 
+/// The seconds for which the old value of a rotated key works, unless the user chooses another time.
+const DEFAULT_GRACE: u32 = 24 * 60 * 60;
+
 const FORM: FormSpec = FormSpec::change(
     "Save",
     &[
@@ -38,11 +41,14 @@ const FORM: FormSpec = FormSpec::change(
 
 const ROTATION: FormSpec = FormSpec::create(
     "Rotate the key",
-    &[Input::new("grace_seconds").label("The old value").hint("").choices(&[
-        ("0", "Stops working at once"),
-        ("3600", "Works for one more hour"),
-        ("86400", "Works for one more day"),
-    ])],
+    &[Input::new("grace_seconds")
+        .label("The old value")
+        .hint("Programs need time to get the new value. A value that others know should stop at once.")
+        .choices(&[
+            ("86400", "Works for one more day"),
+            ("3600", "Works for one more hour"),
+            ("0", "Stops working at once"),
+        ])],
 );
 
 /// Adds the pages to the route table.
@@ -128,7 +134,7 @@ async fn show(
         Some(rotation) => rotation,
         None => ROTATION
             .empty(request, &roll(id), &format!("{}rotate/", path(id)))?
-            .with_value("grace_seconds", &json!(0)),
+            .with_value("grace_seconds", &json!(DEFAULT_GRACE)),
     };
     let refusal = request.api.dry_run(&Write::new(UPDATE, [id]).body(json!({}))).await?;
     let own = Key::of_session(request).await?;
