@@ -51,16 +51,24 @@ impl ConsoleCookie {
         Self { name: format!("{prefix}{name}{port}"), is_secure, max_age }
     }
 
-    /// Returns the value. Two cookies of the same name with different values count as none, because another port of the
-    /// host has set one of them.
-    pub(super) fn value(&self, headers: &HeaderMap) -> Option<String> {
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the values, each once. There are several if another port of the host, or another host of its domain, has set
+    /// a cookie of the same name.
+    pub(super) fn values(&self, headers: &HeaderMap) -> Vec<String> {
         // Other services on this host may have set cookies that are not ASCII.
         let lines = headers.get_all(COOKIE).iter();
         let lines = lines.map(|line| String::from_utf8_lossy(line.as_bytes()));
         let cookies = lines.flat_map(Cookie::split_parse).filter_map(Result::ok);
-        let mut values = cookies.filter(|cookie| cookie.name() == self.name);
-        let first = values.next()?.value().to_owned();
-        values.all(|other| other.value() == first).then_some(first)
+        let mut values: Vec<String> = Vec::new();
+        for cookie in cookies.filter(|cookie| cookie.name() == self.name) {
+            if !values.iter().any(|known| known == cookie.value()) {
+                values.push(cookie.value().to_owned());
+            }
+        }
+        values
     }
 
     /// Returns the header that stores a value.
@@ -160,20 +168,20 @@ mod tests {
     }
 
     #[test]
-    fn cookie_is_read_by_its_whole_name_and_only_if_it_is_unambiguous() {
+    fn cookie_is_read_by_its_whole_name_with_all_its_values() {
         let read = |lines: &[&str]| {
             let mut headers = HeaderMap::new();
             for line in lines {
                 headers.append(COOKIE, HeaderValue::from_bytes(line.as_bytes()).unwrap());
             }
-            cookie("localhost:8000", false, None).value(&headers)
+            cookie("localhost:8000", false, None).values(&headers)
         };
-        assert_eq!(read(&["a=1; steward-8000=x.y; b=2"]).as_deref(), Some("x.y"));
-        assert_eq!(read(&["steward-8000=x; steward-8000=x"]).as_deref(), Some("x"));
-        assert_eq!(read(&["ä=ö; steward-8000=x"]).as_deref(), Some("x"));
-        assert_eq!(read(&["steward-8000=x; steward-8000=z"]), None);
-        assert_eq!(read(&["steward-8000=x", "steward-8000=z"]), None);
-        assert_eq!(read(&["steward-800=x; Steward-8000=y; xsteward-8000=z"]), None);
-        assert_eq!(read(&[]), None);
+        assert_eq!(read(&["a=1; steward-8000=x.y; b=2"]), ["x.y"]);
+        assert_eq!(read(&["steward-8000=x; steward-8000=x"]), ["x"]);
+        assert_eq!(read(&["ä=ö; steward-8000=x"]), ["x"]);
+        assert_eq!(read(&["steward-8000=x; steward-8000=z"]), ["x", "z"]);
+        assert_eq!(read(&["steward-8000=x", "steward-8000=z"]), ["x", "z"]);
+        assert!(read(&["steward-800=x; Steward-8000=y; xsteward-8000=z"]).is_empty());
+        assert!(read(&[]).is_empty());
     }
 }

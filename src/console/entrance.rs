@@ -30,7 +30,7 @@ impl Entrance {
     pub(super) fn of(visit: &Visit) -> Self {
         let next = visit.head.method.is_safe().then(|| Next::parse(visit.path_and_query()));
         let is_withheld = next.is_some()
-            && visit.cookie().value(&visit.head.headers).is_none()
+            && visit.cookie().values(&visit.head.headers).is_empty()
             && is_opened_by_another_site(&visit.head);
         let is_form = !visit.head.method.is_safe();
         let form = is_form.then(|| (Next::parse(visit.path_and_query()), visit.form.clone()));

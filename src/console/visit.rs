@@ -83,6 +83,13 @@ impl Visit {
         ConsoleCookie::session(&self.client, self.app.config())
     }
 
+    /// Returns the name of the session's cookie if the browser sends several of that name.
+    pub(super) fn ambiguous_cookie(&self) -> Option<String> {
+        let cookie = self.cookie();
+        let is_ambiguous = cookie.values(&self.head.headers).len() > 1;
+        is_ambiguous.then(|| cookie.name().to_owned())
+    }
+
     /// Returns the cookie of a browser that asked for a sign-in mail, for this address of the service.
     pub(super) fn mail_cookie(&self) -> ConsoleCookie {
         ConsoleCookie::mail(&self.client, self.app.config())
@@ -143,14 +150,20 @@ impl Visit {
     }
 }
 
+/// Returns the session of the browser. Values that are no session do not count: another host of the domain may have set them.
+/// Two sessions count as none, because one of them may be that of an attacker.
 fn session(app: &App, head: &Parts, client: &Client) -> Result<Option<VerifiedSession>> {
     let cookie = ConsoleCookie::session(client, app.config());
-    let Some(text) = cookie.value(&head.headers) else { return Ok(None) };
-    match app.verify_session(&text) {
-        Ok(session) => Ok(Some(session)),
-        Err(error) if error.status() == 401 => Ok(None),
-        Err(error) => Err(error),
+    let mut found = None;
+    for text in cookie.values(&head.headers) {
+        match app.verify_session(&text) {
+            Ok(_) if found.is_some() => return Ok(None),
+            Ok(session) => found = Some(session),
+            Err(error) if error.status() == 401 => {}
+            Err(error) => return Err(error),
+        }
     }
+    Ok(found)
 }
 
 fn payer(session: &VerifiedSession) -> Payer {

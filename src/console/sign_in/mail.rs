@@ -48,8 +48,8 @@ struct CodePage<'p> {
 async fn ask(visit: Visit) -> PageResult {
     let next = Next::parse(visit.form.value("next"));
     let email = visit.form.value("email");
-    let proof = visit.known_browser_cookie().value(&visit.head.headers);
-    let proof = proof.and_then(|text| KnownBrowser::parse(&text));
+    let proofs = visit.known_browser_cookie().values(&visit.head.headers);
+    let proof = proofs.iter().find_map(|text| KnownBrowser::parse(text));
     match visit.app.request_sign_in_mail(email, visit.client.address, proof) {
         Ok(nonce) => {
             let mut response = see_other(&format!("{CODE}{}", next.to_query()))?;
@@ -74,20 +74,25 @@ async fn page(visit: Visit) -> PageResult {
 
 async fn enter(visit: Visit) -> PageResult {
     require_offered(&visit)?;
-    let Some(nonce) = visit.mail_cookie().value(&visit.head.headers) else {
+    let nonces = visit.mail_cookie().values(&visit.head.headers);
+    if nonces.is_empty() {
         return refused(&visit, OTHER_BROWSER);
-    };
-    let (code, replaced) = (visit.form.value("code"), visit.session()?);
-    match visit.app.sign_in_with_mail(&nonce, code, visit.browser(), replaced.as_ref()).await {
-        Ok(text) => {
-            let next = Next::parse(visit.form.value("next"));
-            let mut response = signed_in(&visit, &text, &next)?;
-            response.headers_mut().append(SET_COOKIE, visit.mail_cookie().remove()?);
-            Ok(response)
-        }
-        Err(error) if error.status() == 401 => refused(&visit, INVALID_CODE),
-        Err(error) => Err(error.into()),
     }
+    let (code, replaced) = (visit.form.value("code"), visit.session()?);
+    // Another host of the domain may have set a nonce too. The code belongs to one of them.
+    for nonce in nonces {
+        match visit.app.sign_in_with_mail(&nonce, code, visit.browser(), replaced.as_ref()).await {
+            Ok(text) => {
+                let next = Next::parse(visit.form.value("next"));
+                let mut response = signed_in(&visit, &text, &next)?;
+                response.headers_mut().append(SET_COOKIE, visit.mail_cookie().remove()?);
+                return Ok(response);
+            }
+            Err(error) if error.status() == 401 => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    refused(&visit, INVALID_CODE)
 }
 
 fn require_offered(visit: &Visit) -> Result<()> {

@@ -42,6 +42,8 @@ struct SignInPage<'p> {
     error: Option<&'static str>,
     /// The form that asks for a mail. `None` if no mail can sign users in.
     mail: Option<MailForm<'p>>,
+    /// The name of the session's cookie, if the browser sends several of that name.
+    ambiguous_cookie: Option<String>,
 }
 
 /// The form that asks for a sign-in mail.
@@ -56,7 +58,7 @@ struct MailForm<'p> {
 impl<'p> SignInPage<'p> {
     fn of(visit: &Visit, next: &'p Next) -> Self {
         let mail = visit.app.offers_mail_sign_in().then(MailForm::default);
-        Self { next, error: None, mail }
+        Self { next, error: None, mail, ambiguous_cookie: visit.ambiguous_cookie() }
     }
 
     fn html(&self) -> Result<Html<String>> {

@@ -94,6 +94,29 @@ async fn cookie_that_somebody_planted_becomes_no_session() {
     let own = both.cookie.take().expect("a cookie");
     both.cookie = Some(format!("{}; {own}", eve.cookie.expect("a cookie")));
     assert_ended(&mut both, "two cookies").await;
+    let page = both.get("/console/sign_in/").await;
+    assert!(page.html.contains("several cookies with the name <code>steward</code>"));
+}
+
+#[tokio::test]
+async fn cookie_of_another_host_does_not_end_the_session() {
+    let workspace = Workspace::new().await;
+    let own = Visitor::owner(&workspace).await.cookie.expect("a cookie");
+    for planted in ["steward=AAAA.BBBB", "steward=", "steward=\"", "steward=a; steward=b"] {
+        for both in [format!("{planted}; {own}"), format!("{own}; {planted}")] {
+            let mut browser = Visitor::new(&workspace);
+            browser.cookie = Some(both.clone());
+            assert!(browser.get(PROFILE).await.html.contains(OWNER), "{both}");
+            // A new sign-in replaces the session of the browser, and works beside the other cookie.
+            let page = browser.post("/console/sign_in/", &[]).await;
+            assert_eq!(page.status, 401);
+            assert!(browser.get(PROFILE).await.html.contains(OWNER), "{both}");
+        }
+        let mut browser = Visitor::new(&workspace);
+        browser.cookie = Some(planted.to_owned());
+        let page = browser.get("/console/sign_in/").await;
+        assert_eq!(page.html.contains("several cookies"), planted.contains(';'), "{planted}");
+    }
 }
 
 #[tokio::test]

@@ -218,17 +218,23 @@ async fn link_opened_elsewhere_signs_nobody_in_and_uses_nothing_up() {
 }
 
 #[tokio::test]
-async fn two_nonces_of_a_browser_count_as_none() {
+async fn nonces_that_others_set_beside_that_of_the_browser_do_not_matter() {
     let mut scene = Scene::new().await;
-    let (browser, mail) = scene.asked().await;
-    let code = code(&mail);
-    let cookie = browser.mail_cookie.clone().expect("a cookie");
-    let planted = format!("{cookie}; steward-mail={}", "A".repeat(43));
-    let mut confused = browser;
-    confused.mail_cookie = Some(planted);
-    assert_refused(&confused.post(CODE, &[("code", &code)]).await, OTHER_BROWSER);
-    confused.mail_cookie = Some(format!("{cookie}; {cookie}"));
-    assert_eq!(confused.post(CODE, &[("code", &code)]).await.location(), "/console/");
+    let planted = format!("steward-mail={}", "A".repeat(43));
+    for order in 0..3 {
+        let (mut browser, mail) = scene.asked().await;
+        let own = browser.mail_cookie.clone().expect("a cookie");
+        browser.mail_cookie = Some(match order {
+            0 => format!("{own}; {planted}"),
+            1 => format!("{planted}; {own}"),
+            _ => format!("{own}; {own}"),
+        });
+        let page = browser.post(CODE, &[("code", &code(&mail))]).await;
+        assert_eq!(page.location(), "/console/", "{order}");
+    }
+    let (mut browser, mail) = scene.asked().await;
+    browser.mail_cookie = Some(format!("{planted}; steward-mail={}", "B".repeat(43)));
+    assert_refused(&browser.post(CODE, &[("code", &code(&mail))]).await, INVALID_CODE);
 }
 
 #[tokio::test]
