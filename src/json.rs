@@ -12,10 +12,37 @@ pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 pub use read::{RESERVED_NAME, deserialize_storable, has_reserved_name, parse};
 
+use std::fmt::Write as _;
+
 use crate::error::{Error, Result};
 
 /// The most bytes that the items of a list may have when another one is added. The text of a page is in memory.
 const MAX_ITEMS_BYTES: usize = 64 << 20;
+
+/// The characters that change the direction of text, in which displayed JSON could disguise its content.
+const DIRECTIONS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+
+/// Escapes the characters in JSON text that change the direction of text, or that are shown as nothing or as a line break. The
+/// value stays the same.
+#[must_use]
+pub fn escape_invisible(json: String) -> String {
+    let is_invisible = |one: char| {
+        DIRECTIONS.contains(one) || matches!(one, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+    };
+    if !json.contains(is_invisible) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len() + 16);
+    for one in json.chars() {
+        if is_invisible(one) {
+            // Writing to a string cannot fail.
+            let _written = write!(escaped, "\\u{:04x}", u32::from(one));
+        } else {
+            escaped.push(one);
+        }
+    }
+    escaped
+}
 
 /// A JSON object that is appended to a buffer.
 pub struct Object<'o> {

@@ -9,6 +9,7 @@ use crate::console::operation::Write;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
 use crate::http::routes::RouteTable;
+use crate::json::escape_invisible;
 
 /// A `curl` command for a POSIX shell. The key comes from the variable `KEY`. Not `Debug`, because the body may contain
 /// secrets.
@@ -55,7 +56,8 @@ impl Command {
         if write.body.is_some() {
             headers.push("Content-Type: application/json".to_owned());
         }
-        let body = write.body.as_ref().map(Value::to_string);
+        // A person reads the command before running it, so it shows every character of the body in its place.
+        let body = write.body.as_ref().map(|body| escape_invisible(body.to_string()));
         Ok(Self { method, url: format!("{base_url}{path}"), headers, body })
     }
 }

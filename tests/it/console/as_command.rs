@@ -68,6 +68,34 @@ async fn no_form_changes_anything_when_it_asks_for_its_command() {
 }
 
 #[tokio::test]
+async fn displayed_json_has_no_character_that_disguises_it() {
+    let workspace = Workspace::new().await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let hidden = ['\u{202e}', '\u{2066}', '\u{61c}', '\u{200e}', '\u{2028}', '\u{85}', '\u{feff}'];
+    let name: String = hidden.iter().collect();
+    let settings = json!({ "notification_settings": { "a": name } });
+    workspace.owner.patch("/api/users/@me/", settings).await.ok();
+    let form = owner.get(PROFILE).await.form("form");
+    assert!(!form.value("notification_settings").contains(hidden), "{form:?}");
+    assert!(form.value("notification_settings").contains("\\u202e"), "{form:?}");
+    let page = owner.submit(&form.clone().with("last_name", &name).with("_show", "command")).await;
+    let command = page.command();
+    assert!(!command.contains(hidden), "{command}");
+    // The command sends the same name, and the untouched field nothing.
+    let (_, body) = command.split_once("--data-raw '").expect("a body");
+    let body = body.split('\'').next().expect("its end");
+    let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
+    assert_eq!(body, json!({ "last_name": name }));
+    let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
+    let export = json!({ "name": "x", "interval": "day", "filters": { "a": name },
+        "destination": { "type": "NoOp", "config": {} } });
+    let exports = format!("/api/projects/{}/batch_exports/", workspace.made.project_id);
+    workspace.owner.post(&exports, export).await.ok();
+    let page = owner.get(&log).await;
+    assert!(page.html.contains("\\u202e") && !page.html.contains('\u{202e}'), "{}", page.html);
+}
+
+#[tokio::test]
 async fn page_with_the_command_keeps_the_form() {
     let workspace = Workspace::new().await;
     let mut owner = Visitor::owner(&workspace).await;

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::json::escape_invisible;
+
 use super::comparison::{DiffBudget, DiffPart, compared, is_alike, tokens};
 
 /// The longest indented JSON, in bytes. Longer JSON stays on one line.
@@ -117,7 +119,8 @@ fn indented(value: &Value) -> String {
         return String::new();
     }
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    if text.is_empty() || text.len() > MAX_INDENTED { value.to_string() } else { text }
+    let is_long = text.is_empty() || text.len() > MAX_INDENTED;
+    escape_invisible(if is_long { value.to_string() } else { text })
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use askama::Template;
 use serde_json::{Map, Value};
 
+use crate::json::escape_invisible;
+
 use super::bounded::BoundedText;
 
 /// Maximum size of the JSON on a card, in bytes. The public JSON holds definitions of any size.
@@ -36,15 +38,9 @@ fn summarize(source: &Map<String, Value>) -> Vec<(&'static str, String)> {
 /// Formats the JSON. Characters that change the direction of text are escaped, so that they cannot disguise
 /// the JSON.
 fn to_json(asked: &Map<String, Value>) -> Option<String> {
-    const TURNS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
     let mut out = BoundedText::new(MAX_JSON);
     serde_json::to_writer_pretty(&mut out, asked).ok()?;
-    let mut json = out.text()?;
-    if json.contains(|one| TURNS.contains(one)) {
-        for one in TURNS.chars() {
-            json = json.replace(one, &format!("\\u{:04x}", u32::from(one)));
-        }
-    }
+    let json = escape_invisible(out.text()?);
     Some(json).filter(|json| json.len() <= MAX_JSON)
 }
 
