@@ -2,7 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use crate::json;
+use crate::error::TextPosition;
+use crate::json::{self, escape_invisible};
 
 use super::choice::plain;
 use super::kind::{FieldKind, ItemKind};
@@ -32,7 +33,7 @@ impl Property {
             kind: FieldKind::of(schema, &types, is_nullable),
             is_nullable,
             max_length,
-            description: description.unwrap_or_default().replace('\n', " "),
+            description: for_people(&description.unwrap_or_default().replace('\n', " ")),
         }
     }
 
@@ -49,7 +50,9 @@ impl Property {
                 items.iter().map(plain).collect::<Vec<_>>().join("\n")
             }
             (FieldKind::Moment, Value::String(time)) => local_time(time),
-            (FieldKind::Json, value) => serde_json::to_string_pretty(value).unwrap_or_default(),
+            (FieldKind::Json, value) => {
+                escape_invisible(serde_json::to_string_pretty(value).unwrap_or_default())
+            }
             _ => plain(value),
         }
     }
@@ -58,7 +61,7 @@ impl Property {
     ///
     /// # Errors
     /// The error of a text that is not JSON. The API checks everything else.
-    pub(super) fn read(&self, text: &str) -> Result<Value, String> {
+    pub(super) fn read(&self, text: &str) -> Result<Value, NotJson> {
         let is_empty = text.trim().is_empty();
         Ok(match &self.kind {
             FieldKind::Flag => Value::Bool(text == "true"),
@@ -73,12 +76,62 @@ impl Property {
             _ if is_empty && self.is_nullable => Value::Null,
             FieldKind::Number { .. } => number(text.trim()),
             FieldKind::Moment => Value::from(universal_time(text.trim())),
-            FieldKind::Json => json::parse(text.as_bytes())
-                .map_err(|error| format!("This is not valid JSON: {error}."))?,
+            FieldKind::Json => {
+                json::parse(text.as_bytes()).map_err(|error| NotJson::of(text, &error))?
+            }
             FieldKind::Area | FieldKind::SecretArea => Value::from(text.replace("\r\n", "\n")),
             FieldKind::Text | FieldKind::Email | FieldKind::Secret => Value::from(text),
         })
     }
+}
+
+/// A text that is not JSON.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NotJson {
+    pub(super) detail: &'static str,
+    /// The place of the error in the text, unless the text is blank.
+    pub(super) position: Option<TextPosition>,
+}
+
+impl NotJson {
+    fn of(text: &str, error: &serde_json::Error) -> Self {
+        if text.trim().is_empty() {
+            return Self { detail: "Enter JSON, for example {}.", position: None };
+        }
+        let line = text.split('\n').nth(error.line().saturating_sub(1)).unwrap_or_default();
+        // The parser counts bytes, and people count characters.
+        let before = line.get(..error.column()).unwrap_or(line).chars().count();
+        let (detail, column) = if error.is_eof() {
+            ("This is not valid JSON, because its end is missing", before + 1)
+        } else {
+            ("This is not valid JSON", before.max(1))
+        };
+        Self { detail, position: Some(TextPosition { line: error.line(), column }) }
+    }
+}
+
+/// What sentences of a description say that is of use to clients of the API alone.
+const OF_REQUESTS: [&str; 8] = [
+    "a request",
+    "the request",
+    "null",
+    "ignored",
+    "merged into",
+    "replace the stored",
+    "replaces the set",
+    "as sent",
+];
+
+/// Returns the sentences of a description that are of use on a page, without marks of code. Sentences about requests, and about
+/// other fields by their names, are for clients of the API.
+fn for_people(description: &str) -> String {
+    let is_for_people = |sentence: &&str| {
+        let lower = sentence.to_lowercase();
+        let mut code = sentence.split('`').skip(1).step_by(2);
+        !OF_REQUESTS.iter().any(|words| lower.contains(words)) && !code.any(|name| name.contains('_'))
+    };
+    let kept: Vec<&str> = description.split_inclusive(". ").filter(is_for_people).collect();
+    kept.concat().trim().replace('`', "")
 }
 
 impl ItemKind {
@@ -159,8 +212,16 @@ mod tests {
     fn values_that_are_not_json_are_refused_and_others_left_to_the_api() {
         let read = |schema: Value, text: &str| property(&schema).read(text);
         let json = json!({"type": "object"});
-        let refused = "This is not valid JSON: key must be a string at line 1 column 2.";
-        assert_eq!(read(json, "{x"), Err(refused.to_owned()));
+        for (text, detail, place) in [
+            ("{x", "This is not valid JSON", Some((1, 2))),
+            ("{", "This is not valid JSON, because its end is missing", Some((1, 2))),
+            ("{\n\"é\": x", "This is not valid JSON", Some((2, 6))),
+            ("[1,\n", "This is not valid JSON, because its end is missing", Some((2, 1))),
+            (" ", "Enter JSON, for example {}.", None),
+        ] {
+            let position = place.map(|(line, column)| TextPosition { line, column });
+            assert_eq!(read(json.clone(), text), Err(NotJson { detail, position }), "{text}");
+        }
         let number = json!({"type": ["integer", "null"]});
         assert_eq!(read(number.clone(), "7"), Ok(json!(7)));
         assert_eq!(read(number.clone(), "x"), Ok(json!("x")));
@@ -168,6 +229,20 @@ mod tests {
         assert_eq!(read(json!({"type": "string"}), ""), Ok(json!("")));
         assert_eq!(read(json!({"type": "string", "enum": ["a"]}), "b"), Ok(json!("b")));
         assert_eq!(read(json!({"type": "boolean"}), ""), Ok(json!(false)));
+    }
+
+    #[test]
+    fn descriptions_on_pages_do_not_speak_of_requests() {
+        for (description, expected) in [
+            ("Tags. Replace the stored ones.", "Tags."),
+            ("The level. Null deletes the rule.", "The level."),
+            ("Copies it. Not together with `use_template`.", "Copies it."),
+            ("In `HogQL`: one SELECT. A number.", "In HogQL: one SELECT. A number."),
+            ("Ignored on create.", ""),
+        ] {
+            let schema = json!({"type": "string", "description": description});
+            assert_eq!(property(&schema).description, expected);
+        }
     }
 
     #[test]

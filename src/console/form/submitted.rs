@@ -9,6 +9,7 @@ use crate::console::visit::{SHOW, SignedIn};
 use crate::error::{Error, Result};
 
 use super::field::{Field, Named};
+use super::property::NotJson;
 use super::{BEFORE, Form, FormSpec, ONCE, VERSION, conflict};
 
 /// The value of the button that shows what a Markdown becomes.
@@ -134,8 +135,8 @@ impl SubmittedForm {
             let before = self.form.before.get(field.input.name);
             let value = match value(field, before, self.form.spec.is_change) {
                 Ok(value) => value,
-                Err(error) => {
-                    field.error = Some(error);
+                Err(NotJson { detail, position }) => {
+                    field.refuse(detail.to_owned(), position);
                     None
                 }
             };
@@ -264,7 +265,11 @@ impl SubmittedForm {
 }
 
 /// Returns the value that a field sends, or `None` if it sends none.
-fn value(field: &Field, before: Option<&Value>, is_change: bool) -> Result<Option<Value>, String> {
+fn value(
+    field: &Field,
+    before: Option<&Value>,
+    is_change: bool,
+) -> Result<Option<Value>, NotJson> {
     let text = field.text.replace("\r\n", "\n");
     if !is_change {
         let is_sent = !text.trim().is_empty() || field.is_flag();

@@ -4,6 +4,17 @@ use crate::console::words::{capitalized, words};
 
 use super::field::Field;
 
+/// Returns whether a sentence says hardly more than a label: it has the words of the label, and few others.
+fn restates(sentence: &str, label: &str) -> bool {
+    const MAX_OTHERS: usize = 4;
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|one: char| !one.is_alphanumeric());
+        words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
+    };
+    let (said, of_label) = (words(sentence), words(label));
+    of_label.iter().all(|word| said.contains(word)) && said.len() <= of_label.len() + MAX_OTHERS
+}
+
 impl Field {
     /// Returns the label: that of the page, the first sentence of the description, or the name in words.
     pub(super) fn label(&self) -> String {
@@ -23,6 +34,7 @@ impl Field {
         let (first, rest) = self.sentences();
         let hint = match self.input.hint {
             Some(hint) => hint,
+            None if self.input.label.is_some_and(|label| restates(first, label)) => "",
             None if self.input.label.is_some() => first,
             None => rest,
         };

@@ -52,6 +52,7 @@ struct Me {
     team: Option<ProjectName>,
     organization: Option<CurrentOrganization>,
     organizations: Vec<OrganizationName>,
+    theme_mode: Option<String>,
 }
 
 /// A project, as the API describes it in lists.
@@ -84,6 +85,8 @@ pub(super) struct Account {
     pub(super) email: String,
     pub(super) initials: String,
     pub(super) organizations: Vec<TenantLink>,
+    /// The color scheme that the user has chosen, or `None` for that of the system.
+    pub(super) theme: Option<&'static str>,
     /// The current project and the projects beside it; the key may be limited to others.
     pub(super) current: Option<(u64, CurrentOrganization)>,
 }
@@ -99,13 +102,16 @@ impl Account {
                 email: String::new(),
                 initials: "·".to_owned(),
                 organizations: links(&found.unwrap_or_default().results),
+                theme: None,
                 current: None,
             });
         };
         let organizations = links(&me.organizations);
+        let chosen = me.theme_mode.as_deref();
+        let theme = ["light", "dark"].into_iter().find(|known| chosen == Some(*known));
         let current = me.team.map(|team| team.id).zip(me.organization);
         let (name, initials) = (me.person.name(), me.person.initials());
-        Ok(Self { name, email: me.person.email, initials, organizations, current })
+        Ok(Self { name, email: me.person.email, initials, organizations, theme, current })
     }
 
     /// Returns an organization, which may be unknown to the user.

@@ -1,9 +1,11 @@
 //! What all forms share: errors beside their field, nothing typed is lost, and changes of others. The profile is the example.
 
+use regex::Regex;
 use serde_json::json;
 use steward::Config;
 
-use crate::support::console::{FilledForm, Visitor};
+use crate::support::console::{FilledForm, Page, Visitor};
+use crate::support::crawler::{crawl, make_objects};
 use crate::support::{ClosedFile, Workspace, with_clock};
 
 const PROFILE: &str = "/console/profile/";
@@ -68,17 +70,71 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     assert_eq!([shown.value("first_name"), shown.value("last_name")], [&long, "<b>\"'&"]);
     let error = page.between("id=\"form-first_name-error\">", "</p>");
     assert!(error.contains("Ensure this field has no more than 150 characters."), "{error}");
-    assert!(page.html.contains("aria-describedby=\"form-first_name-error form-first_name-hint\" aria-invalid=\"true\" autofocus"));
+    assert!(page.html.contains("aria-describedby=\"form-first_name-error\" aria-invalid=\"true\" autofocus"));
     let sent = form.with("notification_settings", "{x").with("theme_mode", "pink");
     let page = owner.submit(&sent).await;
     page.assert_shows(400, "Profile");
     let error = page.between("id=\"form-notification_settings-error\">", "</p>");
-    assert!(error.contains("This is not valid JSON: key must be a string at line 1 column 2."));
+    assert!(error.contains("This is not valid JSON: line 1, column 2."), "{error}");
+    assert!(page.html.contains("{x\n ^</pre>"), "the place is marked: {}", page.html);
     let shown = page.form("form");
     assert_eq!([shown.value("notification_settings"), shown.value("theme_mode")], ["{x", "pink"]);
     let page = owner.submit(&shown.with("notification_settings", "{}")).await;
     let error = page.between("id=\"form-theme_mode-error\">", "</p>");
     assert!(error.contains("&#34;pink&#34; is not a valid choice."), "{error}");
+}
+
+#[tokio::test]
+async fn pages_follow_the_theme_of_the_user() {
+    let workspace = Workspace::new().await;
+    let owner = Visitor::owner(&workspace).await;
+    for (theme, tag) in [
+        (json!("dark"), "<html lang=\"en\" data-theme=\"dark\">"),
+        (json!("light"), "<html lang=\"en\" data-theme=\"light\">"),
+        (json!("system"), "<html lang=\"en\">"),
+        (json!(null), "<html lang=\"en\">"),
+    ] {
+        workspace.owner.patch("/api/users/@me/", json!({ "theme_mode": theme })).await.ok();
+        for path in [PROFILE, "/console/", "/console/sessions/"] {
+            let page = owner.get(path).await;
+            assert!(page.html.contains(tag), "{theme}: {}", page.html);
+        }
+    }
+}
+
+/// Returns what a page says in its own words: without texts of people, values, commands and JSON.
+fn words(page: &Page) -> String {
+    let patterns = ["(?s)<pre.*?</pre>", "(?s)<textarea.*?</textarea>", "(?s)<bdi.*?</bdi>", "<[^>]*>"];
+    patterns.iter().fold(page.html.clone(), |html, pattern| {
+        Regex::new(pattern).expect("a pattern").replace_all(&html, " ").into_owned()
+    })
+}
+
+#[tokio::test]
+async fn pages_speak_to_people_and_not_of_requests() {
+    let workspace = Workspace::new().await;
+    make_objects(&workspace).await;
+    let owner = Visitor::with_link(&workspace, true).await;
+    let found = crawl(&owner).await;
+    let mut pages: Vec<String> = found.pages.values().map(|paths| paths[0].clone()).collect();
+    pages.sort();
+    let hint = Regex::new("(?s)<p class=\"hint\"[^>]*>(.*?)</p>").expect("a pattern");
+    for path in pages {
+        let page = owner.get(&path).await;
+        assert!(!words(&page).contains('`'), "{path}: {}", words(&page));
+        for hint in hint.captures_iter(&page.html) {
+            let said = hint[1].to_lowercase();
+            for word in ["null", "ignored", "request", "patch", "as sent", "stored ones"] {
+                let is_of_networks = said.contains("network request");
+                assert!(!said.contains(word) || is_of_networks, "{path}: {word}: {}", &hint[1]);
+            }
+        }
+    }
+    let mut nobody = Visitor::new(&workspace);
+    let refused = nobody.post("/console/enter/", &[("code", "x")]).await;
+    assert!(!words(&refused).contains('`'), "{}", words(&refused));
+    let refused = Visitor::owner(&workspace).await.get("/console/health/").await;
+    assert!(!words(&refused).contains('`'), "{}", words(&refused));
 }
 
 #[tokio::test]

@@ -105,5 +105,15 @@ async fn everything_works_without_scripts() {
     assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "Ada");
+    // No page shows a button that only a script makes work.
+    let organization = format!("organizations/{}/", site.workspace.made.organization_id);
+    let invite = json!({ "target_email": "ann@x.example" });
+    site.workspace.owner.post(&site.workspace.organization("invites/"), invite).await.ok();
+    for page in ["profile/", "keys/new/", &format!("{organization}settings/"), &format!("{organization}invites/")] {
+        site.visit(&browser, page).await;
+        let dead = "return [...document.querySelectorAll('[data-copy], [data-filter], [data-select-all], kbd, .scripted')]\
+            .filter(one => one.checkVisibility()).map(one => one.outerHTML)";
+        assert_eq!(browser.run(dead).await, json!([]), "{page}");
+    }
     browser.close().await;
 }

@@ -171,7 +171,16 @@ async fn browser_preferences_are_followed() {
     let ground = "return getComputedStyle(document.body).backgroundColor";
     let light = browser.run(ground).await;
     browser.look(1280, "dark").await;
-    assert_ne!(browser.run(ground).await, light);
+    let dark = browser.run(ground).await;
+    assert_ne!(dark, light);
+    // The theme that the user has chosen goes before that of the system.
+    for (theme, expected) in [("light", &light), ("dark", &dark), ("system", &dark)] {
+        let chosen = json!({ "theme_mode": theme });
+        site.workspace.owner.patch("/api/users/@me/", chosen).await.ok();
+        site.visit(&browser, "sessions/").await;
+        shown(&browser, "Sessions").await;
+        assert_eq!(browser.run(ground).await, *expected, "{theme}");
+    }
     for (motion, moved) in [("no-preference", true), ("reduce", false)] {
         browser.prefer(&[("prefers-reduced-motion", motion)]).await;
         // A busy browser may skip a transition.

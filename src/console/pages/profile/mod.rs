@@ -23,8 +23,8 @@ const FORM: FormSpec = FormSpec::change(
         Input::new("role_at_organization").label("Role"),
         Input::new("theme_mode")
             .label("Theme")
-            .hint("For programs that show the workspace. The console follows the system."),
-        Input::new("toolbar_mode"),
+            .hint("Without one, the console follows your system."),
+        Input::new("toolbar_mode").heading("Stored for programs"),
         Input::new("anonymize_data"),
         Input::new("notification_settings").label("Notifications"),
         Input::new("events_column_config"),
