@@ -19,6 +19,7 @@ mod pages;
 mod paging;
 mod person;
 mod query;
+mod reach;
 mod redirection;
 mod registry;
 mod sign_in;

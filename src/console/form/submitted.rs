@@ -128,6 +128,40 @@ impl SubmittedForm {
         self.items = Some(Items { field, objects });
     }
 
+    /// Returns a request for each object of the list, which another operation takes.
+    pub(in crate::console) fn each<const N: usize>(
+        &self,
+        id: &'static str,
+        values: [&str; N],
+    ) -> Vec<Write> {
+        let objects = self.items.iter().flat_map(|items| &items.objects);
+        let write = |(index, (_, own)): (usize, &(String, Map<String, Value>))| {
+            let mut object = self.body.clone();
+            object.extend(own.clone());
+            let once = format!("{}-{index}", self.form.once);
+            Write::new(id, values).body(Value::Object(object)).once(&once)
+        };
+        objects.enumerate().map(write).collect()
+    }
+
+    /// Returns the form if its request would succeed. Otherwise returns the form to show again.
+    ///
+    /// # Errors
+    /// 401 if the session has ended, and errors of the service.
+    pub(in crate::console) async fn check(
+        self,
+        request: &SignedIn,
+    ) -> Result<Result<Self, Outcome>> {
+        if self.form.fields.iter().any(|field| field.error.is_some()) {
+            return Ok(Err(self.again(StatusCode::BAD_REQUEST)));
+        }
+        let write = Write { key: None, ..self.write() };
+        match request.api.dry_run(&write).await? {
+            None => Ok(Ok(self)),
+            Some(error) => Ok(Err(self.refused(&error))),
+        }
+    }
+
     /// Reads the fields into the body. A text that is not JSON becomes the error of its field.
     fn fill_body(&mut self) {
         self.body.clear();

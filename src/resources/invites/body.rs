@@ -19,6 +19,8 @@ output! {
         ..own: JsonText<'a, Fields> as Fields,
         /// Whether the invite has expired.
         is_expired: bool,
+        /// When the invite expires.
+        expires_at: Timestamp,
         /// The member that created the invite.
         created_by: EmbeddedUser as Option<users::Fields>,
     }
@@ -107,6 +109,7 @@ fn body<'a>(
     Ok(InviteBody {
         own,
         is_expired: meta.is_expired(now),
+        expires_at: meta.expires_at,
         created_by: users.find(tx, meta.created_by)?,
     })
 }

@@ -1,6 +1,7 @@
 //! The page of invites: new ones, the state of their mails, links, and the same invite again.
 
 use serde_json::json;
+use steward::Config;
 use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
@@ -24,7 +25,10 @@ async fn invite_of_one_address_shows_its_link_once() {
     page.assert_shows(200, "Invites");
     assert!(page.html.contains("Nobody is invited."));
     let form = page.form("form");
-    assert_eq!([form.value("level"), form.value("send_email")], ["1", "true"]);
+    assert_eq!(form.value("level"), "1");
+    assert!(!page.html.contains("name=\"send_email\""), "there is no mail server");
+    assert!(!page.html.contains("name=\"message\""), "there is no mail server");
+    assert!(page.html.contains("The service has no mail server"), "{}", page.html);
     let sent = form
         .with("target_email", " ann@x.example  Ann Lee ")
         .with("level", "8")
@@ -38,9 +42,13 @@ async fn invite_of_one_address_shows_its_link_once() {
     let first = link(&made).to_owned();
     assert!(first.starts_with("http://127.0.0.1:8000/signup/"), "{first}");
     let stored = workspace.owner.get(&invites(&workspace, "")).await.ok()["results"][0].clone();
-    let fields = ["target_email", "first_name", "level", "message"];
-    let stored = fields.map(|name| stored[name].clone());
-    assert_eq!(stored, [json!("ann@x.example"), json!("Ann Lee"), json!(8), json!("Welcome")]);
+    let fields = ["target_email", "first_name", "level", "message", "send_email"];
+    let of = fields.map(|name| stored[name].clone());
+    let expected = json!(["ann@x.example", "Ann Lee", 8, "Welcome", true]);
+    assert_eq!(json!(of), expected);
+    let expires = format!("<time datetime=\"{}\" data-ago>", stored["expires_at"].as_str().expect("a time"));
+    let row = made.between("<td data-label=\"Expires\">", "</td>");
+    assert!(row.contains(&expires), "{row}");
     assert!(made.html.contains("<bdi>ann@x.example</bdi>") && made.html.contains("Not mailed"));
     // The same form again creates nothing, and the link is not shown again.
     assert_eq!(owner.submit(&sent).await.location(), format!("{list}?done=invite-created"));
@@ -75,14 +83,74 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     let error = page.between("id=\"form-target_email-error\">", "</p>");
     assert!(error.contains("This field is required."), "{error}");
     let form = page.form("form").with("target_email", "ann@x.example Ann\r\nben@x.example");
-    let shown = owner.submit(&form.clone().with("level", "8").with("_show", "command")).await;
-    let command = shown.command();
-    assert!(command.contains("/invites/bulk/'"), "{command}");
-    assert!(command.contains(r#""target_email":"ann@x.example""#), "{command}");
-    let done = owner.submit(&form.with("level", "8")).await;
-    assert_eq!(done.location(), format!("{list}?done=invite-created"));
+    // Only the request for one address returns its link.
+    let form = form.with("level", "8");
+    let commands = owner.submit(&form.clone().with("_show", "command")).await.commands();
+    assert_eq!(commands.len(), 2, "{commands:?}");
+    for (command, address) in commands.iter().zip(["ann@x.example", "ben@x.example"]) {
+        assert!(command.contains("/invites/'") && command.contains(address), "{command}");
+    }
+    let done = owner.submit(&form).await;
+    done.assert_shows(200, "Invites");
     assert_eq!(listed(&workspace, "first_name").await, ["", "Ann"]);
     assert_eq!(listed(&workspace, "level").await, [8, 8]);
+    let ids = listed(&workspace, "id").await;
+    for (address, output, id) in [("ann@x.example", "link", &ids[1]), ("ben@x.example", "link-2", &ids[0])] {
+        let shown = done.between(&format!("<bdi>{address}</bdi></span><output id=\"{output}\">"), "</output>");
+        assert!(shown.contains(id.as_str().expect("an id")), "{address}: {shown}");
+        assert!(done.html.contains(&format!("data-copy=\"{output}\"")), "{address}");
+    }
+    // The same form again creates nothing, and the links are not shown again.
+    assert_eq!(owner.submit(&form).await.location(), format!("{list}?done=invite-created&count=2"));
+    assert_eq!(listed(&workspace, "id").await, ids);
+}
+
+#[tokio::test]
+async fn several_people_are_invited_by_mail_in_one_request() {
+    let workspace = Workspace::with(with_mail()).await;
+    let mut owner = Visitor::owner(&workspace).await;
+    let list = list(&workspace);
+    let form = owner.get(&list).await.form("form");
+    assert_eq!(form.value("send_email"), "true");
+    let form = form.with("target_email", "ann@x.example Ann\r\nben@x.example");
+    let shown = owner.submit(&form.clone().with("_show", "command")).await;
+    assert!(shown.command().contains("/invites/bulk/'"), "{}", shown.html);
+    let done = owner.submit(&form).await;
+    assert_eq!(done.location(), format!("{list}?done=invite-created&count=2"));
+    assert!(owner.get(done.location()).await.html.contains("<p>2 invites created.</p>"));
+    // Without a mail, the page shows the links.
+    let without = form.with("target_email", "cat@x.example\r\ndan@x.example").without("send_email");
+    let done = owner.submit(&without.with("_once", "another")).await;
+    done.assert_shows(200, "Invites");
+    assert!(done.html.contains("<output id=\"link-2\">"), "{}", done.html);
+}
+
+#[tokio::test]
+async fn pages_say_that_links_work_on_this_machine_only() {
+    for (public_url, is_local) in [
+        (None, true),
+        (Some("http://steward.localhost:8000"), true),
+        (Some("https://admin.example"), false),
+    ] {
+        let mut config = Config::default();
+        config.public_url = public_url.map(str::to_owned);
+        let workspace = Workspace::with(config).await;
+        workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
+        let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+        let insight = workspace.owner.post(&insights, json!({ "name": "Visitors" })).await.ok();
+        let owner = Visitor::owner(&workspace).await;
+        for path in [
+            list(&workspace),
+            "/console/projects/1/dashboards/1/sharing/".to_owned(),
+            format!("/console/projects/1/insights/{}/sharing/", insight["id"]),
+        ] {
+            let page = owner.get(&path).await;
+            assert_eq!(page.status, 200, "{path}");
+            let note = "which works on this machine only";
+            assert_eq!(page.html.contains(note), is_local, "{public_url:?} {path}");
+            assert!(!is_local || page.html.contains("<code>--public-url</code>"), "{path}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -47,6 +47,7 @@ async fn invite_has_all_fields_and_is_listed_newest_first() {
             "send_email": false,
             "combine_pending_invites": true,
             "is_expired": false,
+            "expires_at": made["expires_at"],
             "created_by": owner,
             "accept_url": link,
         })
@@ -66,7 +67,7 @@ async fn invite_has_all_fields_and_is_listed_newest_first() {
             "id": "[id]", "target_email": "bob@x.example", "first_name": "", "emailing_attempt_made": false,
             "level": 1, "created_at": "[created_at]", "updated_at": "[updated_at]", "message": null,
             "private_project_access": [], "send_email": true, "combine_pending_invites": false,
-            "is_expired": false, "created_by": redacted(owner.clone()),
+            "is_expired": false, "expires_at": plain["expires_at"], "created_by": redacted(owner.clone()),
         })
     );
     assert_eq!(listed(&workspace, "target_email").await, ["bob@x.example", "Ann.Lee@example.com"]);

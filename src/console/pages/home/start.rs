@@ -35,7 +35,7 @@ impl Dashboard {
 #[derive(Deserialize)]
 struct Invite {
     target_email: String,
-    created_at: String,
+    expires_at: String,
     is_expired: bool,
 }
 

@@ -10,6 +10,7 @@ use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::operation::Write;
+use crate::console::reach::local_base;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -40,6 +41,8 @@ struct SharingPage {
     enabled: bool,
     /// The link, if the session may know it.
     url: Option<String>,
+    /// The base of the link, if it works on this machine only.
+    local_base: Option<String>,
     /// Why the session may not change it.
     reason: Option<Error>,
     once: String,
@@ -65,6 +68,7 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> R
     let page = SharingPage {
         name: insight.name().to_owned(),
         url: token.map(|token| format!("{}/shared/{token}/", request.visit.base_url())),
+        local_base: local_base(&request.visit.base_url()),
         enabled: sharing.enabled,
         reason: request.api.dry_run(&set(&address, !sharing.enabled)).await?,
         once: once_key(),

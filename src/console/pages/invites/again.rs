@@ -38,7 +38,7 @@ async fn again(request: SignedIn) -> PageResult {
         .map_err(|_| Error::field(INVITE, "invalid_input", "This is not valid JSON."))?;
     let write = Write::new("invites_create", [&organization]).body(body).once(form.value(ONCE));
     match request.api.attempt(&write).await? {
-        Ok(invite) => create::created(&request, &organization, &invite).await,
+        Ok(invite) => create::created(&request, &organization, &[invite], 1).await,
         Err(refusal) => refused(&request, refusal).await,
     }
 }

@@ -4,8 +4,8 @@ use axum::http::Method;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
-use crate::console::layout::with_notice;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
+use crate::console::layout::with_notice_of;
 use crate::console::levels::LEVELS;
 use crate::console::operation::{Operation, Write};
 use crate::console::redirection::see_other;
@@ -13,7 +13,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::{Feedback, LIST, Project, base};
+use super::{Feedback, LIST, Link, Project, base};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;
@@ -36,11 +36,14 @@ const FORM: FormSpec = FormSpec::create(
             .several(),
         Input::new("send_email")
             .label("Send a mail")
-            .hint("If the service has no mail server, the next page shows the link of an invite."),
+            .hint("Otherwise the next page shows the links to hand over."),
         Input::new("combine_pending_invites")
             .label("Keep what a pending invite of the same address gives"),
     ],
 );
+
+/// The text below the addresses if the service has no mail server.
+const WITHOUT_MAIL: &str = "One on each line, at most 20. The given name of the person may follow the address. The service has no mail server: the next page shows the links to hand over.";
 
 /// Adds the action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -111,6 +114,11 @@ pub(super) fn form(
             })
         })
         .collect();
+    let form = if request.visit.app.sends_mail() {
+        form
+    } else {
+        form.without("send_email").without("message").with_hint("target_email", WITHOUT_MAIL)
+    };
     let form = if access.is_empty() {
         form.without("private_project_access")
     } else {
@@ -119,38 +127,91 @@ pub(super) fn form(
     Ok(Some(form.with_choices("level", levels)))
 }
 
-/// One address becomes an invite whose link the page can show. Several are created together, or none.
+/// Several addresses are invited together, or none. Only the request for one address returns a link.
 async fn create(request: SignedIn) -> PageResult {
     let organization = super::super::organization_id(&request.visit)?;
     let action = base(&organization);
     let mut addressees = addressees(request.visit.form.value("target_email"));
     let is_too_many = addressees.len() > MAX_INVITES;
     addressees.truncate(MAX_INVITES);
-    let is_bulk = addressees.len() > 1;
+    let count = addressees.len();
+    let is_bulk = count > 1;
     let id = if is_bulk { "invites_bulk_create" } else { "invites_create" };
     let mut sent = FORM.sent(&request, Operation::new(id, [&organization]), &action)?;
     if is_too_many {
         sent.set_error("target_email", "Invite at most 20 people at once.");
     }
+    let sends_mail = request.visit.app.sends_mail();
+    if !sends_mail {
+        // The form does not ask. A mail server that is set up later can then send the invite again.
+        sent.body.remove("send_email");
+    }
+    let is_mailed = sends_mail && sent.text("send_email") == "true";
     if is_bulk {
         sent.repeat("target_email", addressees);
+        if !is_mailed {
+            return create_each(&request, &organization, sent).await;
+        }
     } else if let Some((_, members)) = addressees.pop() {
         sent.body.extend(members);
     }
+    let count = if is_bulk { count } else { 1 };
     match sent.send(&request).await? {
-        Outcome::Done(invite) => created(&request, &organization, &invite).await,
-        Outcome::Again(form) => {
-            let feedback = Feedback { form: Some(*form), ..Feedback::default() };
-            super::show(&request, feedback).await
-        }
+        Outcome::Done(invite) => created(&request, &organization, &[invite], count).await,
+        again @ Outcome::Again(_) => show_again(&request, again).await,
     }
 }
 
-/// Shows the link of a new invite, which the API returns only now, or leads to the list.
-pub(super) async fn created(request: &SignedIn, organization: &str, invite: &Value) -> PageResult {
-    if let Some(link) = invite.get("accept_url").and_then(Value::as_str) {
-        let feedback = Feedback { link: Some(link.to_owned()), ..Feedback::default() };
-        return super::show(request, feedback).await;
+async fn show_again(request: &SignedIn, outcome: Outcome) -> PageResult {
+    let form = match outcome {
+        Outcome::Again(form) => Some(*form),
+        Outcome::Done(_) => None,
+    };
+    super::show(request, Feedback { form, ..Feedback::default() }).await
+}
+
+/// Creates an invite for each address by a request of its own. Creates none if one of them would be refused.
+async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm) -> PageResult {
+    let sent = match sent.check(request).await? {
+        Ok(sent) => sent,
+        Err(again) => return show_again(request, again).await,
+    };
+    let mut invites = Vec::new();
+    for write in sent.each("invites_create", [organization]) {
+        match request.api.attempt(&write).await? {
+            Ok(invite) => invites.push(invite),
+            // Something has changed since the check. The links that exist are shown all the same.
+            Err(refusal) => {
+                let links = links(&invites);
+                let feedback = Feedback { links, refusal: Some(refusal), ..Feedback::default() };
+                return super::show(request, feedback).await;
+            }
+        }
     }
-    Ok(see_other(&with_notice(&base(organization), "invite-created"))?)
+    created(request, organization, &invites, invites.len()).await
+}
+
+/// Returns the links of new invites. The answer to a request that was sent again has none.
+fn links(invites: &[Value]) -> Vec<Link> {
+    let text = |invite: &Value, name: &str| {
+        invite.get(name).and_then(Value::as_str).map(str::to_owned)
+    };
+    let link = |invite: &Value| {
+        Some(Link { address: text(invite, "target_email")?, url: text(invite, "accept_url")? })
+    };
+    invites.iter().filter_map(link).collect()
+}
+
+/// Shows the links of new invites, which the API returns only now, or leads to the list.
+pub(super) async fn created(
+    request: &SignedIn,
+    organization: &str,
+    invites: &[Value],
+    count: usize,
+) -> PageResult {
+    let links = links(invites);
+    if !links.is_empty() {
+        return super::show(request, Feedback { links, ..Feedback::default() }).await;
+    }
+    Ok(see_other(&with_notice_of(&base(organization), "invite-created", count))?)
 }

@@ -23,6 +23,7 @@ pub(super) struct Invite {
     private_project_access: Vec<ProjectAccess>,
     send_email: bool,
     pub(super) is_expired: bool,
+    pub(super) expires_at: String,
     pub(super) created_by: Option<Person>,
     pub(super) created_at: String,
 }

@@ -16,6 +16,7 @@ use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::paging::Paging;
+use crate::console::reach::local_base;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -46,13 +47,19 @@ struct Project {
     access_control: bool,
 }
 
+/// The link of a new invite.
+struct Link {
+    address: String,
+    url: String,
+}
+
 /// The feedback of the page on a form that was sent.
 #[derive(Default)]
 struct Feedback {
     /// The form that was sent and has to be corrected.
     form: Option<Form>,
-    /// The link of the invite that was created.
-    link: Option<String>,
+    /// The links of the invites that were created.
+    links: Vec<Link>,
     refusal: Option<Error>,
 }
 
@@ -60,7 +67,9 @@ struct Feedback {
 #[template(path = "console/pages/invites/page.html")]
 struct InvitesPage {
     base: String,
-    link: Option<String>,
+    links: Vec<Link>,
+    /// The base of the links, if they work on this machine only.
+    local_base: Option<String>,
     rows: Vec<Row>,
     paging: Paging,
     /// The form of a new invite, if the session may invite.
@@ -101,7 +110,9 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let frame = Frame::load(request, Section::Invites, In::Organization(&organization)).await?;
     let frame = frame.titled("Invites").with_refusal(feedback.refusal);
     let command = Command::get(&request.visit, &path);
-    let page = InvitesPage { base, link: feedback.link, rows, paging, form, command };
+    let local_base = local_base(request.visit.app.config().link_base());
+    let page =
+        InvitesPage { base, links: feedback.links, local_base, rows, paging, form, command };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }
 

@@ -10,6 +10,7 @@ use crate::console::form::{ONCE, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::pages::dashboard_name;
+use crate::console::reach::local_base;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -54,6 +55,8 @@ struct SharingPage {
     since: Option<String>,
     /// The public link.
     link: Option<String>,
+    /// The base of the link, if it works on this machine only.
+    local_base: Option<String>,
     tiles: usize,
     may_share: bool,
     /// Why the session may not share, although its key may.
@@ -103,6 +106,7 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> P
         is_enabled: sharing.enabled,
         since: sharing.created_at,
         link,
+        local_base: local_base(&request.visit.base_url()),
         tiles: found.tiles.len(),
         may_share,
         reason,
