@@ -25,12 +25,22 @@ pub(in crate::console) struct Input {
     pub(super) choices: &'static [(&'static str, &'static str)],
     pub(super) heading: Option<&'static str>,
     pub(super) shape: Shape,
+    /// Whether the page requires a value where the API does not.
+    pub(super) is_required: bool,
 }
 
 impl Input {
     /// Shows the property as its schema describes it.
     pub(in crate::console) const fn new(name: &'static str) -> Self {
-        Self { name, label: None, hint: None, choices: &[], heading: None, shape: Shape::Plain }
+        Self {
+            name,
+            label: None,
+            hint: None,
+            choices: &[],
+            heading: None,
+            shape: Shape::Plain,
+            is_required: false,
+        }
     }
 
     /// Sets the label. Otherwise it is the first sentence of the property's description.
@@ -51,6 +61,12 @@ impl Input {
         choices: &'static [(&'static str, &'static str)],
     ) -> Self {
         self.choices = choices;
+        self
+    }
+
+    /// Requires a value in a form that creates something, although the API does not.
+    pub(in crate::console) const fn required(mut self) -> Self {
+        self.is_required = true;
         self
     }
 

@@ -123,7 +123,7 @@ impl FormSpec {
         let mut fields = Vec::new();
         for (input, (property, is_required)) in self.inputs().zip(properties) {
             let value = at(&object.body, input.name).unwrap_or(&Value::Null);
-            let is_required = is_required && !self.is_change;
+            let is_required = (is_required || input.is_required) && !self.is_change;
             let mut field = Field::of(*input, property, is_required, self.is_change);
             field.text = field.property.show(value);
             fields.push(field);

@@ -195,6 +195,7 @@ impl SubmittedForm {
             self.form.fields.iter_mut().for_each(Field::fill_preview);
             return Ok(self.again(StatusCode::OK));
         }
+        self.require_values();
         if self.form.fields.iter().any(|field| field.error.is_some()) {
             return Ok(self.again(StatusCode::BAD_REQUEST));
         }
@@ -206,6 +207,16 @@ impl SubmittedForm {
             Err(error) if error.status() == 412 => self.merge(request).await,
             Err(error) if error.status() == 401 || error.status() == 500 => Err(error),
             Err(error) => Ok(self.refused(&error)),
+        }
+    }
+
+    /// Refuses fields without a value that the page requires.
+    fn require_values(&mut self) {
+        let is_missing = |field: &&mut Field| {
+            field.input.is_required && field.is_required && field.text.trim().is_empty()
+        };
+        for field in self.form.fields.iter_mut().filter(is_missing) {
+            field.error.get_or_insert_with(|| "This field is required.".to_owned());
         }
     }
 

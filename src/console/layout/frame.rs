@@ -76,6 +76,12 @@ impl Frame {
         self.tenant.project.as_ref().map(|project| project.id.as_str())
     }
 
+    /// Returns the ids and names of the projects in the switcher.
+    pub(in crate::console) fn projects(&self) -> Vec<(String, String)> {
+        let projects = self.tenant.projects.iter();
+        projects.map(|project| (project.id.clone(), project.name.clone())).collect()
+    }
+
     /// Returns the id of the organization.
     pub(in crate::console) fn organization(&self) -> Option<&str> {
         self.tenant.organization.as_ref().map(|organization| organization.id.as_str())

@@ -88,6 +88,9 @@ fn uuid(visit: &Visit, parameter: &str) -> Result<String> {
     Ok(id.to_string())
 }
 
+/// What pages say where people may look for the results of insights.
+const NO_RESULTS: &str = "Steward stores the definitions of insights. It does not run them, so there are no results here.";
+
 /// Returns a name, or `otherwise` if the name is absent or blank.
 fn name_or<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
     name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)

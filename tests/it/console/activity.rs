@@ -178,7 +178,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
     for link in &expected {
         assert_eq!(visitor.get(link).await.status, 200, "{link}");
     }
-    let log = format!("<a href=\"{pages}activity/\">Project {second}</a>");
+    let log = format!("<a href=\"{pages}activity/\"><bdi>B</bdi></a>");
     assert_eq!(page.html.matches(&log).count(), 4, "{}", page.html);
     // A project that cannot be opened any more is not linked.
     owner.delete(&project).await.assert_empty(204);

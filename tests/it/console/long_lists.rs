@@ -75,14 +75,16 @@ async fn forms_take_the_id_of_a_dashboard_if_there_are_too_many_to_offer() {
         assert!(!page.html.contains(&format!("<select id=\"form-{id}\"")), "{path}");
         assert!(!page.html.contains("type=\"checkbox\" name=\"dashboards\""), "{path}");
     }
-    let form = owner.get(new_insight).await.form("form").with("dashboards", &last.to_string());
+    let form = owner.get(new_insight).await.form("form").with("name", "Visitors");
+    let form = form.with("dashboards", &last.to_string());
     let made = owner.submit(&form).await.location().replace("?done=insight-created", "");
     let stored = workspace.owner.get(&made.replace("/console/", "/api/")).await.ok();
     assert_eq!(stored["dashboards"], json!([last]));
     let form = owner.get(&move_tile).await.form("form").with("toDashboard", &last.to_string());
     let done = owner.submit(&form).await;
     assert_eq!(done.location(), "/console/projects/1/dashboards/1/?done=tile-moved");
-    let form = owner.get(copy).await.form("form").with("use_dashboard", &last.to_string());
+    let form = owner.get(copy).await.form("form").with("name", "Copy");
+    let form = form.with("use_dashboard", &last.to_string());
     assert!(owner.submit(&form).await.location().ends_with("?done=dashboard-created"));
 }
 

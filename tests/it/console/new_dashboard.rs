@@ -168,3 +168,38 @@ async fn only_what_would_succeed_is_offered() {
         assert!(!one.contains(control) && !list.contains(control), "{control}");
     }
 }
+
+#[tokio::test]
+async fn nothing_is_created_without_a_name() {
+    let workspace = Workspace::new().await;
+    workspace.owner.post(&workspace.dashboards(""), json!({})).await.ok();
+    let mut owner = Visitor::owner(&workspace).await;
+    let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
+    let export = "/console/projects/1/batch_exports/new/?destination=NoOp";
+    for (path, field) in [
+        (format!("{NEW}?from=empty"), "name"),
+        (format!("{NEW}?from=dashboard&dashboard=1"), "name"),
+        ("/console/projects/1/insights/new/".to_owned(), "name"),
+        (format!("{organization}projects/new/"), "name"),
+        ("/console/organizations/new/".to_owned(), "name"),
+        (format!("{organization}roles/"), "name"),
+        (format!("{organization}domains/"), "domain"),
+        ("/console/keys/new/".to_owned(), "label"),
+        (export.to_owned(), "name"),
+    ] {
+        let page = owner.get(&path).await;
+        let input = page.between(&format!("id=\"form-{field}\""), ">");
+        assert!(input.contains(" required"), "{path}: {input}");
+        let refused = owner.submit(&page.form("form").with(field, " ")).await;
+        assert_eq!(refused.status, 400, "{path}: {}", refused.html);
+        assert!(refused.html.contains(&format!("id=\"form-{field}-error\"")), "{path}");
+    }
+    let projects = workspace.owner.get(&workspace.organization("projects/")).await.ok();
+    assert_eq!(projects["count"], 1);
+    assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
+    let insights = workspace.owner.get("/api/projects/1/insights/").await.ok();
+    assert_eq!(insights["count"], 0);
+    // A change may empty the name, as the API lets it.
+    let form = owner.get(&format!("{LIST}1/edit/")).await.form("form");
+    assert_eq!(owner.submit(&form.with("name", "")).await.status, 303);
+}

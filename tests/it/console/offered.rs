@@ -166,6 +166,7 @@ async fn filled(owner: &Visitor, path: &str, form: &FilledForm) -> FilledForm {
     for (name, text) in &mut filled.fields {
         match name.as_str() {
             "tag" => if adds_a_tag { "new" } else { TAG }.clone_into(text),
+            "name" if text.is_empty() => "x".clone_into(text),
             "tiles.0.text.body" => "x".clone_into(text),
             "w-1" => "5".clone_into(text),
             // Another level than that of the member.

@@ -125,6 +125,34 @@ async fn tile_of_an_insight_has_a_color_and_a_description() {
 }
 
 #[tokio::test]
+async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
+    let (workspace, owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
+    let no_results = "It does not run them, so there are no results here.";
+    assert!(!owner.get(ONE).await.html.contains(no_results), "there is no insight");
+    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
+    let sent = json!({ "name": "Visitors", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
+    let made = workspace.owner.post(&insights, sent).await.ok();
+    let insight = format!("/console/projects/1/insights/{}/", made["id"]);
+    let link = format!("<h2 dir=\"auto\"><a href=\"{insight}\">Visitors</a></h2>");
+    let page = owner.get(ONE).await;
+    assert!(page.html.contains(&link) && page.html.contains(no_results), "{}", page.html);
+    for path in ["/console/projects/1/insights/", &insight] {
+        assert!(owner.get(path).await.html.contains(no_results), "{path}");
+    }
+    // The insight names the dashboards that show it, and the pages below a dashboard name it.
+    let named = "<a href=\"/console/projects/1/dashboards/1/\"><bdi>Growth</bdi></a>";
+    assert!(owner.get(&insight).await.html.contains(named));
+    for rest in ["edit/", "arrange/", "tiles/new/", "tiles/1/", "tiles/1/move/", "tiles/trash/", "sharing/", "access/"] {
+        let page = owner.get(&format!("{ONE}{rest}")).await;
+        assert!(page.html.contains(named), "{rest}: {}", page.html);
+    }
+    let reader = workspace.key("owner@corp.example", &["dashboard:read", "project:read"]).await;
+    let reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let page = reader.get(ONE).await;
+    assert!(page.html.contains("<h2 dir=\"auto\">Visitors</h2>"), "{}", page.html);
+}
+
+#[tokio::test]
 async fn tiles_are_duplicated_removed_and_restored() {
     let (workspace, mut owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let path = format!("{ONE}tiles/");

@@ -20,6 +20,8 @@ mod sentence;
 mod summary;
 mod words;
 
+use std::fmt::Display;
+
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
@@ -72,12 +74,22 @@ struct ActivityPage {
     /// Why the API refuses the filters.
     error: Option<String>,
     rows: Vec<Row>,
+    /// The projects of the organization, with their ids.
+    projects: Vec<(String, String)>,
     paging: Paging,
     /// The URL of the page with the oldest entries.
     oldest: String,
     /// The moment of the newest entry, if new ones would be on this page.
     newest: Option<String>,
     command: Command,
+}
+
+impl ActivityPage {
+    fn project_name(&self, id: impl Display) -> String {
+        let id = id.to_string();
+        let known = self.projects.iter().find(|(known, _)| *known == id);
+        known.map_or_else(|| format!("Project {id}"), |(_, name)| name.clone())
+    }
 }
 
 async fn list(request: SignedIn) -> PageResult {
@@ -114,6 +126,7 @@ async fn list(request: SignedIn) -> PageResult {
         let rows = rows.map(|(entry, offer)| entry.row(&log, &people, offer, &mut budget));
         let page = ActivityPage {
             rows: rows.collect(),
+            projects: frame.projects(),
             base,
             object: of_item.map(|entry| entry.object(&log, &people)),
             newest: is_live.then(newest),

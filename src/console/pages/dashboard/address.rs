@@ -1,7 +1,10 @@
 //! The paths of a dashboard, in the console and in the API.
 
+use serde_json::Value;
+
 use crate::console::operation::{Operation, Write};
-use crate::console::visit::Visit;
+use crate::console::pages::dashboard_name;
+use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 
 /// The ids in the path of a page about a dashboard.
@@ -41,10 +44,24 @@ impl Address {
         Operation::new(id, [&self.project, &self.id])
     }
 
+    /// Reads the name of the dashboard.
+    ///
+    /// # Errors
+    /// The error of the API.
+    pub(super) async fn name(&self, request: &SignedIn) -> Result<String> {
+        let found: Value = request.api.get(&self.api("")).await?;
+        Ok(name_in(&found))
+    }
+
     /// Returns a request that changes the dashboard.
     pub(super) fn write(&self, id: &'static str) -> Write {
         Write::new(id, [&self.project, &self.id])
     }
+}
+
+/// Returns the name in the JSON of a dashboard.
+pub(super) fn name_in(dashboard: &Value) -> String {
+    dashboard_name(dashboard.get("name").and_then(Value::as_str)).to_owned()
 }
 
 /// Returns an id in the page's path.

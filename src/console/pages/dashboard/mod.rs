@@ -30,7 +30,7 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use about::{InPlace, Sent};
 use address::Address;
-pub(super) use choices::dashboard_choices;
+pub(super) use choices::{dashboard_choices, dashboard_names};
 pub(super) use rights::Rights;
 use tile::{Card, Tile};
 
@@ -74,6 +74,8 @@ struct Offers {
     share: bool,
     access: bool,
     activity: bool,
+    /// The pages of insights.
+    insights: bool,
 }
 
 impl Offers {
@@ -87,6 +89,10 @@ impl Offers {
             activity: request
                 .api
                 .may(&Operation::new("activity_log_list", [&address.project]))
+                .await?,
+            insights: request
+                .api
+                .may(&Operation::new("insights_retrieve", [&address.project, "0"]))
                 .await?,
         })
     }

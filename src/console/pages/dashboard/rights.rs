@@ -7,7 +7,7 @@ use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::address::Address;
+use super::address::{Address, name_in};
 
 /// The levels of the session on a dashboard.
 #[derive(Debug, Clone, Deserialize)]
@@ -49,17 +49,18 @@ pub(super) async fn refusal(
     Ok((!rights.may_edit()).then(|| rights.reason().to_owned()))
 }
 
-/// Reads a dashboard. Returns its version, and why the session cannot change it.
+/// Reads a dashboard. Returns its name, its version, and why the session cannot change it.
 ///
 /// # Errors
 /// The error of the API.
-pub(super) async fn version_and_refusal(
+pub(super) async fn name_version_and_refusal(
     request: &SignedIn,
     address: &Address,
-) -> Result<(Option<String>, Option<String>)> {
+) -> Result<(String, Option<String>, Option<String>)> {
     let found = request.api.get_versioned(&address.api("")).await?;
+    let name = name_in(&found.body);
     let rights = serde_json::from_value(found.body).map_err(Error::internal)?;
-    Ok((found.version, refusal(request, &address.project, &rights).await?))
+    Ok((name, found.version, refusal(request, &address.project, &rights).await?))
 }
 
 /// Returns whether the API would admit the session to a change of dashboards in a project.

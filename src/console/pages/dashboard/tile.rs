@@ -34,6 +34,7 @@ pub(super) struct Tile {
 /// An insight. One that the caller may not view has only its ids and its level.
 #[derive(Deserialize)]
 struct Insight {
+    id: u64,
     user_access_level: String,
     name: Option<String>,
     derived_name: Option<String>,
@@ -88,6 +89,15 @@ impl Card {
     pub(super) const fn is_hidden(&self) -> bool {
         matches!(self.content, Content::Hidden)
     }
+
+    const fn is_insight(&self) -> bool {
+        matches!(self.content, Content::Insight(_) | Content::Hidden)
+    }
+}
+
+/// Returns whether one of these cards is an insight.
+pub(super) fn has_insights(cards: &[Card]) -> bool {
+    cards.iter().any(Card::is_insight)
 }
 
 /// The content of a tile.
@@ -105,6 +115,7 @@ pub(super) enum Content {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/insight.html")]
 pub(super) struct InsightCard {
+    pub(super) id: u64,
     pub(super) name: String,
     description: String,
     tags: Vec<String>,
@@ -167,6 +178,7 @@ impl Insight {
 
     fn into_card(self) -> InsightCard {
         InsightCard {
+            id: self.id,
             name: self.name().to_owned(),
             description: self.description.unwrap_or_default().trim().to_owned(),
             tags: self.tags,

@@ -24,7 +24,7 @@ const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
 const CREATE: &str = "insights_create";
 
 const INPUTS: &[Input] = &[
-    Input::new("name").label("Name").hint(""),
+    Input::new("name").label("Name").hint("").required(),
     Input::new("description").label("Description").hint("").area(),
     Input::new("tags").label("Tags").hint(""),
     Input::new("favorited").label("Favorite").hint("One flag for all users."),

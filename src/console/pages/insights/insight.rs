@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::pages::dashboard::Rights;
+use crate::console::pages::dashboard::{Rights, dashboard_names};
 use crate::console::pages::{day, insight_name};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
@@ -61,6 +61,8 @@ impl Insight {
 struct InsightPage {
     address: Address,
     dashboards: String,
+    /// The ids and names of the dashboards that show the insight.
+    named: Vec<(u64, String)>,
     insight: Insight,
     definition: Definition,
     may_edit: bool,
@@ -86,6 +88,7 @@ pub(super) async fn show(
     let frame = frame.titled(insight.name().to_owned()).with_refusal(refusal);
     let refusal = rights::refusal(request, &address, &insight.rights).await?;
     let page = InsightPage {
+        named: dashboard_names(request, &address.project, &insight.dashboards).await?,
         dashboards: format!("/console/projects/{}/dashboards/", address.project),
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         may_edit: refusal.is_none(),

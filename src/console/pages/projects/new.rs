@@ -19,7 +19,7 @@ const CREATE: &str = "organizations_projects_create";
 const FORM: FormSpec = FormSpec::create(
     "Create the project",
     &[
-        Input::new("name").label("Name").hint(""),
+        Input::new("name").label("Name").hint("").required(),
         Input::new("timezone").label("Time zone"),
         Input::new("is_demo").label("Demo project").hint("The project holds demo data."),
     ],
@@ -29,7 +29,7 @@ const FORM: FormSpec = FormSpec::create(
 const DEMO_FORM: FormSpec = FormSpec::create(
     "Create the demo project",
     &[
-        Input::new("name").label("Name").hint("Members create demo projects only."),
+        Input::new("name").label("Name").hint("Members create demo projects only.").required(),
         Input::new("timezone").label("Time zone"),
     ],
 );

@@ -11,6 +11,7 @@ use crate::console::assets::icon;
 use crate::console::form::VERSION;
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Write;
+use crate::console::pages::dashboard_name;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -33,6 +34,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 
 #[derive(Deserialize)]
 struct Dashboard {
+    name: Option<String>,
     tiles: Vec<Tile>,
     #[serde(flatten)]
     rights: Rights,
@@ -41,6 +43,7 @@ struct Dashboard {
 /// The dashboard with the form.
 struct Arrangement {
     address: Address,
+    name: String,
     version: Option<String>,
     tiles: Vec<Tile>,
     rights: Rights,
@@ -51,6 +54,7 @@ struct Arrangement {
 #[template(path = "console/pages/dashboard/arrange/page.html")]
 struct ArrangePage {
     address: Address,
+    name: String,
     version: Option<String>,
     rows: Vec<Row>,
     /// Why the session cannot arrange them.
@@ -62,11 +66,12 @@ impl Arrangement {
     async fn load(request: &SignedIn) -> Result<Self> {
         let address = Address::of(&request.visit)?;
         let found = request.api.get_versioned(&address.api("")).await?;
-        let Dashboard { tiles, rights } = found.read()?;
+        let Dashboard { name, tiles, rights } = found.read()?;
+        let name = dashboard_name(name.as_deref()).to_owned();
         let areas = grid::areas(&tiles);
         let rows = tiles.iter().zip(areas);
         let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();
-        Ok(Self { address, version: found.version, tiles, rights, rows })
+        Ok(Self { address, name, version: found.version, tiles, rights, rows })
     }
 
     /// Returns the request that stores the numbers of the form, or `None` if the form has the numbers that the page is
@@ -131,13 +136,13 @@ async fn show(
     status: StatusCode,
     error: Option<String>,
 ) -> PageResult {
-    let Arrangement { address, version, tiles, rights, rows } = arrangement;
+    let Arrangement { address, name, version, tiles, rights, rows } = arrangement;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let frame = frame.titled("Arrange the tiles");
     let refusal = refusal(request, &address.project, &rights).await?;
     let render = move || {
         let style = grid::style(&tiles);
-        let page = ArrangePage { address, version, rows, refusal, error };
+        let page = ArrangePage { address, name, version, rows, refusal, error };
         let mut page = layout::page_with_style(&frame, &page, &style)?;
         *page.status_mut() = status;
         Ok::<_, Error>(page)

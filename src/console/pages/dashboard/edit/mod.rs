@@ -10,7 +10,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::address::Address;
+use super::address::{Address, name_in};
 use super::rights::refusal;
 
 const EDIT: &str = "/console/projects/{project_id}/dashboards/{id}/edit/";
@@ -43,6 +43,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/dashboard/edit/page.html")]
 struct EditPage {
     address: Address,
+    name: String,
     form: Form,
 }
 
@@ -51,9 +52,10 @@ async fn page(request: SignedIn) -> PageResult {
     let dashboard = request.api.get_versioned(&address.api("")).await?;
     let form =
         FORM.filled(&request, &address.operation(UPDATE), &address.page("edit/"), &dashboard)?;
+    let name = name_in(&dashboard.body);
     let rights = serde_json::from_value(dashboard.body).map_err(Error::internal)?;
     let refusal = refusal(&request, &address.project, &rights).await?;
-    show(&request, address, form.refused_for(refusal)).await
+    show(&request, address, name, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -61,13 +63,16 @@ async fn save(request: SignedIn) -> PageResult {
     let sent = FORM.sent(&request, address.operation(UPDATE), &address.page("edit/"))?;
     match sent.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "dashboard-saved"))?),
-        Outcome::Again(form) => show(&request, address, *form).await,
+        Outcome::Again(form) => {
+            let name = address.name(&request).await?;
+            show(&request, address, name, *form).await
+        }
     }
 }
 
-async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
+async fn show(request: &SignedIn, address: Address, name: String, form: Form) -> PageResult {
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();
-    let page = EditPage { address, form };
+    let page = EditPage { address, name, form };
     Ok(layout::page_with_status(&frame.titled("Edit the dashboard"), &page, status)?)
 }

@@ -14,7 +14,7 @@ pub(super) enum Origin {
     Json,
 }
 
-const NAME: Input = Input::new("name").label("Name");
+const NAME: Input = Input::new("name").label("Name").hint("");
 const DESCRIPTION: Input = Input::new("description").label("Description").hint("").area();
 const TAGS: Input = Input::new("tags").label("Tags").hint("");
 const PINNED: Input =
@@ -22,7 +22,7 @@ const PINNED: Input =
 const RESTRICTION: Input =
     Input::new("restriction_level").label("Who may edit").hint("").choices(RESTRICTIONS);
 
-const EMPTY: FormSpec = FormSpec::create("Create", &[NAME, DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+const EMPTY: FormSpec = FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
 
 const FROM_TEMPLATE: FormSpec = FormSpec::create(
     "Create",
@@ -42,7 +42,7 @@ const COPY: FormSpec = FormSpec::create(
         Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
             "Otherwise both dashboards show the same ones, and a change of one shows on both.",
         ),
-        NAME,
+        NAME.required(),
         DESCRIPTION,
         TAGS,
         PINNED,

@@ -9,7 +9,7 @@ use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::pages::dashboard::address::{Address, name_in, number};
 use crate::console::pages::dashboard::rights::refusal;
 use crate::console::pages::dashboard::tile::COLORS;
 use crate::console::redirection::see_other;
@@ -43,6 +43,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/dashboard/tiles/edit/page.html")]
 struct TilePage {
     address: Address,
+    name: String,
     tile: String,
     form: Form,
 }
@@ -64,15 +65,16 @@ impl TileAddress {
         self.dashboard.page(&format!("tiles/{}/", self.tile))
     }
 
-    /// Reads the dashboard without its other tiles, and the rights on it.
-    async fn load(&self, request: &SignedIn) -> Result<(Versioned, Rights)> {
+    /// Reads the dashboard without its other tiles, the rights on it, and its name.
+    async fn load(&self, request: &SignedIn) -> Result<(Versioned, Rights, String)> {
         let mut found = request.api.get_versioned(&self.dashboard.api("")).await?;
         let rights = Rights::deserialize(&found.body).map_err(Error::internal)?;
+        let name = name_in(&found.body);
         found.body = only_tile(&found.body, &self.tile);
         if found.body.pointer("/tiles/0").is_none() {
             return Err(Error::not_found_as("The dashboard has no such tile."));
         }
-        Ok((found, rights))
+        Ok((found, rights, name))
     }
 }
 
@@ -92,16 +94,17 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
 
 async fn page(request: SignedIn) -> PageResult {
     let address = TileAddress::of(&request)?;
-    let (found, rights) = address.load(&request).await?;
+    let (found, rights, name) = address.load(&request).await?;
     let operation = address.dashboard.operation(UPDATE);
     let form = form_of(&found.body).filled(&request, &operation, &address.page(), &found)?;
     let refusal = refusal(&request, &address.dashboard.project, &rights).await?;
-    show(&request, address, form.refused_for(refusal)).await
+    show(&request, address, name, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
     let address = TileAddress::of(&request)?;
-    let spec = form_of(&address.load(&request).await?.0.body);
+    let (found, _, name) = address.load(&request).await?;
+    let spec = form_of(&found.body);
     let id = address.tile.clone();
     let sent = spec.sent(&request, address.dashboard.operation(UPDATE), &address.page())?;
     let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
@@ -110,14 +113,19 @@ async fn save(request: SignedIn) -> PageResult {
     }
     match sent.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&with_notice(&address.dashboard.page(""), "tile-saved"))?),
-        Outcome::Again(form) => show(&request, address, *form).await,
+        Outcome::Again(form) => show(&request, address, name, *form).await,
     }
 }
 
-async fn show(request: &SignedIn, address: TileAddress, form: Form) -> PageResult {
+async fn show(
+    request: &SignedIn,
+    address: TileAddress,
+    name: String,
+    form: Form,
+) -> PageResult {
     let project = In::Project(&address.dashboard.project);
     let frame = Frame::load(request, Section::Dashboards, project).await?.titled("Edit the tile");
     let status = form.status();
     let TileAddress { dashboard: address, tile } = address;
-    Ok(layout::page_with_status(&frame, &TilePage { address, tile, form }, status)?)
+    Ok(layout::page_with_status(&frame, &TilePage { address, name, tile, form }, status)?)
 }

@@ -9,7 +9,7 @@ use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::address::{Address, number};
 use crate::console::pages::dashboard::dashboard_choices;
-use crate::console::pages::dashboard::rights::version_and_refusal;
+use crate::console::pages::dashboard::rights::name_version_and_refusal;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -34,6 +34,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/dashboard/tiles/move_tile/page.html")]
 struct MovePage {
     address: Address,
+    name: String,
     /// Why the session cannot move it.
     refusal: Option<String>,
     /// `None` if the session may edit no other dashboard.
@@ -85,9 +86,9 @@ fn action(request: &SignedIn, address: &Address) -> Result<String> {
 async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();
-    let (_, refusal) = version_and_refusal(request, &address).await?;
+    let (name, _, refusal) = name_version_and_refusal(request, &address).await?;
     let form = offer_dashboards(request, &address, form).await?;
-    let page = MovePage { address, refusal, form };
+    let page = MovePage { address, name, refusal, form };
     Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
 }
 

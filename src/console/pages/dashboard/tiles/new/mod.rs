@@ -8,7 +8,7 @@ use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::dashboard::address::Address;
-use crate::console::pages::dashboard::rights::version_and_refusal;
+use crate::console::pages::dashboard::rights::name_version_and_refusal;
 use crate::console::pages::dashboard::tile::COLORS;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -37,17 +37,18 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/dashboard/tiles/new/page.html")]
 struct NewTilePage {
     address: Address,
+    name: String,
     form: Form,
 }
 
 async fn page(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
-    let (version, refusal) = version_and_refusal(&request, &address).await?;
+    let (name, version, refusal) = name_version_and_refusal(&request, &address).await?;
     // With the version, a text that is sent twice is added once.
     let empty = Versioned { body: Value::Null, version };
     let action = address.page("tiles/new/");
     let form = FORM.filled(&request, &address.operation(UPDATE), &action, &empty)?;
-    show(&request, address, form.refused_for(refusal)).await
+    show(&request, address, name, form.refused_for(refusal)).await
 }
 
 async fn add(request: SignedIn) -> PageResult {
@@ -69,7 +70,10 @@ async fn add(request: SignedIn) -> PageResult {
         {
             Ok(see_other(&done)?)
         }
-        Outcome::Again(form) => show(&request, address, *form).await,
+        Outcome::Again(form) => {
+            let name = address.name(&request).await?;
+            show(&request, address, name, *form).await
+        }
     }
 }
 
@@ -81,9 +85,9 @@ async fn newest_text(request: &SignedIn, address: &Address) -> Result<Option<Val
     Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
 }
 
-async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
+async fn show(request: &SignedIn, address: Address, name: String, form: Form) -> PageResult {
     let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
     let status = form.status();
-    let page = NewTilePage { address, form };
+    let page = NewTilePage { address, name, form };
     Ok(layout::page_with_status(&frame.titled("Add a text"), &page, status)?)
 }

@@ -27,6 +27,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/dashboard/tiles/trash/page.html")]
 struct TrashPage {
     address: Address,
+    name: String,
     tiles: Vec<DeletedTile>,
     may_write: bool,
     paging: Paging,
@@ -45,6 +46,7 @@ async fn page(request: SignedIn) -> PageResult {
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
     let page = TrashPage {
+        name: address.name(&request).await?,
         may_write: may_write(&request, &address.project).await?,
         tiles: found.results,
         paging,
