@@ -186,17 +186,7 @@ impl Browser {
 
     /// Drags the middle of an element by this many pixels with the mouse.
     pub async fn drag(&self, selector: &str, dx: f64, dy: f64) {
-        let middle = format!(
-            "const one = document.querySelector('{selector}'); one.scrollIntoView({{ block: 'center' }}); \
-             const box = one.getBoundingClientRect(), middle = [box.x + box.width / 2, box.y + box.height / 2];"
-        );
-        // A transition between pages covers the page.
-        let uncovered = format!(
-            "(() => {{ {middle} return one.contains(document.elementFromPoint(...middle)) }})()"
-        );
-        self.wait_until("the element is reachable", &uncovered).await;
-        let from = self.run(&format!("{middle} return middle")).await;
-        let (x, y) = (from[0].as_f64().expect("x"), from[1].as_f64().expect("y"));
+        let (x, y) = self.middle(selector).await;
         for (kind, share, buttons) in [
             ("mouseMoved", 0.0, 0),
             ("mousePressed", 0.0, 1),
@@ -210,6 +200,33 @@ impl Browser {
             });
             self.devtools("Input.dispatchMouseEvent", event).await;
         }
+    }
+
+    /// Does what [`drag`](Self::drag) does with a finger.
+    pub async fn drag_by_touch(&self, selector: &str, dx: f64, dy: f64) {
+        let (x, y) = self.middle(selector).await;
+        for (kind, share) in [("touchStart", 0.0), ("touchMove", 0.5), ("touchMove", 1.0)] {
+            let point = json!({ "x": x + dx * share, "y": y + dy * share });
+            let event = json!({ "type": kind, "touchPoints": [point] });
+            self.devtools("Input.dispatchTouchEvent", event).await;
+        }
+        let end = json!({ "type": "touchEnd", "touchPoints": [] });
+        self.devtools("Input.dispatchTouchEvent", end).await;
+    }
+
+    /// Scrolls an element to the middle of the screen, and returns where its middle is.
+    async fn middle(&self, selector: &str) -> (f64, f64) {
+        let middle = format!(
+            "const one = document.querySelector('{selector}'); one.scrollIntoView({{ block: 'center' }}); \
+             const box = one.getBoundingClientRect(), middle = [box.x + box.width / 2, box.y + box.height / 2];"
+        );
+        // A transition between pages covers the page.
+        let uncovered = format!(
+            "(() => {{ {middle} return one.contains(document.elementFromPoint(...middle)) }})()"
+        );
+        self.wait_until("the element is reachable", &uncovered).await;
+        let from = self.run(&format!("{middle} return middle")).await;
+        (from[0].as_f64().expect("x"), from[1].as_f64().expect("y"))
     }
 
     /// Types into the focused element.

@@ -267,7 +267,7 @@ const initial = (input) => input.options
   ? (all("option", input).find((option) => option.defaultSelected) ?? input.options[0])?.value
   : input.defaultValue;
 const isTouched = (input) => input.type === "checkbox" ? input.checked !== input.defaultChecked
-  : input.value !== initial(input);
+  : input.value !== (input.matches("input") ? initial(input).replace(/[\r\n]/g, "") : initial(input));
 document.addEventListener("input", ({ target }) => {
   const field = target.closest("form[data-change] .field");
   if (!field) return;
@@ -315,6 +315,7 @@ if (arranged) {
   const places = () => tiles.map(({ x, y, w, h }) => ({ x, y, w, h }));
   const read = () => tiles.forEach((tile) => keys.forEach((key, at) => { tile[key] = Number(field(tile, key).value) - (at < 2 ? 1 : 0) || 0; }));
   const overlap = (a, b) => a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
+  const EDGE = 72, SPEED = 8;
   let held = null, before = [];
   const settle = (first) => {
     const others = tiles.filter((tile) => tile !== first).sort((a, b) => a.y - b.y || a.x - b.x), done = first ? [first] : [];
@@ -334,7 +335,13 @@ if (arranged) {
     tile.x = Math.min(12 - tile.w, Math.max(0, x));
     tile.y = Math.max(0, y);
     settle(tile);
+  };
+  const tell = (tile) => {
     say(`Column ${tile.x + 1}, row ${tile.y + 1}, ${tile.w} wide, ${tile.h} high`);
+  };
+  // A tile that is moved by keys stays on the screen, or at least its handle.
+  const follow = (tile) => {
+    for (const part of [tile.element, tile.element.querySelector(".handle")]) part.scrollIntoView({ block: "nearest" });
   };
   const lift = (tile) => { held = tile; before = places(); tile.element.classList.add("held"); };
   const drop = () => { held?.element.classList.remove("held"); held = null; settle(); };
@@ -356,22 +363,35 @@ if (arranged) {
     event.preventDefault();
     if (event.shiftKey) put(tile, tile.x, tile.y, tile.w + step[0], tile.h + step[1]);
     else put(tile, tile.x + step[0], tile.y + step[1], tile.w, tile.h);
+    tell(tile);
+    follow(tile);
   });
   arranged.addEventListener("focusout", (event) => { if (held && event.target.closest(".grip")) drop(); });
   arranged.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(".grip, .corner"), tile = handle && tileOf(handle);
     if (!tile || event.button) return;
-    const isCorner = handle.matches(".corner"), start = { ...tile }, from = { x: event.clientX, y: event.clientY };
+    const isCorner = handle.matches(".corner"), start = { ...tile }, from = { x: event.clientX, y: event.clientY + scrollY };
     const style = getComputedStyle(arranged), gap = parseFloat(style.columnGap) || 0;
     const column = (arranged.clientWidth + gap) / 12, row = parseFloat(style.gridAutoRows) + gap;
     event.preventDefault();
     lift(tile);
     handle.setPointerCapture(event.pointerId);
-    const move = ({ clientX, clientY }) => {
-      const dx = Math.round((clientX - from.x) / column), dy = Math.round((clientY - from.y) / row);
+    let pointer = event, hasMoved = false;
+    const place = () => {
+      const dx = Math.round((pointer.clientX - from.x) / column), dy = Math.round((pointer.clientY + scrollY - from.y) / row);
       if (isCorner) put(tile, start.x, start.y, start.w + dx, start.h + dy);
       else put(tile, start.x + dx, start.y + dy, start.w, start.h);
+      tell(tile);
     };
+    const move = (event) => { pointer = event; hasMoved = true; place(); };
+    // Near the edges of the screen the page follows the pointer.
+    const scroll = () => {
+      if (held !== tile) return;
+      const by = pointer.clientY < EDGE ? -SPEED : pointer.clientY > innerHeight - EDGE / 2 ? SPEED : 0;
+      if (hasMoved && by !== 0) { scrollBy(0, by); place(); }
+      requestAnimationFrame(scroll);
+    };
+    requestAnimationFrame(scroll);
     const end = (finish) => () => { handle.removeEventListener("pointermove", move); if (held) finish(); };
     handle.addEventListener("pointermove", move);
     handle.addEventListener("pointerup", end(drop), { once: true });
@@ -381,11 +401,12 @@ if (arranged) {
 
 // A form is sent once, even if its button is pressed twice. The browser enables it again when the page is shown again. A
 // form leaves the page only if the service answers, so that what is typed stays.
-let leaving = null;
+let leaving = null, sent = null;
 document.addEventListener("submit", async (event) => {
   const { target: form, submitter } = event, buttons = () => [...form.elements].filter((one) => one.matches("button:not([type=button])"));
   if (event.defaultPrevented || form.method !== "post") return;
   if (leaving === form) {
+    sent = form;
     setTimeout(() => buttons().forEach((button) => { button.disabled = true; }));
     return;
   }
@@ -404,7 +425,17 @@ document.addEventListener("submit", async (event) => {
   }
 });
 addEventListener("pageshow", ({ persisted }) => {
-  if (persisted) all("form[method=post] button").forEach((button) => { button.disabled = false; });
+  if (!persisted) return;
+  sent = null;
+  all("form[method=post] button").forEach((button) => { button.disabled = false; });
+});
+
+// Leaving a page asks first if a form has changes that were not sent: those that are typed, and those that the server has
+// shown again. A question before a deletion has none.
+const isUnsaved = (form) => form !== sent
+  && ("unsaved" in form.dataset || [...form.elements].some((one) => one.name && one.matches("input:not([type=hidden]), select, textarea") && isTouched(one)));
+addEventListener("beforeunload", (event) => {
+  if (all("main form.form[method=post]:not([data-question])").some(isUnsaved)) event.preventDefault();
 });
 
 // A session that is about to end says so. Opening a page extends a session that ends for lack of use.

@@ -139,6 +139,7 @@ impl FormSpec {
             once: once_key(),
             version: object.version.clone(),
             before: self.before(&object.body),
+            is_sent: false,
             is_read_only: false,
             differences: Vec::new(),
             refusal: None,
@@ -227,6 +228,8 @@ pub(super) struct Form {
     once: String,
     version: Option<String>,
     before: Map<String, Value>,
+    /// Whether the values are those that the browser has sent.
+    is_sent: bool,
     /// Whether the page shows the values as text.
     is_read_only: bool,
     /// What others have changed since the form was filled.

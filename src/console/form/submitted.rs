@@ -68,6 +68,7 @@ impl SubmittedForm {
     ) -> Result<Self> {
         let sent = &request.visit.form;
         let mut form = spec.empty(request, &operation, action)?;
+        form.is_sent = true;
         let version = sent.value(VERSION);
         form.version = (!version.is_empty()).then(|| version.to_owned());
         form.before = serde_json::from_str(sent.value(BEFORE)).unwrap_or_default();

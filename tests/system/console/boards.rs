@@ -104,6 +104,77 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
     browser.close().await;
 }
 
+/// Creates a dashboard with this many texts below each other, each half as wide as the grid and taller than half a screen.
+async fn tall_board(site: &Site, tiles: usize) -> String {
+    let tile = |y: usize| {
+        json!({ "text": { "body": format!("Tile {y}") }, "layouts": { "sm": { "x": 0, "y": y * 8, "w": 6, "h": 8 } } })
+    };
+    let owner = &site.workspace.owner;
+    let board = owner.post(&site.workspace.dashboards(""), json!({ "name": "Tall" })).await.ok();
+    let path = site.workspace.dashboards(&format!("{}/", board["id"]));
+    let sent: Vec<Value> = (0..tiles).map(tile).collect();
+    owner.patch(&path, json!({ "tiles": sent })).await.ok();
+    format!("projects/{}/dashboards/{}/arrange/", site.workspace.made.project_id, board["id"])
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arranging_keeps_its_place_on_the_screen() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let path = tall_board(&site, 10).await;
+    site.visit(&browser, &path).await;
+    shown(&browser, "Arrange the tiles").await;
+
+    // A drag in the middle of a long page does not scroll it.
+    browser.run("document.querySelector('#tile-5 .grip').scrollIntoView({ block: 'center' })").await;
+    let before = browser.run("return scrollY").await;
+    assert!(before.as_f64() > Some(500.0), "{before}");
+    let (dx, dy) = distance(&browser, 6, 1).await;
+    browser.drag("#tile-5 .grip", dx, dy).await;
+    assert_eq!(browser.run("return scrollY").await, before, "the page jumps");
+    assert_eq!(numbers(&browser, 5).await[0], 7, "the tile has moved");
+
+    // A tile that is moved by keys stays in sight.
+    browser.run("document.querySelector('#tile-1 .grip').focus()").await;
+    browser.press(Key::Enter).await;
+    let in_sight = "const box = document.querySelector('#tile-1 .grip').getBoundingClientRect(), \
+                    top = document.querySelector('header.top').getBoundingClientRect().bottom; \
+                    return box.top >= top && box.bottom <= innerHeight";
+    for key in [Key::Down, Key::Up] {
+        for step in 0..40 {
+            browser.press(key).await;
+            assert_eq!(browser.run(in_sight).await, true, "{step} steps");
+        }
+    }
+    browser.press(Key::Escape).await;
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tiles_are_dragged_by_a_finger_on_a_phone() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let path = tall_board(&site, 3).await;
+    for width in [320, 390] {
+        browser.look(width, "light").await;
+        site.visit(&browser, &path).await;
+        shown(&browser, "Arrange the tiles").await;
+        let left = "return document.querySelector('#tile-2').getBoundingClientRect().left";
+        let before = browser.run(left).await.as_f64().expect("a place");
+        let half = "return document.querySelector('[data-arrange]').clientWidth / 2";
+        let half = browser.run(half).await.as_f64().expect("a width");
+        browser.drag_by_touch("#tile-2 .grip", half, 0.0).await;
+        browser.wait_until("it has moved", "Number(document.getElementById('x-2').value) === 7").await;
+        let after = browser.run(left).await.as_f64().expect("a place");
+        assert!(after > before + half / 2.0, "{width}: the tile is at {after}, and was at {before}");
+        let wide = browser.run("return document.documentElement.scrollWidth").await;
+        assert_eq!(wide, width, "the page scrolls sideways");
+    }
+    browser.close().await;
+}
+
 /// Returns the entries of the menu of rows that are shown: the text, and the value or the target.
 async fn entries(browser: &Browser) -> Value {
     let script = "return [...document.querySelectorAll('#row-menu [data-for]')].filter(one => one.checkVisibility()) \

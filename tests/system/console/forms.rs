@@ -5,6 +5,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{Site, assert_sound, assert_sound_in_every_look, browser, shown};
+use crate::support::console::Visitor;
+use crate::support::crawler::{crawl, make_objects};
 
 const SAVE: &str = "#form button.go";
 
@@ -85,6 +87,54 @@ async fn changes_of_others_stand_beside_those_of_the_form() {
     }
     let me = site.workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["first_name"], "Ada in dark");
+    browser.close().await;
+}
+
+/// Whether the browser would ask before it leaves the page.
+const ASKS: &str = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))";
+
+/// Changes the first field of a form that people can change, as typing does.
+const CHANGE: &str = "const form = [...document.querySelectorAll('main form.form[method=post]:not([data-question])')].at(-1); \
+    const field = [...form.elements].find(one => one.name && !one.name.startsWith('_') && one.matches('input:not([type=hidden]), select, textarea')); \
+    if (field.type === 'checkbox') field.checked = !field.checked; \
+    else if (field.matches('select')) field.selectedIndex = (field.selectedIndex + 1) % field.options.length; \
+    else field.value += '1'; \
+    field.dispatchEvent(new Event('input', { bubbles: true })); return field.matches('select') && field.options.length === 1";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaving_a_page_with_changes_asks_first() {
+    let site = Site::new().await;
+    make_objects(&site.workspace).await;
+    let found = crawl(&Visitor::with_link(&site.workspace, true).await).await;
+    let browser = browser().await;
+    site.sign_in_by_link(&browser).await;
+    let forms = "document.querySelectorAll('main form.form[method=post]:not([data-question])').length";
+    let mut asked = 0;
+    for page in found.pages.values().map(|pages| &pages[0]) {
+        browser.visit(&format!("{}{page}", site.base)).await;
+        browser.text("h1").await;
+        assert_eq!(browser.run(&format!("return {ASKS}")).await, false, "{page} has no changes");
+        if browser.run(&format!("return {forms}")).await == 0 {
+            continue;
+        }
+        if browser.run(CHANGE).await == false {
+            assert_eq!(browser.run(&format!("return {ASKS}")).await, true, "{page} has changes");
+            asked += 1;
+        }
+    }
+    assert!(asked > 15, "{asked} pages with forms");
+
+    // Sending the form is no loss. A form that was refused is not sent yet.
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-first_name", "Ada").await;
+    browser.fill("#form-notification_settings", "{").await;
+    browser.click(SAVE).await;
+    browser.text("#form-notification_settings-error").await;
+    assert_eq!(browser.run(&format!("return {ASKS}")).await, true, "the form is not saved");
+    browser.fill("#form-notification_settings", "{}").await;
+    browser.click(SAVE).await;
+    browser.text("[data-notice] p").await;
+    assert_eq!(browser.run(&format!("return {ASKS}")).await, false, "the form is saved");
     browser.close().await;
 }
 

@@ -90,8 +90,13 @@ pub(super) fn areas(tiles: &[Tile]) -> Vec<GridArea> {
 
 /// Returns a style sheet with the areas of the tiles. On narrow screens, tiles stand below each other.
 pub(super) fn style(tiles: &[Tile]) -> String {
+    format!("@media (min-width:56.01rem){{{}}}", style_everywhere(tiles))
+}
+
+/// Returns a style sheet with the areas of the tiles on every screen.
+pub(super) fn style_everywhere(tiles: &[Tile]) -> String {
     let areas = areas(tiles);
-    let mut style = "@media (min-width:56.01rem){".to_owned();
+    let mut style = String::new();
     for (tile, GridArea { x, y, width, height }) in tiles.iter().zip(areas) {
         // Writing to a string cannot fail.
         let _written = write!(
@@ -102,7 +107,7 @@ pub(super) fn style(tiles: &[Tile]) -> String {
             x + 1
         );
     }
-    style + "}"
+    style
 }
 
 #[cfg(test)]

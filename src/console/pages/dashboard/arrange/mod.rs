@@ -141,7 +141,7 @@ async fn show(
     let frame = frame.titled("Arrange the tiles");
     let refusal = refusal(request, &address.project, &rights).await?;
     let render = move || {
-        let style = grid::style(&tiles);
+        let style = grid::style_everywhere(&tiles);
         let page = ArrangePage { address, name, version, rows, refusal, error };
         let mut page = layout::page_with_style(&frame, &page, &style)?;
         *page.status_mut() = status;
