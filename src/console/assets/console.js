@@ -204,7 +204,8 @@ document.addEventListener("change", ({ target }) => {
 // Buttons show their command before they act, if the user has switched that on in this tab.
 if (document.querySelector(".shell")) {
   document.getElementById("main").insertAdjacentHTML("afterend", policy.createHTML(`<footer class="commands">
-<label class="check"><input type="checkbox">Buttons show their command</label><p role="status"></p></footer>
+<label class="check"><input type="checkbox">Buttons show their command</label><p role="status"></p>
+<label class="check"><input type="checkbox" id="exact">Exact times</label></footer>
 <dialog class="commands" aria-labelledby="commands-title"><form method="dialog" class="form"><h2 id="commands-title">As a command</h2>
 <div data-result></div><div class="bar"><button class="b go" value="send">Do it</button><button class="b">Close</button></div></form></dialog>`));
   const first = document.querySelector("footer.commands input"), dialog = document.querySelector("dialog.commands");
@@ -460,18 +461,29 @@ let shown = location.href;
 addEventListener("popstate", () => { if (withoutFragment(location.href) !== withoutFragment(shown)) location.reload(); });
 const withoutFragment = (url) => url.split("#")[0];
 
-// Times are shown relative to now. The title has the time in the reader's zone.
+// Times are shown relative to now, or exactly and in the reader's zone: the title has the other one. A click or a tap on a time,
+// or the switch at the end of the page, changes all of them, and the tab keeps the choice.
+const EXACT = "steward-exact-times";
 const ages = new Intl.RelativeTimeFormat(document.documentElement.lang, { numeric: "auto" });
 function showAges() {
   for (const element of all("time[data-ago]")) {
     const then = new Date(element.dateTime), seconds = (then - Date.now()) / 1000, size = Math.abs(seconds);
     const [unit, length] = size < 90 ? ["second", 1] : size < 5400 ? ["minute", 60]
       : size < 129600 ? ["hour", 3600] : ["day", 86400];
-    element.textContent = ages.format(Math.round(seconds / length), unit);
-    element.title = then.toLocaleString();
+    const age = ages.format(Math.round(seconds / length), unit), exact = then.toLocaleString();
+    const isExact = sessionStorage.getItem(EXACT) !== null;
+    [element.textContent, element.title] = isExact ? [exact, age] : [age, exact];
   }
 }
-showAges();
+const showExact = (isExact) => {
+  if (isExact) sessionStorage.setItem(EXACT, "");
+  else sessionStorage.removeItem(EXACT);
+  for (const box of all("#exact")) box.checked = isExact;
+  showAges();
+};
+on("click", "time[data-ago]", () => showExact(sessionStorage.getItem(EXACT) === null));
+on("change", "#exact", (box) => showExact(box.checked));
+showExact(sessionStorage.getItem(EXACT) !== null);
 setInterval(showAges, 30_000);
 
 // New entries of the activity log. One visible tab asks every 15 seconds, and the others learn from it. A page that nobody

@@ -111,6 +111,14 @@ fn day(time: &str) -> &str {
     time.get(..10).unwrap_or(time)
 }
 
+/// Returns a time of the API for people: its day and minute in UTC. A script shows it in the reader's zone.
+fn moment(time: &str) -> String {
+    match (time.get(..10), time.get(11..16)) {
+        (Some(day), Some(minute)) => format!("{day} {minute} UTC"),
+        _ => time.to_owned(),
+    }
+}
+
 /// Returns the beginning of a long text.
 fn excerpt(text: &str) -> String {
     const MAX_EXCERPT: usize = 200;

@@ -397,3 +397,45 @@ async fn every_kind_and_activity_that_the_api_writes_has_words() {
     assert!(found.len() > 12, "{found:#?}");
     assert!(found.iter().all(|one| !one.contains("recorded") && !one.contains('{')), "{found:#?}");
 }
+
+#[tokio::test]
+async fn long_changes_are_folded_and_times_are_exact_without_scripts() {
+    let workspace = Workspace::new().await;
+    let owner = &workspace.owner;
+    owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
+    let board = workspace.dashboards("1/");
+    let layout = |y: usize| json!({ "sm": { "x": 0, "y": y, "w": 6, "h": 4 }, "xs": { "x": 0, "y": y } });
+    let tile = |y: usize| json!({ "text": { "body": format!("Tile {y}") }, "layouts": layout(y) });
+    owner.patch(&board, json!({ "tiles": (0..5).map(tile).collect::<Vec<_>>() })).await.ok();
+    let visitor = Visitor::owner(&workspace).await;
+    let log = of_project(&workspace);
+    let newest = async || {
+        let page = visitor.get(&log).await;
+        let entry = page.between("<li id=\"entry-", "</li>").to_owned();
+        (page, entry)
+    };
+    owner.patch(&board, json!({ "name": "Sales" })).await.ok();
+    let (_, entry) = newest().await;
+    assert!(!entry.contains("<details>"), "a short change is shown: {entry}");
+
+    let moved: Vec<_> = (0..5).map(|y| json!({ "id": y + 1, "layouts": layout(9 - y) })).collect();
+    owner.patch(&board, json!({ "tiles": moved })).await.ok();
+    let (_, entry) = newest().await;
+    assert!(entry.contains("<details><summary>5 fields</summary>"), "{entry}");
+    assert_eq!(entry.matches("<details>").count(), 1, "{entry}");
+
+    let text = "One line of a long text.\n".repeat(40);
+    owner.patch(&board, json!({ "description": text })).await.ok();
+    let (page, entry) = newest().await;
+    assert!(entry.contains("<td><details><summary>40 lines</summary>"), "{entry}");
+    // The question about a change shows all of it.
+    let revert = page.links().into_iter().find(|link| link.contains("/revert/?")).expect("a link");
+    let question = visitor.get(&revert).await;
+    question.assert_shows(200, "<bdi>Revert this change?</bdi>");
+    assert!(!question.html.contains("<summary>40 lines</summary>"), "{}", question.html);
+
+    let at = owner.get(&format!("{}?limit=1", log.replace("/console/", "/api/").replace("activity/", "activity_log/"))).await.ok();
+    let at = at["results"][0]["created_at"].as_str().expect("a time").to_owned();
+    let exact = format!("data-ago>{} {} UTC</time>", &at[..10], &at[11..16]);
+    assert!(entry.contains(&exact), "{exact}: {entry}");
+}

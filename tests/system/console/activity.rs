@@ -47,3 +47,47 @@ async fn new_entries_are_announced_and_a_change_is_reverted() {
     assert_sound(&browser, "the notice").await;
     browser.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn times_are_exact_after_a_tap_and_entries_stay_short() {
+    let site = Site::new().await;
+    let board = site.board("Growth").await;
+    let path = site.workspace.dashboards(&format!("{}/", board["id"]));
+    let long = "A long line of a description.\n".repeat(200);
+    site.workspace.owner.patch(&path, json!({ "description": long })).await.ok();
+    let tiles = |x: usize| {
+        let tile = |y: usize| {
+            json!({ "text": { "body": format!("{x} {y}") }, "layouts": { "sm": { "x": x, "y": y, "w": 2, "h": 2 } } })
+        };
+        json!({ "tiles": (0..20).map(tile).collect::<Vec<_>>() })
+    };
+    site.workspace.owner.patch(&path, tiles(0)).await.ok();
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    for (width, highest) in [(390, 700), (1280, 500)] {
+        browser.look(width, "light").await;
+        site.visit(&browser, &format!("projects/{}/activity/", site.workspace.made.project_id)).await;
+        shown(&browser, "Activity").await;
+        let tall = format!(
+            "return [...document.querySelectorAll('.feed > li')].map(one => one.offsetHeight).filter(height => height > {highest})"
+        );
+        assert_eq!(browser.run(&tall).await, json!([]), "{width}");
+    }
+    let text = "return document.querySelector('.feed time').textContent";
+    let year = "/\\d{4}/.test(document.querySelector('.feed time').textContent)";
+    assert_eq!(browser.run(&format!("return {year}")).await, false, "an age at first");
+    let age = browser.run(text).await;
+    browser.click(".feed time").await;
+    browser.wait_until("the exact time", year).await;
+    assert_sound(&browser, "exact times").await;
+    // The next page of the tab shows exact times too, and the switch at its end changes them back.
+    site.visit(&browser, "sessions/").await;
+    shown(&browser, "Sessions").await;
+    let all_exact = "[...document.querySelectorAll('time')].every(one => /\\d{4}/.test(one.textContent))";
+    browser.wait_until("all times are exact", all_exact).await;
+    assert_eq!(browser.run("return document.getElementById('exact').checked").await, true);
+    browser.click("#exact").await;
+    browser.wait_until("ages again", &format!("!({all_exact})")).await;
+    assert!(age.as_str().is_some_and(|age| !age.is_empty()), "{age}");
+    browser.close().await;
+}

@@ -23,6 +23,19 @@ pub(super) enum Diff {
 }
 
 impl Diff {
+    /// Returns about how many lines the difference has on the page.
+    pub(super) fn lines(&self) -> usize {
+        const WIDTH: usize = 100;
+        let of_text = |text: &str| -> usize {
+            text.lines().map(|line| line.chars().count().div_ceil(WIDTH).max(1)).sum()
+        };
+        match self {
+            Self::Hidden => 1,
+            Self::Json(parts) => parts.iter().map(|part| of_text(part.text())).sum(),
+            Self::Text(parts) => of_text(&parts.iter().map(DiffPart::text).collect::<String>()),
+        }
+    }
+
     /// Compares two values. Null is no value. `word` returns a word for values that are shown by one.
     pub(super) fn between(
         before: &Value,

@@ -51,8 +51,6 @@ const OF_PROJECT: &str = "/console/projects/{project_id}/activity/";
 const PAGE_SIZE: u64 = 50;
 /// With more changes than this, the page is rendered on a thread of its own.
 const MAX_INLINE_CHANGES: usize = 40;
-/// The number of changes of an entry that are shown without a click.
-const MAX_OPEN_CHANGES: usize = 8;
 
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {

@@ -176,8 +176,8 @@ impl Case {
         let since = (!is_unchanged(&now, &change.after)).then(|| between(&change.after, &now));
         let scope = &self.entry.scope;
         Field {
-            change: between(&now, &change.before).row(scope, budget),
-            since: since.map(|change| change.row(scope, budget)),
+            change: between(&now, &change.before).row(scope, budget).open(),
+            since: since.map(|change| change.row(scope, budget).open()),
         }
     }
 }

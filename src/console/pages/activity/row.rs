@@ -39,6 +39,40 @@ pub(super) struct Row {
 pub(super) struct ChangeRow {
     pub(super) label: String,
     pub(super) diff: Diff,
+    /// Whether a long difference is shown without a click.
+    is_open: bool,
+}
+
+/// A difference with more lines is folded.
+const MAX_LINES: usize = 12;
+/// The changes of an entry with more lines are folded together.
+const MAX_LINES_OF_ENTRY: usize = 24;
+/// The changes of an entry with more fields are folded together.
+const MAX_FIELDS: usize = 8;
+
+impl ChangeRow {
+    /// Shows the difference without a click, on a page that asks about it.
+    pub(super) const fn open(mut self) -> Self {
+        self.is_open = true;
+        self
+    }
+
+    fn lines(&self) -> usize {
+        self.diff.lines()
+    }
+
+    fn is_folded(&self) -> bool {
+        !self.is_open && self.lines() > MAX_LINES
+    }
+}
+
+impl Row {
+    /// Returns whether the changes are folded together.
+    pub(super) fn is_folded(&self) -> bool {
+        let lines = self.changes.iter();
+        let lines = lines.map(|change| if change.is_folded() { 1 } else { change.lines() });
+        self.changes.len() > MAX_FIELDS || lines.sum::<usize>() > MAX_LINES_OF_ENTRY
+    }
 }
 
 impl Entry {
@@ -71,6 +105,7 @@ impl Change {
     pub(super) fn row(&self, scope: &str, budget: &mut DiffBudget) -> ChangeRow {
         let label = labels::label(&self.field).into_owned();
         let word = |value: &Value| labels::word(scope, &self.field, value);
-        ChangeRow { label, diff: Diff::between(&self.before, &self.after, word, budget) }
+        let diff = Diff::between(&self.before, &self.after, word, budget);
+        ChangeRow { label, diff, is_open: false }
     }
 }

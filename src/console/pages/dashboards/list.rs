@@ -14,7 +14,7 @@ use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::people::People;
-use crate::console::pages::{dashboard_name, day, project_id};
+use crate::console::pages::{dashboard_name, project_id};
 use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::registry::PageResult;
@@ -54,10 +54,6 @@ impl Dashboard {
 
     fn creator(&self) -> String {
         self.created_by.as_ref().map_or(String::new(), Person::name)
-    }
-
-    fn created_on(&self) -> &str {
-        day(&self.created_at)
     }
 
     /// Returns the time of creation without its fraction, which compresses badly.

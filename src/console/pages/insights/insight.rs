@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::pages::dashboard::{Rights, dashboard_names};
-use crate::console::pages::{day, insight_name};
+use crate::console::pages::insight_name;
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;

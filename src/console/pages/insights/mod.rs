@@ -24,7 +24,7 @@ use crate::console::visit::SignedIn;
 
 use super::creation::may_create_insights;
 use super::people::People;
-use super::{day, excerpt, insight_name};
+use super::{excerpt, insight_name};
 use filters::Filters;
 
 const LIST: &str = "/console/projects/{project_id}/insights/";

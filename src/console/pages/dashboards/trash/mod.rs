@@ -10,7 +10,7 @@ use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
-use crate::console::pages::{dashboard_name, day, excerpt, project_id};
+use crate::console::pages::{dashboard_name, excerpt, project_id};
 use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::redirection::see_other;

@@ -11,7 +11,7 @@ use crate::console::operation::{Operation, Write};
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
-use crate::console::pages::{day, excerpt, insight_name, project_id};
+use crate::console::pages::{excerpt, insight_name, project_id};
 use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::redirection::see_other;
