@@ -115,6 +115,12 @@ if (palette) {
   });
 }
 
+// The current entry of the column is in sight.
+const column = document.getElementById("nav"), entry = column?.querySelector("[aria-current]");
+if (entry && entry.getBoundingClientRect().bottom > column.getBoundingClientRect().bottom) {
+  column.scrollTop += entry.getBoundingClientRect().bottom - column.getBoundingClientRect().bottom + 48;
+}
+
 // The code of a sign-in link moves from the fragment into the form. It then leaves the history.
 const link = document.querySelector("form[data-code-from-fragment]");
 if (link && location.hash.length > 1) {

@@ -404,7 +404,7 @@ async fn long_changes_are_folded_and_times_are_exact_without_scripts() {
     let owner = &workspace.owner;
     owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     let board = workspace.dashboards("1/");
-    let layout = |y: usize| json!({ "sm": { "x": 0, "y": y, "w": 6, "h": 4 }, "xs": { "x": 0, "y": y } });
+    let layout = |y: usize| json!({ "sm": { "x": 0, "y": y, "w": 6, "h": 4 } });
     let tile = |y: usize| json!({ "text": { "body": format!("Tile {y}") }, "layouts": layout(y) });
     owner.patch(&board, json!({ "tiles": (0..5).map(tile).collect::<Vec<_>>() })).await.ok();
     let visitor = Visitor::owner(&workspace).await;

@@ -47,6 +47,17 @@ fn long(schema: &Value, number: usize) -> Vec<String> {
     texts
 }
 
+/// Returns the height of a page that scrolls although nothing stands below the screen.
+const NEEDLESS_SCROLLING: &str = "const shell = document.querySelector('.shell'), height = document.documentElement.scrollHeight; \
+    const end = shell ? Math.ceil(shell.getBoundingClientRect().bottom + scrollY) : height; \
+    return [height].filter(height => height > Math.max(innerHeight, end))";
+
+/// Returns the parts of the frame that a long name makes too high or too narrow.
+const SQUEEZED_FRAME: &str = "const sizes = (selector) => [...document.querySelectorAll(selector)] \
+      .filter(one => one.checkVisibility({ visibilityProperty: true })).map(one => [selector, one.offsetWidth, one.offsetHeight]); \
+    return [...sizes('header.top').filter(([, , height]) => height > 64), ...sizes('.find').filter(([, width]) => width < 48), \
+      ...sizes('nav.side .switch').filter(([, , height]) => height > 90), ...sizes('nav.side h2').filter(([, , height]) => height > 48)]";
+
 /// Returns what is wrong with a page on any screen.
 async fn faults(browser: &Browser, page: &str) -> Vec<String> {
     let mut faults = Vec::new();
@@ -64,6 +75,8 @@ async fn faults(browser: &Browser, page: &str) -> Vec<String> {
         note(&format!("is too wide at {name}"), &browser.run(&wide).await);
         note(&format!("covers at {name}"), &browser.run(include_str!("overlaps.js")).await);
         note(&format!("splits words at {name}"), &browser.run(include_str!("split.js")).await);
+        note(&format!("scrolls for nothing at {name}"), &browser.run(NEEDLESS_SCROLLING).await);
+        note(&format!("squeezes its frame at {name}"), &browser.run(SQUEEZED_FRAME).await);
         if name == "forced" {
             note("loses its marks", &browser.run(include_str!("forced.js")).await);
         }
@@ -138,6 +151,107 @@ async fn words_in_tables_and_lists_are_not_split_on_any_screen() {
     }
     browser.close().await;
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wide_and_low_screens_are_used() {
+    let site = Site::new().await;
+    site.board("Growth").await;
+    let browser = browser().await;
+    browser.resize(1280, 600).await;
+    site.sign_in_by_link(&browser).await;
+    let links = "return [...document.querySelectorAll('nav.side li a')].map(one => one.href)";
+    let links = browser.run(links).await;
+    let links: Vec<&str> = links.as_array().expect("links").iter().filter_map(Value::as_str).collect();
+    assert!(links.len() > 15, "{links:?}");
+    for link in links {
+        browser.resize(1280, 600).await;
+        browser.visit(link).await;
+        browser.text("h1").await;
+        let in_sight = "(() => { const nav = document.getElementById('nav').getBoundingClientRect(), \
+                        entry = document.querySelector('nav [aria-current]').getBoundingClientRect(); \
+                        return entry.top >= nav.top && entry.bottom <= Math.min(nav.bottom, innerHeight) })()";
+        browser.wait_until(&format!("the entry of {link}"), in_sight).await;
+        browser.resize(2560, 900).await;
+        let used = browser.run("return document.querySelector('main').offsetWidth / innerWidth").await;
+        assert!(used.as_f64() > Some(0.8), "{link} uses {used} of 2560 pixels");
+    }
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn titles_from_right_to_left_stand_beside_their_menus() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let name = "שלום עולם ".repeat(12);
+    let owner = &site.workspace.owner;
+    let board = owner.post(&site.workspace.dashboards(""), json!({ "name": name })).await.ok();
+    let path = site.workspace.dashboards(&format!("{}/", board["id"]));
+    let tile = |x: usize| json!({ "text": { "body": name }, "layouts": { "sm": { "x": x, "y": 0, "w": 4, "h": 4 } } });
+    owner.patch(&path, json!({ "tiles": [tile(0), tile(4)] })).await.ok();
+    let insights = format!("/api/projects/{}/insights/", site.workspace.made.project_id);
+    owner.post(&insights, json!({ "name": name, "dashboards": [board["id"]] })).await.ok();
+    let page = format!("projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
+    for width in [320, 390, 1280, 2560] {
+        browser.look(width, "light").await;
+        site.visit(&browser, &page).await;
+        browser.text(".tile h2").await;
+        let covered = browser.run(include_str!("overlaps.js")).await;
+        assert_eq!(covered, json!([]), "{width}");
+    }
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn focus_is_as_thick_on_every_control() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    site.visit(&browser, "profile/").await;
+    browser.fill("#form-notification_settings", "{").await;
+    browser.click("#form button.go").await;
+    browser.text("#form-notification_settings-error").await;
+    let thin = "return [...document.querySelectorAll('main :is(a[href], button, input, select, textarea, summary)')] \
+        .filter(one => one.checkVisibility() && !one.matches('[type=hidden], .vh')) \
+        .filter(one => { one.focus({ focusVisible: true }); const style = getComputedStyle(one); \
+          return document.activeElement === one && (style.outlineStyle === 'none' || style.outlineWidth !== '3px') }) \
+        .map(one => one.outerHTML.slice(0, 160))";
+    let invalid = "return document.querySelectorAll('main [aria-invalid=true]').length";
+    assert_eq!(browser.run(invalid).await, 1);
+    assert_eq!(browser.run(thin).await, json!([]));
+    browser.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
+    let site = Site::new().await;
+    let browser = browser().await;
+    site.sign_in(&browser).await;
+    let row = |cell: &str| format!("|{}\n", format!("{cell}|").repeat(20));
+    let text = row("Donaudampfschiff") + &row("-") + &row("Kapitaen");
+    let owner = &site.workspace.owner;
+    let board = owner.post(&site.workspace.dashboards(""), json!({ "name": "Wide" })).await.ok();
+    let path = site.workspace.dashboards(&format!("{}/", board["id"]));
+    owner.patch(&path, json!({ "tiles": [{ "text": { "body": text } }] })).await.ok();
+    let shared = owner.patch(&format!("{path}sharing/"), json!({ "enabled": true })).await.ok();
+    let token = shared["access_token"].as_str().expect("a token");
+    let page = format!("/console/projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
+    for page in [page.clone(), format!("/shared/{token}/"), format!("{page}tiles/1/")] {
+        for width in [390, 1280] {
+            browser.look(width, "light").await;
+            browser.visit(&format!("{}{page}", site.base)).await;
+            if page.ends_with("/tiles/1/") {
+                browser.click("details[data-shown=preview] summary").await;
+            }
+            browser.text(".text table").await;
+            browser.run("document.querySelector('.text .scroll').focus()").await;
+            browser.press(Key::Right).await;
+            let scrolled = "document.querySelector('.text .scroll').scrollLeft > 0";
+            browser.wait_until(&format!("{page} scrolls at {width}"), scrolled).await;
+        }
+    }
+    browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

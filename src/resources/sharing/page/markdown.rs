@@ -77,7 +77,13 @@ pub fn html(markdown: &str) -> Option<String> {
     let mut out = BoundedText::new(MAX_HTML);
     let events = parsed.flat_map(|event| plain.filter(event).into_iter().flatten());
     write_html_io(&mut out, events).ok()?;
-    Some(SANITIZER.clean(&out.text()?).to_string())
+    Some(with_scrolling_tables(&SANITIZER.clean(&out.text()?).to_string()))
+}
+
+/// Puts each table into a box that scrolls, also by keyboard. In sanitized HTML, `<` begins a tag.
+fn with_scrolling_tables(html: &str) -> String {
+    const BOX: &str = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">";
+    html.replace("<table>", &format!("{BOX}<table>")).replace("</table>", "</table></div>")
 }
 
 /// Returns an upper bound of the number of table cells: the number of lines times the width of the widest
@@ -233,7 +239,8 @@ mod tests {
             ("a  \nb\n\n---", "<p>a<br>\nb</p>\n<hr>\n"),
             (
                 "|a|b|\n|-|-:|\n|1|2|",
-                "<table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n<tr><td>1</td><td>2</td></tr>\n</tbody></table>\n",
+                "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">\
+                 <table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n<tr><td>1</td><td>2</td></tr>\n</tbody></table></div>\n",
             ),
             ("", ""),
         ] {
@@ -377,6 +384,8 @@ mod tests {
         let address = r#"href="(https?:|mailto:)[^"]*""#;
         let pattern =
             format!(r#"</?({})( {address}| start="[0-9]+"| rel="{LINK_REL}")*>"#, names.join("|"));
+        let scroll = r#"<div class="scroll" tabindex="0" role="group" aria-label="Table"><table>"#;
+        let rendered = &rendered.replace(scroll, "").replace("</table></div>", "");
         Regex::new(&format!("(?i){pattern}")).unwrap().replace_all(rendered, "").into_owned()
     }
 
