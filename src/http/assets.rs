@@ -23,9 +23,10 @@ pub struct Asset {
 
 impl Asset {
     /// Creates a file from its text.
-    pub fn new(name: &'static str, media: &str, text: &'static str) -> Self {
-        let content = StaticResponse::new(Bytes::from_static(text.as_bytes()));
-        Self { name, media: media.to_owned(), content, version: version_of(text.as_bytes()) }
+    pub fn new(name: &'static str, media: &str, text: impl Into<Bytes>) -> Self {
+        let text = text.into();
+        let version = version_of(&text);
+        Self { name, media: media.to_owned(), content: StaticResponse::new(text), version }
     }
 
     /// Creates a file from its gzip form.

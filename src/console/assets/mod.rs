@@ -17,8 +17,8 @@ static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
     Assets::new(
         FOLDER,
         vec![
-            Asset::new("console.css", "text/css; charset=utf-8", include_str!("console.css")),
-            Asset::new("console.js", script, include_str!("console.js")),
+            Asset::new("console.css", "text/css; charset=utf-8", compact(include_str!("console.css"))),
+            Asset::new("console.js", script, compact(include_str!("console.js"))),
             Asset::new("idiomorph.min.js", script, include_str!("idiomorph.min.js")),
             Asset::new(ICONS, "image/svg+xml", include_str!("icons.svg")),
         ],
@@ -26,6 +26,15 @@ static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
 });
 
 const ICONS: &str = "icons.svg";
+
+/// Returns a style sheet or a script without what browsers do not need: comments on lines of their own, and the space around
+/// lines.
+fn compact(text: &str) -> String {
+    let is_comment =
+        |line: &str| line.starts_with("//") || line.starts_with("/*") && line.ends_with("*/");
+    let lines = text.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !is_comment(line)).collect::<Vec<_>>().join("\n")
+}
 
 /// Returns the response with a file, which may be cached permanently if `version` is the current one.
 ///
@@ -116,6 +125,12 @@ mod tests {
             assert!(page.contains(&format!("| `{name}` |")), "{name}");
             assert!(page.contains(&format!("`{hash}`")), "{name} has the SHA-256 {hash}");
         }
+    }
+
+    #[test]
+    fn files_are_served_without_comments() {
+        let text = "/* A rule. */\na {\n  b: c; /* d */\n}\n\n// Says x.\nlet x = `//`;\n";
+        assert_eq!(compact(text), "a {\nb: c; /* d */\n}\nlet x = `//`;");
     }
 
     #[test]
