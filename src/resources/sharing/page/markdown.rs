@@ -11,6 +11,7 @@ use pulldown_cmark::html::write_html_io;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::bounded::BoundedText;
+use super::tables::{count_cells, with_scrolling_tables};
 
 /// The allowed tags with their attributes. The sanitizer also sets `rel` on links.
 const ALLOWED_TAGS: [(&str, &[&str]); 24] = [
@@ -78,20 +79,6 @@ pub fn html(markdown: &str) -> Option<String> {
     let events = parsed.flat_map(|event| plain.filter(event).into_iter().flatten());
     write_html_io(&mut out, events).ok()?;
     Some(with_scrolling_tables(&SANITIZER.clean(&out.text()?).to_string()))
-}
-
-/// Puts each table into a box that scrolls, also by keyboard. In sanitized HTML, `<` begins a tag.
-fn with_scrolling_tables(html: &str) -> String {
-    const BOX: &str = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">";
-    html.replace("<table>", &format!("{BOX}<table>")).replace("</table>", "</table></div>")
-}
-
-/// Returns an upper bound of the number of table cells: the number of lines times the width of the widest
-/// line.
-fn count_cells(markdown: &str) -> usize {
-    let lines = || markdown.split(['\n', '\r']).filter(|line| !line.is_empty());
-    let widest = lines().map(|line| line.matches('|').count() + 1).max();
-    lines().count() * widest.unwrap_or(0)
 }
 
 /// Filters the parser's events before they become HTML.

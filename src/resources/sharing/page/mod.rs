@@ -3,6 +3,7 @@
 mod bounded;
 mod definition;
 mod markdown;
+mod tables;
 
 use askama::Template;
 
