@@ -186,7 +186,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     assert!(page.html.contains("Last paused <time"));
     let done = owner.submit(&page.form("state")).await;
     assert_eq!(done.location(), format!("{path}?done=export-unpaused"));
-    assert!(owner.get(done.location()).await.html.contains("Unpaused."));
+    assert!(owner.get(done.location()).await.html.contains("Batch export unpaused."));
     assert_eq!(paused().await, [false, false]);
 }
 
