@@ -27,7 +27,8 @@ const DIRECTIONS: &str = "\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d
 #[must_use]
 pub fn escape_invisible(json: String) -> String {
     let is_invisible = |one: char| {
-        DIRECTIONS.contains(one) || matches!(one, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
+        DIRECTIONS.contains(one)
+            || matches!(one, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}')
     };
     if !json.contains(is_invisible) {
         return json;

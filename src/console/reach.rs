@@ -31,7 +31,9 @@ mod tests {
         ] {
             assert_eq!(local_base(local).as_deref(), Some(local.trim_end_matches('/')), "{local}");
         }
-        for public in ["https://admin.example", "http://192.0.2.7:8000", "http://localhost.example", "x"] {
+        for public in
+            ["https://admin.example", "http://192.0.2.7:8000", "http://localhost.example", "x"]
+        {
             assert_eq!(local_base(public), None, "{public}");
         }
     }

@@ -149,5 +149,4 @@ fn other_method(app: &App, request: Request) -> Response {
 }
 
 /// Why a page for the operator is refused.
-const OPERATOR_ONLY: &str =
-    "This page is open to the sessions of links that the command steward console --operator prints.";
+const OPERATOR_ONLY: &str = "This page is open to the sessions of links that the command steward console --operator prints.";

@@ -17,7 +17,11 @@ static ASSETS: LazyLock<Assets> = LazyLock::new(|| {
     Assets::new(
         FOLDER,
         vec![
-            Asset::new("console.css", "text/css; charset=utf-8", compact(include_str!("console.css"))),
+            Asset::new(
+                "console.css",
+                "text/css; charset=utf-8",
+                compact(include_str!("console.css")),
+            ),
             Asset::new("console.js", script, compact(include_str!("console.js"))),
             Asset::new("idiomorph.min.js", script, include_str!("idiomorph.min.js")),
             Asset::new(ICONS, "image/svg+xml", include_str!("icons.svg")),

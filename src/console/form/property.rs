@@ -128,7 +128,8 @@ fn for_people(description: &str) -> String {
     let is_for_people = |sentence: &&str| {
         let lower = sentence.to_lowercase();
         let mut code = sentence.split('`').skip(1).step_by(2);
-        !OF_REQUESTS.iter().any(|words| lower.contains(words)) && !code.any(|name| name.contains('_'))
+        !OF_REQUESTS.iter().any(|words| lower.contains(words))
+            && !code.any(|name| name.contains('_'))
     };
     let kept: Vec<&str> = description.split_inclusive(". ").filter(is_for_people).collect();
     kept.concat().trim().replace('`', "")

@@ -311,11 +311,7 @@ impl SubmittedForm {
 }
 
 /// Returns the value that a field sends, or `None` if it sends none.
-fn value(
-    field: &Field,
-    before: Option<&Value>,
-    is_change: bool,
-) -> Result<Option<Value>, NotJson> {
+fn value(field: &Field, before: Option<&Value>, is_change: bool) -> Result<Option<Value>, NotJson> {
     let text = field.text.replace("\r\n", "\n");
     if !is_change {
         let is_sent = !text.trim().is_empty() || field.is_flag();

@@ -123,5 +123,7 @@ impl Account {
 
 fn links(organizations: &[OrganizationName]) -> Vec<TenantLink> {
     let links = organizations.iter();
-    links.map(|one| TenantLink::organization(&one.id, &one.name, Some(one.membership_level))).collect()
+    links
+        .map(|one| TenantLink::organization(&one.id, &one.name, Some(one.membership_level)))
+        .collect()
 }

@@ -3,7 +3,6 @@
 use std::fmt;
 
 use axum::http::Method;
-use serde_json::Value;
 
 use crate::console::operation::Write;
 use crate::console::visit::{SignedIn, Visit};

@@ -91,9 +91,8 @@ impl Frame {
     /// paths.
     pub(in crate::console) fn places(&self) -> Vec<(String, Vec<(&'static str, String)>)> {
         let groups = self.groups.iter().filter(|group| group.is_of_tenant);
-        let links = |group: &Group| {
-            group.links.iter().map(|link| (link.text, link.href.clone())).collect()
-        };
+        let links =
+            |group: &Group| group.links.iter().map(|link| (link.text, link.href.clone())).collect();
         groups.map(|group| (group.heading.clone(), links(group))).collect()
     }
 

@@ -20,8 +20,7 @@ const CONFIRM: &str = "/console/enter/confirm/";
 const TITLE: &str = "Sign in by link";
 
 /// The text for every code that signs nobody in.
-const INVALID_CODE: &str =
-    "This link signs nobody in. It works once, within five minutes. Run the command steward console again.";
+const INVALID_CODE: &str = "This link signs nobody in. It works once, within five minutes. Run the command steward console again.";
 
 /// Adds the pages of sign-in links.
 pub(super) fn routes(pages: &mut Pages<'_>) {

@@ -434,7 +434,13 @@ async fn long_changes_are_folded_and_times_are_exact_without_scripts() {
     question.assert_shows(200, "<bdi>Revert this change?</bdi>");
     assert!(!question.html.contains("<summary>40 lines</summary>"), "{}", question.html);
 
-    let at = owner.get(&format!("{}?limit=1", log.replace("/console/", "/api/").replace("activity/", "activity_log/"))).await.ok();
+    let at = owner
+        .get(&format!(
+            "{}?limit=1",
+            log.replace("/console/", "/api/").replace("activity/", "activity_log/")
+        ))
+        .await
+        .ok();
     let at = at["results"][0]["created_at"].as_str().expect("a time").to_owned();
     let exact = format!("data-ago>{} {} UTC</time>", &at[..10], &at[11..16]);
     assert!(entry.contains(&exact), "{exact}: {entry}");

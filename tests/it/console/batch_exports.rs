@@ -46,7 +46,8 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
             form = form.with(&field, text);
         }
         let made = owner.submit(&form).await;
-        let path = made.location().strip_suffix("?done=export-created").expect("a notice").to_owned();
+        let path =
+            made.location().strip_suffix("?done=export-created").expect("a notice").to_owned();
         let api = path.replace("/console/", "/api/");
         let mut expected = serde_json::Map::new();
         for (key, text) in typed.iter().filter(|(key, _)| properties[*key]["writeOnly"] != true) {
@@ -200,7 +201,11 @@ async fn export_is_deleted_after_a_question() {
     page.assert_shows(200, "<bdi>Delete the batch export Nightly?</bdi>");
     let form = page.form("form");
     assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"));
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"), "sent twice");
+    assert_eq!(
+        owner.submit(&form).await.location(),
+        format!("{LIST}?done=export-deleted"),
+        "sent twice"
+    );
     assert_eq!(workspace.owner.get(API).await.ok()["count"], 0);
     for path in [
         path.clone(),

@@ -37,7 +37,11 @@ async fn selected_dashboards_are_changed_one_by_one() {
     ] {
         let sent = [("action", action), ("tag", " New "), ("id", "1"), ("id", "2")];
         let done = owner.post(&path, &sent).await;
-        assert_eq!(done.location(), format!("{LIST}?search=a&done=dashboard-saved&count=2"), "{action}");
+        assert_eq!(
+            done.location(),
+            format!("{LIST}?search=a&done=dashboard-saved&count=2"),
+            "{action}"
+        );
         for (id, value) in (1..).zip(values) {
             assert_eq!(read(&workspace, id, field).await, value, "{action} {id}");
         }
@@ -45,7 +49,10 @@ async fn selected_dashboards_are_changed_one_by_one() {
     let share = workspace.dashboards("1/sharing/");
     workspace.owner.patch(&share, json!({ "enabled": true })).await.ok();
     let sent = [("action", "stop_sharing"), ("id", "1"), ("id", "3")];
-    assert_eq!(owner.post(LIST, &sent).await.location(), format!("{LIST}?done=page-disabled&count=2"));
+    assert_eq!(
+        owner.post(LIST, &sent).await.location(),
+        format!("{LIST}?done=page-disabled&count=2")
+    );
     assert_eq!(read(&workspace, 1, "is_shared").await, false);
     let only = owner.post(LIST, &[("only", "pin 3"), ("action", "delete"), ("id", "1")]).await;
     assert_eq!(only.location(), format!("{LIST}?done=dashboard-saved"));
@@ -61,7 +68,10 @@ async fn deletion_of_the_last_page_of_the_list_leads_to_the_page_before() {
     let mut owner = Visitor::owner(&workspace).await;
     let sent = [("action", "delete"), ("id", "51")];
     let deleted = owner.post(&format!("{LIST}?search=n&offset=50"), &sent).await;
-    assert_eq!(deleted.location(), format!("{LIST}?search=n&offset=50&done=dashboard-deleted&undo=51"));
+    assert_eq!(
+        deleted.location(),
+        format!("{LIST}?search=n&offset=50&done=dashboard-deleted&undo=51")
+    );
     let beyond = owner.get(deleted.location()).await;
     assert_eq!(beyond.location(), format!("{LIST}?search=n&done=dashboard-deleted&undo=51"));
     let page = owner.get(beyond.location()).await;
@@ -131,7 +141,10 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
     let sent = [("action", "restore"), ("id", "1"), ("id", "2")];
-    assert_eq!(owner.post(TRASH, &sent).await.location(), format!("{TRASH}?done=dashboard-restored&count=2"));
+    assert_eq!(
+        owner.post(TRASH, &sent).await.location(),
+        format!("{TRASH}?done=dashboard-restored&count=2")
+    );
     let one = owner.post(TRASH, &[("action", "restore"), ("only", "restore 3")]).await;
     assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));

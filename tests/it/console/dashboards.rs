@@ -236,7 +236,10 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
     assert!(page.html.contains("2 done, 1 refused:"), "{}", page.html);
     let undo = page.forms().into_iter().find(|form| form.fields.len() == 3).expect("an undo");
     assert_eq!(undo.values("id"), ["1", "2"]);
-    assert_eq!(owner.submit(&undo).await.location(), format!("{LIST}?done=dashboard-restored&count=2"));
+    assert_eq!(
+        owner.submit(&undo).await.location(),
+        format!("{LIST}?done=dashboard-restored&count=2")
+    );
     assert_eq!(names(&owner.get(LIST).await.html), ["A", "B"]);
     let page = owner.post(LIST, &[("action", "delete"), ("id", "999")]).await;
     page.assert_shows(404, "Dashboards");

@@ -70,7 +70,10 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     assert_eq!([shown.value("first_name"), shown.value("last_name")], [&long, "<b>\"'&"]);
     let error = page.between("id=\"form-first_name-error\">", "</p>");
     assert!(error.contains("Ensure this field has no more than 150 characters."), "{error}");
-    assert!(page.html.contains("aria-describedby=\"form-first_name-error\" aria-invalid=\"true\" autofocus"));
+    assert!(
+        page.html
+            .contains("aria-describedby=\"form-first_name-error\" aria-invalid=\"true\" autofocus")
+    );
     let sent = form.with("notification_settings", "{x").with("theme_mode", "pink");
     let page = owner.submit(&sent).await;
     page.assert_shows(400, "Profile");
@@ -104,7 +107,8 @@ async fn pages_follow_the_theme_of_the_user() {
 
 /// Returns what a page says in its own words: without texts of people, values, commands and JSON.
 fn words(page: &Page) -> String {
-    let patterns = ["(?s)<pre.*?</pre>", "(?s)<textarea.*?</textarea>", "(?s)<bdi.*?</bdi>", "<[^>]*>"];
+    let patterns =
+        ["(?s)<pre.*?</pre>", "(?s)<textarea.*?</textarea>", "(?s)<bdi.*?</bdi>", "<[^>]*>"];
     patterns.iter().fold(page.html.clone(), |html, pattern| {
         Regex::new(pattern).expect("a pattern").replace_all(&html, " ").into_owned()
     })
@@ -225,7 +229,10 @@ async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
     let mut owner = Visitor::owner(&workspace).await;
     // The form and its fields take more than an eighth of the memory, and less than a quarter.
     let large = [("a", &*"a".repeat(80 * 1024))];
-    assert_eq!(owner.post(PROFILE, &large).await.location(), "/console/profile/?done=profile-saved");
+    assert_eq!(
+        owner.post(PROFILE, &large).await.location(),
+        "/console/profile/?done=profile-saved"
+    );
     let mut nobody = Visitor::new(&workspace);
     let page = nobody.post(PROFILE, &large).await;
     page.assert_shows(413, "The request is not valid");

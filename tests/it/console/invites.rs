@@ -46,7 +46,8 @@ async fn invite_of_one_address_shows_its_link_once() {
     let of = fields.map(|name| stored[name].clone());
     let expected = json!(["ann@x.example", "Ann Lee", 8, "Welcome", true]);
     assert_eq!(json!(of), expected);
-    let expires = format!("<time datetime=\"{}\" data-ago>", stored["expires_at"].as_str().expect("a time"));
+    let expires =
+        format!("<time datetime=\"{}\" data-ago>", stored["expires_at"].as_str().expect("a time"));
     let row = made.between("<td data-label=\"Expires\">", "</td>");
     assert!(row.contains(&expires), "{row}");
     assert!(made.html.contains("<bdi>ann@x.example</bdi>") && made.html.contains("Not mailed"));
@@ -95,8 +96,11 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     assert_eq!(listed(&workspace, "first_name").await, ["", "Ann"]);
     assert_eq!(listed(&workspace, "level").await, [8, 8]);
     let ids = listed(&workspace, "id").await;
-    for (address, output, id) in [("ann@x.example", "link", &ids[1]), ("ben@x.example", "link-2", &ids[0])] {
-        let shown = done.between(&format!("<bdi>{address}</bdi></span><output id=\"{output}\">"), "</output>");
+    for (address, output, id) in
+        [("ann@x.example", "link", &ids[1]), ("ben@x.example", "link-2", &ids[0])]
+    {
+        let shown = done
+            .between(&format!("<bdi>{address}</bdi></span><output id=\"{output}\">"), "</output>");
         assert!(shown.contains(id.as_str().expect("an id")), "{address}: {shown}");
         assert!(done.html.contains(&format!("data-copy=\"{output}\"")), "{address}");
     }

@@ -11,8 +11,7 @@ use crate::support::{OWNER, Workspace, with_clock};
 const SIGN_IN: &str = "/console/sign_in/";
 const INVALID_KEY: &str =
     "This key signs nobody in. It may be mistyped, revoked, replaced or expired.";
-const INVALID_CODE: &str =
-    "This link signs nobody in. It works once, within five minutes. Run the command steward console again.";
+const INVALID_CODE: &str = "This link signs nobody in. It works once, within five minutes. Run the command steward console again.";
 
 #[tokio::test]
 async fn key_opens_a_session_in_a_strict_cookie() {

@@ -49,7 +49,11 @@ async fn text_is_previewed_and_added() {
     let shown = tiles(&workspace).await;
     assert_eq!(shown[0]["text"]["body"], "# Hi\n\n**there** <b>");
     assert_eq!(shown[0]["color"], "blue");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=text-added"), "sent twice");
+    assert_eq!(
+        owner.submit(&form).await.location(),
+        format!("{ONE}?done=text-added"),
+        "sent twice"
+    );
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 1);
     let stale = owner.submit(&form.with("tiles.0.text.body", "Bye")).await;
     stale.assert_shows(412, "Add a text");
@@ -142,7 +146,16 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     // The insight names the dashboards that show it, and the pages below a dashboard name it.
     let named = "<a href=\"/console/projects/1/dashboards/1/\"><bdi>Growth</bdi></a>";
     assert!(owner.get(&insight).await.html.contains(named));
-    for rest in ["edit/", "arrange/", "tiles/new/", "tiles/1/", "tiles/1/move/", "tiles/trash/", "sharing/", "access/"] {
+    for rest in [
+        "edit/",
+        "arrange/",
+        "tiles/new/",
+        "tiles/1/",
+        "tiles/1/move/",
+        "tiles/trash/",
+        "sharing/",
+        "access/",
+    ] {
         let page = owner.get(&format!("{ONE}{rest}")).await;
         assert!(page.html.contains(named), "{rest}: {}", page.html);
     }
@@ -196,7 +209,11 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-moved"));
     let other = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
     assert_eq!(other["tiles"][0]["id"], 1);
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-moved"), "sent twice");
+    assert_eq!(
+        owner.submit(&form).await.location(),
+        format!("{ONE}?done=tile-moved"),
+        "sent twice"
+    );
     let mut elsewhere = form.clone();
     elsewhere.action = format!("{ONE}tiles/9/move/");
     owner.submit(&elsewhere).await.assert_shows(404, "Move the tile");
@@ -299,7 +316,10 @@ async fn places_that_are_not_changed_are_not_stored() {
     let after = workspace.owner.get(&workspace.dashboards("1/")).await;
     assert_eq!(before.ok(), after.ok());
     // A change of one tile stores the places of both, as the page has shown them.
-    assert_eq!(owner.submit(&form.with("h-1", "6")).await.location(), format!("{ONE}?done=arrangement-saved"));
+    assert_eq!(
+        owner.submit(&form.with("h-1", "6")).await.location(),
+        format!("{ONE}?done=arrangement-saved")
+    );
     let stored = tiles(&workspace).await;
     assert_eq!(stored[0]["layouts"]["sm"], json!({ "x": 0, "y": 0, "w": 6, "h": 6 }));
     assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 6, "y": 0, "w": 6, "h": 5 }));

@@ -56,9 +56,7 @@ async fn times_are_exact_after_a_tap_and_entries_stay_short() {
     let long = "A long line of a description.\n".repeat(200);
     site.workspace.owner.patch(&path, json!({ "description": long })).await.ok();
     let tiles = |x: usize| {
-        let tile = |y: usize| {
-            json!({ "text": { "body": format!("{x} {y}") }, "layouts": { "sm": { "x": x, "y": y, "w": 2, "h": 2 } } })
-        };
+        let tile = |y: usize| json!({ "text": { "body": format!("{x} {y}") }, "layouts": { "sm": { "x": x, "y": y, "w": 2, "h": 2 } } });
         json!({ "tiles": (0..20).map(tile).collect::<Vec<_>>() })
     };
     site.workspace.owner.patch(&path, tiles(0)).await.ok();
@@ -66,7 +64,8 @@ async fn times_are_exact_after_a_tap_and_entries_stay_short() {
     site.sign_in(&browser).await;
     for (width, highest) in [(390, 700), (1280, 500)] {
         browser.look(width, "light").await;
-        site.visit(&browser, &format!("projects/{}/activity/", site.workspace.made.project_id)).await;
+        site.visit(&browser, &format!("projects/{}/activity/", site.workspace.made.project_id))
+            .await;
         shown(&browser, "Activity").await;
         let tall = format!(
             "return [...document.querySelectorAll('.feed > li')].map(one => one.offsetHeight).filter(height => height > {highest})"
@@ -83,7 +82,8 @@ async fn times_are_exact_after_a_tap_and_entries_stay_short() {
     // The next page of the tab shows exact times too, and the switch at its end changes them back.
     site.visit(&browser, "sessions/").await;
     shown(&browser, "Sessions").await;
-    let all_exact = "[...document.querySelectorAll('time')].every(one => /\\d{4}/.test(one.textContent))";
+    let all_exact =
+        "[...document.querySelectorAll('time')].every(one => /\\d{4}/.test(one.textContent))";
     browser.wait_until("all times are exact", all_exact).await;
     assert_eq!(browser.run("return document.getElementById('exact').checked").await, true);
     browser.click("#exact").await;

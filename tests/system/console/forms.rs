@@ -108,7 +108,8 @@ async fn leaving_a_page_with_changes_asks_first() {
     let found = crawl(&Visitor::with_link(&site.workspace, true).await).await;
     let browser = browser().await;
     site.sign_in_by_link(&browser).await;
-    let forms = "document.querySelectorAll('main form.form[method=post]:not([data-question])').length";
+    let forms =
+        "document.querySelectorAll('main form.form[method=post]:not([data-question])').length";
     let mut asked = 0;
     for page in found.pages.values().map(|pages| &pages[0]) {
         browser.visit(&format!("{}{page}", site.base)).await;
@@ -159,7 +160,12 @@ async fn everything_works_without_scripts() {
     let organization = format!("organizations/{}/", site.workspace.made.organization_id);
     let invite = json!({ "target_email": "ann@x.example" });
     site.workspace.owner.post(&site.workspace.organization("invites/"), invite).await.ok();
-    for page in ["profile/", "keys/new/", &format!("{organization}settings/"), &format!("{organization}invites/")] {
+    for page in [
+        "profile/",
+        "keys/new/",
+        &format!("{organization}settings/"),
+        &format!("{organization}invites/"),
+    ] {
         site.visit(&browser, page).await;
         let dead = "return [...document.querySelectorAll('[data-copy], [data-filter], [data-select-all], kbd, .scripted')]\
             .filter(one => one.checkVisibility()).map(one => one.outerHTML)";

@@ -162,7 +162,8 @@ async fn wide_and_low_screens_are_used() {
     site.sign_in_by_link(&browser).await;
     let links = "return [...document.querySelectorAll('nav.side li a')].map(one => one.href)";
     let links = browser.run(links).await;
-    let links: Vec<&str> = links.as_array().expect("links").iter().filter_map(Value::as_str).collect();
+    let links: Vec<&str> =
+        links.as_array().expect("links").iter().filter_map(Value::as_str).collect();
     assert!(links.len() > 15, "{links:?}");
     for link in links {
         browser.resize(1280, 600).await;
@@ -173,7 +174,8 @@ async fn wide_and_low_screens_are_used() {
                         return entry.top >= nav.top && entry.bottom <= Math.min(nav.bottom, innerHeight) })()";
         browser.wait_until(&format!("the entry of {link}"), in_sight).await;
         browser.resize(2560, 900).await;
-        let used = browser.run("return document.querySelector('main').offsetWidth / innerWidth").await;
+        let used =
+            browser.run("return document.querySelector('main').offsetWidth / innerWidth").await;
         assert!(used.as_f64() > Some(0.8), "{link} uses {used} of 2560 pixels");
     }
     browser.close().await;
@@ -236,7 +238,8 @@ async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
     owner.patch(&path, json!({ "tiles": [{ "text": { "body": text } }] })).await.ok();
     let shared = owner.patch(&format!("{path}sharing/"), json!({ "enabled": true })).await.ok();
     let token = shared["access_token"].as_str().expect("a token");
-    let page = format!("/console/projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
+    let page =
+        format!("/console/projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
     for page in [page.clone(), format!("/shared/{token}/"), format!("{page}tiles/1/")] {
         for width in [390, 1280] {
             browser.look(width, "light").await;
@@ -269,7 +272,10 @@ async fn boxes_of_a_right_stand_together_on_every_screen() {
                  }).map(row => row.textContent)";
     for width in [320, 390, 640, 900, 1280, 2560] {
         browser.resize(width, 900).await;
-        assert!(browser.run("return document.querySelectorAll('.row > .group').length").await.as_u64() > Some(5));
+        assert!(
+            browser.run("return document.querySelectorAll('.row > .group').length").await.as_u64()
+                > Some(5)
+        );
         assert_eq!(browser.run(apart).await, json!([]), "{width} pixels wide");
     }
     browser.close().await;

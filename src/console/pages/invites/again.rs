@@ -61,7 +61,8 @@ async fn delete(request: SignedIn) -> PageResult {
     let frame = Frame::load(&request, Section::Invites, In::Organization(&organization)).await?;
     let confirm = Confirm {
         question: format!("Delete the invite of {}?", invite.target_email),
-        text: "Its link stops working at once. To let the address join, invite it again.".to_owned(),
+        text: "Its link stops working at once. To let the address join, invite it again."
+            .to_owned(),
         name: None,
         submit: "Delete the invite",
         action: format!("{list}{id}/delete/"),

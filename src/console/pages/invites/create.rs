@@ -193,9 +193,8 @@ async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm
 
 /// Returns the links of new invites. The answer to a request that was sent again has none.
 fn links(invites: &[Value]) -> Vec<Link> {
-    let text = |invite: &Value, name: &str| {
-        invite.get(name).and_then(Value::as_str).map(str::to_owned)
-    };
+    let text =
+        |invite: &Value, name: &str| invite.get(name).and_then(Value::as_str).map(str::to_owned);
     let link = |invite: &Value| {
         Some(Link { address: text(invite, "target_email")?, url: text(invite, "accept_url")? })
     };

@@ -111,8 +111,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let frame = frame.titled("Invites").with_refusal(feedback.refusal);
     let command = Command::get(&request.visit, &path);
     let local_base = local_base(request.visit.app.config().link_base());
-    let page =
-        InvitesPage { base, links: feedback.links, local_base, rows, paging, form, command };
+    let page = InvitesPage { base, links: feedback.links, local_base, rows, paging, form, command };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }
 

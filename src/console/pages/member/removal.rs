@@ -28,7 +28,11 @@ async fn remove(request: SignedIn) -> PageResult {
     let (question, submit, done) = if is_own {
         ("Leave the organization?".to_owned(), "Leave", with_notice("/console/", "left"))
     } else {
-        (format!("Remove {}?", member.name()), "Remove", with_notice(&address.list(), "member-removed"))
+        (
+            format!("Remove {}?", member.name()),
+            "Remove",
+            with_notice(&address.list(), "member-removed"),
+        )
     };
     let confirm = Confirm {
         question,

@@ -77,7 +77,9 @@ async fn apply(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     if let Some(purpose) = Purpose::of(&request.visit) {
         return match purpose.sent(&request, &address)?.send(&request).await? {
-            Outcome::Done(_) => Ok(see_other(&with_notice(&address.page("access/"), "access-saved"))?),
+            Outcome::Done(_) => {
+                Ok(see_other(&with_notice(&address.page("access/"), "access-saved"))?)
+            }
             Outcome::Again(form) => {
                 let form = Some((purpose, *form));
                 show(&request, address, Feedback { form, refusal: None }).await

@@ -22,7 +22,8 @@ const PINNED: Input =
 const RESTRICTION: Input =
     Input::new("restriction_level").label("Who may edit").hint("").choices(RESTRICTIONS);
 
-const EMPTY: FormSpec = FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+const EMPTY: FormSpec =
+    FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
 
 const FROM_TEMPLATE: FormSpec = FormSpec::create(
     "Create",

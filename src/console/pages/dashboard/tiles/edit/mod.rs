@@ -117,12 +117,7 @@ async fn save(request: SignedIn) -> PageResult {
     }
 }
 
-async fn show(
-    request: &SignedIn,
-    address: TileAddress,
-    name: String,
-    form: Form,
-) -> PageResult {
+async fn show(request: &SignedIn, address: TileAddress, name: String, form: Form) -> PageResult {
     let project = In::Project(&address.dashboard.project);
     let frame = Frame::load(request, Section::Dashboards, project).await?.titled("Edit the tile");
     let status = form.status();
