@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use crate::config::INVALID_CONFIGURATION;
 use crate::error::Error;
-use crate::store::OpenError;
+use crate::store::{OpenError, mask_addresses};
 
 use super::args::{ArgValue, Source};
 use super::flags::{is_named, key, variable_of};
-use super::streams::{complain, unless_unread};
+use super::streams::{complain, unless_unread, write_err};
 
 /// The exit code for an invalid command line or configuration: a retry would fail too.
 const EXIT_USAGE: u8 = 2;
@@ -97,12 +97,22 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Prints what is wrong with a command line, or the help or the version that it asks for. Returns the exit code.
+/// Prints what is wrong with a command line, or the help or the version that it asks for. Returns the exit code. The message
+/// may repeat words of the command line and values of variables, and never shows the address of a database among them.
 pub(super) fn show_usage(error: &clap::Error) -> ExitCode {
-    let printed = error.print();
     if error.use_stderr() {
+        let text = error.to_string();
+        let given = std::env::args_os().chain(std::env::vars_os().map(|(_, value)| value));
+        let given = given.map(|word| word.to_string_lossy().into_owned());
+        let masked = mask_addresses(&text, given);
+        if masked == text {
+            let _ = error.print();
+        } else {
+            write_err(&masked);
+        }
         return ExitCode::from(EXIT_USAGE);
     }
+    let printed = error.print();
     match unless_unread(printed) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Failure::unwritten(&error).report(),

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::Value;
 
 use crate::bootstrap::{self, InitialRecords};
-use crate::config::Config;
+use crate::config::{Config, file_path};
 use crate::error::Error;
 use crate::store::{Cell, Place, signing_secret_of};
 
@@ -32,7 +32,7 @@ pub(super) struct Init {
     cell: Cell,
     /// Use the signing secret of this backup of another installation, so that the API keys of organizations stay valid
     /// when they move.
-    #[arg(long, value_name = "BACKUP")]
+    #[arg(long, value_name = "BACKUP", value_parser = file_path())]
     secrets_of: Option<PathBuf>,
 }
 

@@ -32,7 +32,7 @@ use clap::builder::FalseyValueParser;
 use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
-use crate::config::{Config, output_path};
+use crate::config::{Config, data_place, file_path, output_path};
 use crate::ids::OrganizationId;
 use crate::operator::Operation;
 use crate::store::{Place, follow_link};
@@ -70,7 +70,7 @@ struct Cli {
         hide_env_values = true,
         value_name = "DATA",
         default_value = DEFAULT_DATA,
-        value_parser = output_path()
+        value_parser = data_place()
     )]
     data: PathBuf,
 
@@ -204,6 +204,7 @@ enum Command {
         #[arg(long)]
         secrets: bool,
         /// The file to create, which must not exist; `-` or nothing for stdout.
+        #[arg(value_parser = file_path())]
         file: Option<PathBuf>,
     },
     /// Create a data file from an export, or add one organization to a workspace in use. If the export has no secrets,
@@ -217,6 +218,7 @@ enum Command {
         #[arg(long, requires = "organization")]
         existing: bool,
         /// The export; `-` for stdin.
+        #[arg(value_parser = file_path())]
         file: PathBuf,
     },
     /// Rotate the signing secret.
@@ -226,6 +228,7 @@ enum Command {
     /// running server continues with the backup.
     Restore {
         /// The backup.
+        #[arg(value_parser = file_path())]
         file: PathBuf,
     },
 }

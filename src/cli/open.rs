@@ -14,7 +14,9 @@ use crate::error::Error;
 use crate::operator::{Operation, perform};
 use crate::resources::record_registry;
 use crate::state::App;
-use crate::store::{Cell, Compacted, OpenError, Place, Progress, Store, beside, give_to_owner};
+use crate::store::{
+    Cell, Compacted, OpenError, Place, Progress, RepeatedWarning, Store, beside, give_to_owner,
+};
 
 use super::Failure;
 use super::startup_message::{FirstRun, FirstVisit};
@@ -38,20 +40,31 @@ async fn compact_if_sparse(store: &Store) {
     }
 }
 
+/// How `serve` opens its data.
+#[derive(Clone, Copy)]
+pub(super) struct Opening {
+    /// Whether to compact a sparse data file first.
+    pub(super) compact_first: bool,
+    /// The number that the data must have, or that new data gets.
+    pub(super) cell: Option<Cell>,
+    /// Whether to found a workspace in a shared database that holds none.
+    pub(super) may_found: bool,
+}
+
 /// The pause between two attempts to reach a shared database at the start.
 const CONNECT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Opens the data. Waits for a shared database that cannot be reached.
-async fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, OpenError> {
-    let mut has_warned = false;
+/// Opens the data. Waits for a shared database that cannot be reached, on this thread: the runtime may end meanwhile.
+fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, OpenError> {
+    let mut warning = RepeatedWarning::default();
     loop {
         let fs = Arc::clone(&config.file_system);
         match Store::open_at(fs, place, config.page_cache, &record_registry()) {
             Err(error @ OpenError::Unreachable { .. }) => {
-                if !std::mem::replace(&mut has_warned, true) {
-                    tracing::error!(%error, "waiting for the database");
+                if warning.is_due(&error.to_string()) {
+                    tracing::warn!(%error, "waiting for the database");
                 }
-                tokio::time::sleep(CONNECT_INTERVAL).await;
+                std::thread::sleep(CONNECT_INTERVAL);
             }
             opened => return opened,
         }
@@ -69,13 +82,13 @@ fn require_cell(store: &Store, wanted: Option<Cell>) -> Result<(), Failure> {
     }
 }
 
-/// Opens the data, or creates it if it does not exist.
+/// Opens the data, or creates it if it does not exist and may be created.
 pub(super) async fn open_or_create(
     place: &Place,
     config: Config,
-    (compact_first, cell): (bool, Option<Cell>),
+    Opening { compact_first, cell, may_found }: Opening,
 ) -> Result<(App, Option<FirstRun>), Failure> {
-    match open_when_reachable(place, &config).await {
+    match open_when_reachable(place, &config) {
         Ok(store) => {
             require_cell(&store, cell)?;
             if compact_first {
@@ -84,7 +97,8 @@ pub(super) async fn open_or_create(
             }
             return Ok((App::new(store, config)?, None));
         }
-        Err(OpenError::Missing(_) | OpenError::NoWorkspace(_)) => {}
+        Err(OpenError::Missing(_)) => {}
+        Err(OpenError::NoWorkspace(_)) if may_found => {}
         Err(error) => return Err(error.into()),
     }
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(place.file(), "first-key"));
@@ -116,7 +130,7 @@ pub(super) async fn open_or_create(
         }
         // Another process was first. This process opens what it created, or fails because the file is in use.
         Err(OpenError::Exists(_) | OpenError::HasWorkspace(_)) => {
-            let store = open_when_reachable(place, &config).await?;
+            let store = open_when_reachable(place, &config)?;
             require_cell(&store, cell)?;
             Ok((App::new(store, config)?, None))
         }
@@ -129,6 +143,8 @@ fn may_exist(place: &Place, error: &OpenError) -> bool {
     match (place, error) {
         (_, OpenError::Exists(_) | OpenError::HasWorkspace(_)) => false,
         (Place::File(path), _) => path.symlink_metadata().is_ok(),
+        // The database refused it as a whole.
+        (Place::Shared { .. }, OpenError::Database { .. }) => false,
         (Place::Shared { .. }, _) => true,
     }
 }

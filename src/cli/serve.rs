@@ -29,14 +29,14 @@ use crate::state::App;
 use crate::store::{Cell, Place};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
-use super::open::open_or_create;
+use super::open::{Opening, open_or_create};
 use super::startup_message::print;
 use super::{Failure, systemd};
 
 #[derive(Args)]
 #[command(
     after_help = "If there is no data file, serve creates one with a first organization, project, owner and API key. \
-    It prints the key once, with a command to try it. If stdout is not a terminal, it writes the key to FILE.first-key \
+    With --found it does so in an empty shared database. It prints the key once, with a command to try it. If stdout is not a terminal, it writes the key to FILE.first-key \
     instead.\n\nStop the server with Ctrl-C or SIGTERM: it finishes open requests and closes the file. SIGHUP reloads the \
     certificate; without one, closing the terminal stops the server."
 )]
@@ -89,6 +89,11 @@ pub(super) struct Serve {
     /// own range. New data gets this number, by default 0; the server refuses data with another number.
     #[arg(long, env = "STEWARD_CELL", value_name = "N")]
     cell: Option<Cell>,
+
+    /// Found a workspace if the shared database holds none. Pass it once, to the first node: `steward init` does the same
+    /// without serving. A data file needs no such word.
+    #[arg(long, env = "STEWARD_FOUND", value_parser = FalseyValueParser::new())]
+    found: bool,
 
     /// How long to serve after a stop signal while /_readyz answers 503, so that load balancers notice.
     #[arg(long, env = "STEWARD_DRAIN_DELAY", value_name = "TIME", default_value = "0s", value_parser = humantime::parse_duration)]
@@ -146,7 +151,8 @@ impl Serve {
             let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
             on.serve(&config, &limits, ConnectionMetrics::none())
         });
-        let (opening, how) = (place.clone(), (self.compact_at_start, self.cell));
+        let (compact_first, cell, may_found) = (self.compact_at_start, self.cell, self.found);
+        let (opening, how) = (place.clone(), Opening { compact_first, cell, may_found });
         let runtime = Handle::current();
         let open = move || runtime.block_on(open_or_create(&opening, config, how));
         let mut stop = pin!(stop);

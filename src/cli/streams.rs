@@ -18,5 +18,10 @@ pub(super) fn write_out(bytes: &[u8]) -> io::Result<()> {
 
 /// Writes a line to stderr. If that is not possible, the exit code alone tells of the failure.
 pub(super) fn complain(text: &str) {
-    let _ = io::stderr().write_all(format!("steward: {text}\n").as_bytes());
+    write_err(&format!("steward: {text}\n"));
+}
+
+/// Writes to stderr, if that is possible.
+pub(super) fn write_err(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -28,7 +28,9 @@ pub use mail::MailConfig;
 pub use rate_limit::RateLimit;
 pub use smtp_url::{Protection, SmtpUrl};
 pub use switch::Switch;
-pub(crate) use values::{output_path, parse_duration, parse_listen, parse_public_url};
+pub(crate) use values::{
+    data_place, file_path, output_path, parse_duration, parse_listen, parse_public_url,
+};
 use values::{parse_network, parse_origin, parse_resolver, parse_size};
 
 /// The configuration of the service. Every value has a default.

@@ -10,6 +10,8 @@ use clap::builder::{PathBufValueParser, TypedValueParser, ValueParser};
 use ipnet::IpNet;
 use url::Url;
 
+use crate::store::looks_like_address;
+
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
 
@@ -109,14 +111,32 @@ pub(super) fn parse_resolver(text: &str) -> Result<SocketAddr, String> {
 
 /// Parses the path of something to create. `-` means stdout in other commands.
 pub(crate) fn output_path() -> ValueParser {
-    PathBufValueParser::new()
-        .try_map(|path: PathBuf| {
-            if path.as_os_str() == OsStr::new("-") {
-                return Err("`-` names no file here; write `./-` for a file of that name");
-            }
-            Ok(path)
-        })
-        .into()
+    PathBufValueParser::new().try_map(|path| require_file(path).and_then(require_path)).into()
+}
+
+/// Parses the path of a file; `-` stands for stdin or stdout.
+pub(crate) fn file_path() -> ValueParser {
+    PathBufValueParser::new().try_map(require_path).into()
+}
+
+/// Parses the path of a data file, or the address of a database.
+pub(crate) fn data_place() -> ValueParser {
+    PathBufValueParser::new().try_map(require_file).into()
+}
+
+fn require_file(path: PathBuf) -> Result<PathBuf, &'static str> {
+    if path.as_os_str() == OsStr::new("-") {
+        return Err("`-` names no file here; write `./-` for a file of that name");
+    }
+    Ok(path)
+}
+
+/// Fails if a database is named where only a file can be.
+fn require_path(path: PathBuf) -> Result<PathBuf, &'static str> {
+    if looks_like_address(&path.to_string_lossy()) {
+        return Err("this looks like the address of a database, which --data takes; write `./NAME` for a file with such a name");
+    }
+    Ok(path)
 }
 
 #[cfg(test)]

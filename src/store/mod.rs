@@ -9,6 +9,7 @@
 //! is damaged. The documentation of functions mentions only other errors.
 
 mod access;
+mod address;
 mod adopt;
 mod asker;
 mod backup;
@@ -71,6 +72,7 @@ mod raw;
 mod read_only;
 pub mod record;
 mod record_registry;
+mod repeated_warning;
 mod restore;
 mod rewrite;
 pub mod schema;
@@ -109,6 +111,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
 pub use access::{AccessTables, AccessVersion};
+pub use address::{looks_like_address, mask_addresses};
 pub use adopt::{find_taken, payload_of};
 pub use backup::{Backup, receive, remove_incomplete_backup};
 pub use bounded_read::{BoundedRead, CancelToken};
@@ -136,6 +139,7 @@ pub use record::Added;
 pub(crate) use record::impl_record;
 pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};
 pub use record_registry::{RecordRegistry, RecordType, RecordTypeOf};
+pub use repeated_warning::RepeatedWarning;
 pub use restore::PreparedRestore;
 pub use schema::Table;
 pub use scrub::ScrubPace;

@@ -7,13 +7,11 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use super::address::{MASK, looks_like_address};
 use super::shown_path::ShownPath;
 
-/// The text that replaces a password.
-const MASK: &str = "********";
-
 const FORMAT_HINT: &str = "write postgres://user:password@host/database, with the special characters of user and password \
-                           percent-encoded";
+                           percent-encoded, or ./NAME for a file with such a name";
 
 /// Where the data of a service lies. It is displayed without a password.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,14 +36,16 @@ impl Place {
     /// Returns the place that `data` names: a URL of a database, or a path. The other arguments count only for a database.
     ///
     /// # Errors
-    /// One line that says what is wrong with the URL. It never repeats a part of it.
+    /// One line that says what is wrong with the URL. It never repeats a part of it. Whatever looks like an address is no
+    /// path: its password would be shown.
     pub fn new(
         data: &OsStr,
         copy: &Path,
         ca: Option<&Path>,
         node: Option<&str>,
     ) -> Result<Self, String> {
-        match data.to_str().filter(|text| DatabaseUrl::is_meant_by(text)) {
+        // What is not UTF-8 can begin like an address too.
+        match Some(data.to_string_lossy()).filter(|text| looks_like_address(text)) {
             None => Ok(Self::File(data.into())),
             Some(text) => Ok(Self::Shared {
                 url: text.parse()?,
@@ -102,11 +102,6 @@ pub struct DatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// Returns whether `text` is meant as the URL of a database, valid or not. Everything else is a path.
-    pub fn is_meant_by(text: &str) -> bool {
-        text.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme))
-    }
-
     /// Returns the URL with its password, for connecting.
     pub(super) fn reveal(&self) -> &str {
         &self.text
@@ -145,7 +140,7 @@ impl FromStr for DatabaseUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let invalid = |what: &str| Err(format!("{what}; {FORMAT_HINT}"));
         let Some((_, rest)) = text.split_once("://").filter(|(scheme, _)| is_scheme(scheme)) else {
-            return invalid("the scheme is not postgres://");
+            return invalid("this is no URL that begins with postgres://");
         };
         if text.contains('#') || text.chars().any(|c| c.is_whitespace() || c.is_control()) {
             return invalid("the URL has a character that must be percent-encoded");
@@ -293,10 +288,14 @@ mod tests {
         let place = |data: &str| {
             Place::new(OsStr::new(data), Path::new("copy.redb"), None, Some("a")).expect(data)
         };
-        for path in ["steward.redb", "/srv/a:b", "postgres:/x", "file://postgres://"] {
+        for path in ["steward.redb", "/srv/a:b", "./host=db", "postgres.redb"] {
             assert_eq!(place(path), Place::File(path.into()));
             assert_eq!(place(path).file(), Path::new(path));
             assert_eq!(place(path).to_string(), path);
+        }
+        for address in ["postgres:/x", "file://postgres://", "mysql://db", "host=db user=ann"] {
+            let refused = Place::new(OsStr::new(address), Path::new("copy.redb"), None, None);
+            assert!(refused.expect_err(address).contains("no URL that begins with postgres://"));
         }
         let shared = place("postgres://ann:hunter2@db/x");
         assert_eq!(shared.file(), Path::new("copy.redb"));

@@ -140,3 +140,64 @@ fn invalid_configuration_file_exits_with_2() {
     }
     assert_eq!(site.names(), ["steward.toml"]);
 }
+
+/// Texts that are meant as the address of a database, with a password that nobody may see.
+const ADDRESSES: [&str; 10] = [
+    "mysql://ann:hunter2@db/x",
+    "postgre://ann:hunter2@db/x",
+    "postgres:/ann:hunter2@db/x",
+    "postgres//ann:hunter2@db/x",
+    " postgres://ann:hunter2@db/x",
+    "'postgres://ann:hunter2@db/x'",
+    "ann:hunter2@db/x",
+    "postgres://ann:hunter2 @db/x",
+    "host=db user=ann password=hunter2 dbname=x",
+    "password = hunter2",
+];
+
+#[test]
+fn addresses_are_no_names_of_files_and_are_never_shown() {
+    let site = DataFolder::empty();
+    let is_refused = |run: CommandOutput, what: &str| {
+        let shown = format!("{run:?}");
+        assert!(run.code == Some(2) && !shown.contains("hunter2"), "{what}: {shown}");
+        assert!(!run.stderr.is_empty(), "{what}");
+    };
+    for address in ADDRESSES {
+        for command in [
+            &["serve", "--listen", "127.0.0.1:0"][..],
+            &["init", "--email", "ann@corp.example"],
+            &["user", "list"],
+            &["check"],
+            &["healthcheck"],
+            &["backup", "x.redb"],
+            &["restore", "x.redb"],
+        ] {
+            let what = format!("{command:?} {address}");
+            is_refused(site.run(&[command, &["--data", address]].concat()), &what);
+            let by_variable = CommandOutput::new(site.steward(command).env("STEWARD_DATA", address));
+            is_refused(by_variable, &what);
+            std::fs::write(site.path("steward.toml"), format!("data = {address:?}\n")).expect("written");
+            is_refused(site.run(&[command, &["--config", "steward.toml"]].concat()), &what);
+            std::fs::remove_file(site.path("steward.toml")).expect("removed");
+        }
+        // Where only a file can be, or nothing.
+        for command in [
+            &["backup"][..],
+            &["restore"],
+            &["import"],
+            &["export"],
+            &["user", "list"],
+            &["serve", "--copy"],
+            &["serve", "--backup-dir"],
+            &["init", "--email", "ann@corp.example", "--secrets-of"],
+        ] {
+            is_refused(site.run(&[command, &[address]].concat()), &format!("{command:?} {address}"));
+        }
+        let shown = site.run(&["config", "--data", address]).ok();
+        assert!(shown.contains("data = \"********\" # flag, masked"), "{shown}");
+        assert_eq!(site.names(), [""; 0], "{address}");
+    }
+    let named = site.run(&["user", "list", "--data", "./host=db"]);
+    named.assert_failed("./host=db does not exist");
+}
