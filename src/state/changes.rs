@@ -145,6 +145,15 @@ impl App {
         Ok(idempotency::find(&*tx, key, now)?.map(ApiResponse::Replayed))
     }
 
+    /// Returns a stored response once a failover of a shared database keeps what it tells of.
+    ///
+    /// # Errors
+    /// 503 if the database does not answer in time.
+    pub(crate) async fn repeat(&self, stored: ApiResponse) -> Result<ApiResponse> {
+        self.store().confirm().await?;
+        Ok(stored)
+    }
+
     /// Writes for a POST on a route where a key is optional. If a key was sent, the caller is authorized again in the
     /// transaction. `rule` also returns the user for the activity entry.
     ///

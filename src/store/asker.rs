@@ -19,7 +19,7 @@ use super::origin_state::{OriginState, Reader, away};
 use super::queue::Sender;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
-use super::task::{NewRows, Task};
+use super::task::{Lacked, NewRows, Task};
 
 /// How long the origin is not asked if nobody reads.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// The time without an answer after which reads and writes fail at once.
 const AWAY_AFTER: Duration = Duration::from_secs(2);
-/// The size of new rows that are kept in memory: 32 MiB. If there are more, the writer asks again and takes each as it comes.
+/// The size of new rows that are kept in memory: 32 MiB. If there are more, the writer takes each as it comes.
 const MAX_ROWS: usize = 32 * 1024 * 1024;
 
 impl Store {
@@ -55,6 +55,15 @@ impl Store {
             None => Ok(()),
             Some(_) => self.fresh().await.map(drop),
         }
+    }
+
+    /// Waits until a failover of the shared database keeps everything that reads of this node show. Call it before a response
+    /// that repeats an earlier one. A data file needs no wait.
+    ///
+    /// # Errors
+    /// 503 when the shared database does not answer in time.
+    pub(crate) async fn confirm(&self) -> Result<()> {
+        if self.is_shared() { self.write(|_| Ok(())).await } else { Ok(()) }
     }
 
     /// Whether the data lies in a shared database.
@@ -127,27 +136,31 @@ impl Asker {
         let current = || self.shared.snapshot.load_full().ok_or_else(closed);
         let known = current()?;
         let mut new = Collected::default();
-        let head = match self.since(known.position, readers, &mut new) {
+        let (head, found) = match self.since(known.position, readers, &mut new) {
             Ok(head) if head == known.position => return Ok(known),
-            Ok(head) => Some(head),
-            Err(Fault::Forked) => None,
+            Ok(head) => {
+                // The commit may be one of this node, which the writer has shown meanwhile.
+                let shown = current()?;
+                if is_as_new(&shown, head) {
+                    return Ok(shown);
+                }
+                (Some(head), Lacked::Rows { head, rows: new.rows })
+            }
+            Err(Fault::Behind) => {
+                // Nobody waits for as long as that takes.
+                self.state.set_away(true);
+                (None, Lacked::Many)
+            }
+            Err(Fault::Forked) => (None, Lacked::Past),
             Err(fault) => return Err(fault),
         };
-        // The commit may be one of this node, which the writer has shown meanwhile.
-        if let Some(head) = head {
-            let shown = current()?;
-            if is_as_new(&shown, head) {
-                return Ok(shown);
-            }
-        }
         let (reply, taken) = mpsc::channel();
-        let rows = new.rows;
-        self.send(Task::Take(NewRows { known: known.position, head, rows, reply }));
+        self.send(Task::Take(NewRows { known: known.position, found, reply }));
         taken.recv().map_err(|_| closed())??;
         let shown = current()?;
         match head {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
-            _ => Err(Fault::Away("the copy was made again".to_owned())),
+            _ => Err(Fault::Away("the copy has caught up or was made again".to_owned())),
         }
     }
 
@@ -165,10 +178,7 @@ impl Asker {
         new: &mut Collected,
     ) -> Result<Position, Fault> {
         let begun = Instant::now();
-        let head = self.source.origin.since(known, &mut |row| {
-            new.add(row);
-            Ok(())
-        })?;
+        let head = self.source.origin.since(known, &mut |row| new.add(row))?;
         self.source.stats.note_call(OriginCall::Ask { readers }, begun);
         self.source.stats.note_head(head, known);
         Ok(head)
@@ -201,25 +211,19 @@ fn is_as_new(state: &Snapshot, head: Position) -> bool {
 }
 
 /// New rows, unless they are too many.
+#[derive(Default)]
 struct Collected {
-    rows: Option<Vec<Row>>,
+    rows: Vec<Row>,
     bytes: usize,
 }
 
-impl Default for Collected {
-    fn default() -> Self {
-        Self { rows: Some(Vec::new()), bytes: 0 }
-    }
-}
-
 impl Collected {
-    fn add(&mut self, row: Row) {
+    fn add(&mut self, row: Row) -> Result<(), Fault> {
         self.bytes += row.size();
         if self.bytes > MAX_ROWS {
-            self.rows = None;
+            return Err(Fault::Behind);
         }
-        if let Some(rows) = &mut self.rows {
-            rows.push(row);
-        }
+        self.rows.push(row);
+        Ok(())
     }
 }

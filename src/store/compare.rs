@@ -10,11 +10,11 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use super::Store;
 use super::check_report::CheckReport;
-use super::copy_source::{CopySource, take_rows};
+use super::copy_source::{CopySource, take_turn};
 use super::engine::{RETRY_AFTER, close};
 use super::file::{self, folder_of};
 use super::open_error::OpenError;
-use super::origin::{Fault, Row, Take};
+use super::origin::{Fault, Row};
 use super::progress::Progress;
 use super::sealed::HexKey;
 use super::shared_restore::keep;
@@ -53,12 +53,10 @@ impl Store {
         })?;
         let second = file::open(&self.fs, &path, super::DEFAULT_CACHE).map_err(Error::internal)?;
         // While the turn lasts, no node commits. So both copies get the same state.
-        let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
-        let (head, turn) =
-            take_rows(&second, source, ask, |_, _| Ok(())).map_err(|fault| match fault {
-                Fault::Copy(error) => unusable(error.to_string()),
-                fault => Error::unavailable(RETRY_AFTER, fault),
-            })?;
+        let (head, turn) = take_turn(&second, source, known).map_err(|fault| match fault {
+            Fault::Copy(error) => unusable(error.to_string()),
+            fault => Error::unavailable(RETRY_AFTER, fault),
+        })?;
         let own = self.wait_until_fresh()?;
         drop(turn);
         if own.position != head {

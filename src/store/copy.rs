@@ -3,7 +3,7 @@
 //! The origin has the data, so a copy can always be made again. A copy that is damaged, or that belongs to another past of
 //! the origin, is kept under another name, and a new one takes its place.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use redb::Database;
 
@@ -17,7 +17,12 @@ use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
 use super::origin::{Fault, Origin, Position, Take};
+use super::secrets::WorkspaceId;
 use super::shared_upgrade::{is_current, upgrade};
+use super::snapshot::Snapshot;
+
+/// What the name of a copy ends in while one that lacks less takes its place.
+const OUTDATED: &str = "outdated";
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
@@ -38,7 +43,14 @@ pub(super) fn open(
                 tracing::warn!(seq, %cause, "the database is away; the copy is opened as it is");
                 return Ok((database, position));
             }
+            Err(fault @ Fault::Outdated(_)) => {
+                tracing::warn!("{fault}");
+                close(database)?;
+                set_aside(fs, path, OUTDATED)?;
+                None
+            }
             Err(Fault::Forked) => {
+                require_same_workspace(&database, path, &*source.origin)?;
                 let head = source.origin.head().ok().flatten().map(|head| head.position.seq);
                 tracing::error!(
                     copy = position.seq,
@@ -46,7 +58,9 @@ pub(super) fn open(
                     "the copy has commits that the database does not have, or is too old; making it again"
                 );
                 close(database)?;
-                set_aside(fs, path, "forked")?;
+                let kept = file::free_name(fs, path, "forked");
+                rename(fs, path, &kept)?;
+                tracing::warn!(kept = %kept.display(), "the copy was kept; it may have commits that no database has");
                 None
             }
             Err(fault) => return Err(origin_error(&*source.origin, fault)),
@@ -63,6 +77,8 @@ pub(super) fn open(
         Some(opened) => opened,
         None => make(fs, path, cache, source)?,
     };
+    // The new copy has all that it had.
+    file::remove(fs, &file::beside(path, OUTDATED))?;
     if is_current(&database)? {
         return Ok((database, position));
     }
@@ -94,7 +110,13 @@ fn open_existing(
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
     let ask = |take: &mut Take<'_>| source.origin.since(known, take);
-    take_rows(database, source, ask, |copy, head| put_position(copy, *head))
+    match take_rows(database, source, ask, |copy, head| put_position(copy, *head)) {
+        Err(Fault::Behind) => {
+            let ask = |take: &mut Take<'_>| source.since_far(known, take);
+            take_rows(database, source, ask, |copy, head| put_position(copy, *head))
+        }
+        caught_up => caught_up,
+    }
 }
 
 /// Makes the copy from all rows of the origin, and opens it.
@@ -104,7 +126,10 @@ fn make(
     cache: usize,
     source: &CopySource,
 ) -> Result<(Database, Position), OpenError> {
-    fill(fs, path, cache, source, |database| catch_up(database, Position::NONE, source))
+    fill(fs, path, cache, source, |database| {
+        let ask = |take: &mut Take<'_>| source.all(take);
+        take_rows(database, source, ask, |copy, head| put_position(copy, *head))
+    })
 }
 
 /// Creates the copy with what `fill` takes from the origin, and opens it. It appears complete or not at all.
@@ -131,12 +156,28 @@ fn fill(
     Ok((file::open(fs, path, cache)?, position))
 }
 
+/// Fails if the copy is of another workspace than the origin has now. Nobody but an operator gives that copy up.
+fn require_same_workspace(
+    database: &Database,
+    path: &Path,
+    origin: &dyn Origin,
+) -> Result<(), OpenError> {
+    let found = WorkspaceId::of_origin(origin).map_err(|fault| origin_error(origin, fault))?;
+    if WorkspaceId::stored(&Snapshot::begin(database)?)? == found {
+        return Ok(());
+    }
+    let (copy, database) = (path.to_owned(), origin.shown().to_owned());
+    Err(OpenError::AnotherWorkspace { copy, database })
+}
+
 /// Moves the copy at `path` to a name with this suffix, and replaces what had that name.
-pub(super) fn set_aside(fs: &FsHandle, path: &Path, suffix: &str) -> Result<PathBuf, OpenError> {
-    let to = file::beside(path, suffix);
-    fs.file_system().rename(path, &to).map_err(OpenError::io("rename", path))?;
-    file::sync_folder(fs, path)?;
-    Ok(to)
+pub(super) fn set_aside(fs: &FsHandle, path: &Path, suffix: &str) -> Result<(), OpenError> {
+    rename(fs, path, &file::beside(path, suffix))
+}
+
+fn rename(fs: &FsHandle, path: &Path, to: &Path) -> Result<(), OpenError> {
+    fs.file_system().rename(path, to).map_err(OpenError::io("rename", path))?;
+    file::sync_folder(fs, path)
 }
 
 /// Returns the error of an opening that the origin did not answer as it should.

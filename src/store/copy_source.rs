@@ -1,6 +1,7 @@
 //! What copies are made from, taking rows into a copy, and which rows this release can take.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use redb::{Database, WriteTransaction};
 
@@ -8,7 +9,7 @@ use crate::error::Result;
 
 use super::engine::{begin, storage_error};
 use super::key::Key;
-use super::origin::{Fault, Origin, Row, Take};
+use super::origin::{Fault, Lacking, Origin, Position, Row, Take, Turn};
 use super::origin_metrics::OriginStats;
 use super::per_table::PerTable;
 use super::ranks::RankedList;
@@ -16,6 +17,9 @@ use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
 use super::sealed::{damaged, unseal};
 use super::write::WriteTx;
+
+/// How often a copy that takes many rows logs how many it has taken.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a copy is made from.
 pub(super) struct CopySource {
@@ -50,6 +54,39 @@ impl CopySource {
         Ok(tx.take_row(row, &self.lists)?)
     }
 
+    /// Calls `take` with what a copy at `known` lacks, however much that is, and returns the last commit.
+    ///
+    /// # Errors
+    /// [`Fault::Outdated`] if the copy is made again sooner.
+    pub(super) fn since_far(
+        &self,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<Position, Fault> {
+        let lacking = self.origin.lacking(known)?;
+        if lacking.rows > lacking.of / 2 {
+            return Err(Fault::Outdated(lacking));
+        }
+        let Lacking { rows, of } = lacking;
+        tracing::warn!(rows, of, "the copy lacks many rows of the database; it takes them before this node serves again");
+        let mut taken = TakenRows::new();
+        let head = self.origin.since_far(known, &mut |row| {
+            taken.count();
+            take(row)
+        })?;
+        tracing::info!(rows = taken.rows, seq = head.seq, "the copy has what it lacked");
+        Ok(head)
+    }
+
+    /// Calls `take` with all rows, and returns the last commit.
+    pub(super) fn all(&self, take: &mut Take<'_>) -> Result<Position, Fault> {
+        let mut taken = TakenRows::new();
+        self.origin.since(Position::NONE, &mut |row| {
+            taken.count();
+            take(row)
+        })
+    }
+
     /// Whether this release knows all tables or the layout that a row of [`Table::Meta`] names.
     fn knows(&self, row: &Row) -> Result<bool> {
         let Some(sealed) = &row.sealed else { return Ok(true) };
@@ -61,6 +98,46 @@ impl CopySource {
         let Some(table) = row.key.strip_prefix(LAYOUT_KEY) else { return Ok(true) };
         let found = u64::read(&mut &payload[..]).ok_or_else(|| damaged(row.table, &"a layout"))?;
         Ok(named(table).is_some_and(|table| found <= *self.layouts.slot(*table)))
+    }
+}
+
+/// Counts the rows that a copy takes, and logs the number every few seconds.
+struct TakenRows {
+    rows: u64,
+    logged_at: Instant,
+}
+
+impl TakenRows {
+    fn new() -> Self {
+        Self { rows: 0, logged_at: Instant::now() }
+    }
+
+    fn count(&mut self) {
+        self.rows += 1;
+        // Reading the clock for each row would take longer than the row.
+        if self.rows.is_multiple_of(256) && self.logged_at.elapsed() >= PROGRESS_INTERVAL {
+            self.logged_at = Instant::now();
+            tracing::info!(rows = self.rows, "taking rows of the database into the copy");
+        }
+    }
+}
+
+/// Takes the turn, and into a new file at `known` what it lacks. What other nodes commit meanwhile is taken before the turn if
+/// it is much. Returns the last commit.
+pub(super) fn take_turn<'s>(
+    database: &Database,
+    source: &'s CopySource,
+    mut known: Position,
+) -> Result<(Position, Box<dyn Turn + 's>), Fault> {
+    loop {
+        let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
+        match take_rows(database, source, ask, |_, _| Ok(())) {
+            Err(Fault::Behind) => {
+                let ask = |take: &mut Take<'_>| source.origin.since_far(known, take);
+                known = take_rows(database, source, ask, |_, _| Ok(()))?;
+            }
+            taken => return taken,
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use super::owner::{adopt, give_to_owner};
 use super::panics::catch_panic;
 
 pub use super::paths::{beside, folder_of};
-pub(super) use names::{not_replaced, publish, replace};
+pub(super) use names::{free_name, not_replaced, publish, replace};
 
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.

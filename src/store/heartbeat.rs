@@ -2,7 +2,7 @@
 //! and how far its copy is. It also forgets old commits from time to time.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use time::OffsetDateTime;
 
@@ -56,9 +56,10 @@ impl Heartbeat {
         let mut beats = 0_u64;
         let mut is_apart = false;
         loop {
+            let begun = Instant::now();
             match self.origin.heartbeat(self.position(), now()) {
                 Ok(ahead) => {
-                    self.state.note_beat();
+                    self.state.note_beat(begun);
                     let was_apart =
                         std::mem::replace(&mut is_apart, ahead.unsigned_abs() > CLOCK_TOLERANCE);
                     if is_apart && !was_apart {

@@ -118,6 +118,13 @@ pub enum OpenError {
     NoWorkspace(String),
     /// The shared database already holds a workspace.
     HasWorkspace(String),
+    /// The copy is one of another workspace than the shared database holds.
+    AnotherWorkspace {
+        /// The path of the copy.
+        copy: PathBuf,
+        /// The database, without a password.
+        database: String,
+    },
     /// The shared database cannot be used as it is.
     Database {
         /// The database, without a password.
@@ -221,11 +228,16 @@ impl fmt::Display for OpenError {
             Self::Unreachable { database, cause } => write!(f, "cannot reach {database}: {cause}"),
             Self::NoWorkspace(database) => write!(
                 f,
-                "{database} holds no workspace; `steward serve` or `steward init` creates one"
+                "{database} holds no workspace; `steward init` creates one, as does one node that starts with `steward serve --found`"
             ),
             Self::HasWorkspace(database) => {
                 write!(f, "{database} already holds a workspace and was not changed")
             }
+            Self::AnotherWorkspace { copy, database } => write!(
+                f,
+                "{} is a copy of another workspace than {database} holds, and was left untouched; correct --data, or move the copy away",
+                copy.display()
+            ),
             Self::Database { database, cause } => write!(f, "cannot use {database}: {cause}"),
             Self::Refused(error) => error.fmt(f),
         }

@@ -66,8 +66,12 @@ pub(super) fn send(
             Some(fault) => return Sent::Refused(refusal(is_unsure, fault)),
         }
         match committed(origin, commit.name, until) {
+            // Somebody may have ended the wait for the standby of the attempt that was taken.
             Ok(Some(seq)) if seq == commit.from.seq + 1 => {
-                return Sent::Stands(Position { seq, name: commit.name });
+                return match confirm(origin, until) {
+                    Ok(()) => Sent::Stands(Position { seq, name: commit.name }),
+                    Err(fault) => Sent::Refused(refusal(true, &fault)),
+                };
             }
             Ok(Some(_)) => return Sent::Refused(refusal(true, &Fault::Forked)),
             Ok(None) if was_overtaken => return Sent::Overtaken,
@@ -80,8 +84,18 @@ pub(super) fn send(
 
 /// Asks whether the commit stands, until the origin answers.
 fn committed(origin: &dyn Origin, name: Uuid, until: Instant) -> Result<Option<u64>, Fault> {
+    answer_of(|| origin.committed(name), until)
+}
+
+/// Waits until everything that the origin has shown survives a failover.
+pub(super) fn confirm(origin: &dyn Origin, until: Instant) -> Result<(), Fault> {
+    answer_of(|| origin.confirm(), until)
+}
+
+/// Calls `ask` until the origin answers, at least once.
+fn answer_of<T>(ask: impl Fn() -> Result<T, Fault>, until: Instant) -> Result<T, Fault> {
     loop {
-        match origin.committed(name) {
+        match ask() {
             Err(Fault::Away(_) | Fault::Unknown(_)) if Instant::now() < until => {
                 std::thread::sleep(RETRY_INTERVAL);
             }

@@ -32,7 +32,7 @@ pub(super) struct OriginState {
     pub(super) is_unsynced: AtomicBool,
     /// When the origin last said what is new.
     asked: Mutex<Option<Instant>>,
-    /// When the origin last took a heartbeat.
+    /// When the last heartbeat began that the origin took.
     beat: watch::Sender<Option<Instant>>,
 }
 
@@ -131,9 +131,16 @@ impl OriginState {
         *self.asked()
     }
 
-    /// Records a heartbeat that the origin took.
-    pub(super) fn note_beat(&self) {
-        self.beat.send_replace(Some(Instant::now()));
+    /// Records a heartbeat that began at `begun` and that the origin took.
+    pub(super) fn note_beat(&self, begun: Instant) {
+        self.beat.send_replace(Some(begun));
+    }
+
+    /// Whether the origin took a heartbeat that began after `moment`: a durable write, as [`confirm`] makes one.
+    ///
+    /// [`confirm`]: super::origin::Origin::confirm
+    pub(super) fn has_beaten_since(&self, moment: Instant) -> bool {
+        self.beat.borrow().is_some_and(|begun| begun > moment)
     }
 
     /// Returns since when the origin both answers and takes heartbeats: the earlier of the last two answers.

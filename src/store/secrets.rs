@@ -9,11 +9,13 @@ use super::cell::stored_cell;
 use super::engine::{begin, storage_error};
 use super::file::{self, follow_link};
 use super::file_system::FsHandle;
+use super::key::Key;
 use super::migrate::format_of;
 use super::open_error::OpenError;
+use super::origin::{Fault, Origin};
 use super::record::Tx;
-use super::schema::{RENEWED_KEY, SECRET_KEY, Table};
-use super::sealed::damaged;
+use super::schema::{CELL_KEY, RENEWED_KEY, SECRET_KEY, Table};
+use super::sealed::{damaged, unseal};
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 use super::{DEFAULT_CACHE, Store};
@@ -34,10 +36,32 @@ pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
 pub struct WorkspaceId([u8; 32]);
 
 impl WorkspaceId {
-    fn stored(tx: &impl Tx) -> Result<Self> {
+    pub(super) fn stored(tx: &impl Tx) -> Result<Self> {
         let (secret, cell) = (stored_secret(tx)?, stored_cell(tx)?);
-        let named = [secret.parts().0.as_slice(), &cell.number().to_be_bytes()].concat();
-        Ok(Self(blake3::derive_key("steward workspace id 1", &named)))
+        Ok(Self::named(secret.parts().0, cell.number()))
+    }
+
+    fn named(secret: &[u8; 32], cell: u64) -> Self {
+        let named = [secret.as_slice(), &cell.to_be_bytes()].concat();
+        Self(blake3::derive_key("steward workspace id 1", &named))
+    }
+
+    /// Returns the workspace of an origin.
+    ///
+    /// # Errors
+    /// Those of the origin, and [`Fault::Copy`] if the values that name the workspace are missing or damaged.
+    pub(super) fn of_origin(origin: &dyn Origin) -> Result<Self, Fault> {
+        let value = |key: &[u8]| {
+            let sealed = origin.value(Table::Meta, key)?;
+            Ok::<_, Fault>(match sealed {
+                Some(sealed) => Some(unseal(Table::Meta, key, &sealed)?.to_vec()),
+                None => None,
+            })
+        };
+        let missing = || damaged(Table::Meta, &"no signing secret, or one of the wrong length");
+        let secret = value(SECRET_KEY)?.and_then(|secret| <[u8; 32]>::try_from(secret).ok());
+        let cell = value(CELL_KEY)?.and_then(|number| u64::read(&mut number.as_slice()));
+        Ok(Self::named(&secret.ok_or_else(missing)?, cell.unwrap_or_default()))
     }
 
     /// Returns the workspace of the data file or backup at `path`, and leaves the file as it is.

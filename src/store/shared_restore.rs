@@ -9,12 +9,12 @@ use crate::secret::SigningSecret;
 
 use super::DEFAULT_CACHE;
 use super::copy::origin_error;
-use super::copy_source::{CopySource, take_rows};
+use super::copy_source::{CopySource, take_rows, take_turn};
 use super::engine::close;
 use super::file::{self, Owner};
 use super::file_system::FsHandle;
 use super::open_error::OpenError;
-use super::origin::{Origin, Position, Row, Take, random_name};
+use super::origin::{Origin, Position, Row, random_name};
 use super::place::{Destination, Place};
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
@@ -123,8 +123,7 @@ pub(super) fn replace_with(
     let position = keep(&fs, source, kept)?;
     let turn = with_file(kept, |database| {
         // Other nodes may have committed meanwhile, and cannot while the turn lasts.
-        let ask = |take: &mut Take<'_>| origin.turn(position, take);
-        let taken = take_rows(database, source, ask, |_, _| Ok(()));
+        let taken = take_turn(database, source, position);
         let (_, turn) = taken.map_err(|fault| origin_error(origin, fault))?;
         require_kept_secret(database, &secret)?;
         Ok(turn)
@@ -144,8 +143,7 @@ pub(super) fn replace_with(
 pub(super) fn keep(fs: &FsHandle, source: &CopySource, kept: &Path) -> Result<Position, OpenError> {
     let mut position = Position::NONE;
     file::create(fs, (kept, Owner::OfFolder), DEFAULT_CACHE, |database| {
-        let ask = |take: &mut Take<'_>| source.origin.since(Position::NONE, take);
-        let taken = take_rows(database, source, ask, |_, _| Ok(()));
+        let taken = take_rows(database, source, |take| source.all(take), |_, _| Ok(()));
         position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
         Ok(())
     })?;

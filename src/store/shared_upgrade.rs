@@ -8,11 +8,11 @@ use redb::Database;
 use crate::error::Result;
 
 use super::copy_position::put_position;
-use super::copy_source::{CopySource, take_rows};
+use super::copy_source::{CopySource, take_rows, take_turn};
 use super::engine::{begin, storage_error};
 use super::migrate::{STEPS, added_tables, migrate, stored_format};
 use super::open_error::OpenError;
-use super::origin::{Fault, Position, Take, random_name};
+use super::origin::{Fault, Position, random_name};
 use super::schema::FORMAT;
 use super::snapshot::Snapshot;
 use super::stored_rows::StoredRows;
@@ -25,11 +25,9 @@ pub(super) fn is_current(database: &Database) -> Result<bool> {
 
 /// Fills an empty copy with all rows of the origin, and migrates both, unless another node was first. Returns the last commit.
 pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Position, Fault> {
-    let ask = |take: &mut Take<'_>| source.origin.since(Position::NONE, take);
-    let known = take_rows(database, source, ask, |_, _| Ok(()))?;
+    let known = take_rows(database, source, |take| source.all(take), |_, _| Ok(()))?;
     // No node commits from here on.
-    let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
-    let (mut position, turn) = take_rows(database, source, ask, |_, _| Ok(()))?;
+    let (mut position, turn) = take_turn(database, source, known)?;
     if !is_current(database)? {
         turn.extend()?;
         let found = stored_format(&Snapshot::begin(database)?)?.unwrap_or_default();

@@ -42,12 +42,22 @@ pub(super) enum Task {
 pub(super) struct NewRows {
     /// The position of the copy.
     pub(super) known: Position,
-    /// The last commit of the origin; `None` if the copy must be made again.
-    pub(super) head: Option<Position>,
-    /// The rows from `known` to `head`; `None` if they were too many to keep in memory.
-    pub(super) rows: Option<Vec<Row>>,
+    pub(super) found: Lacked,
     /// Receives the result. Dropped if the copy could not take the rows now.
     pub(super) reply: mpsc::Sender<Result<(), Fault>>,
+}
+
+/// What the origin said of a copy that is not as new as it.
+pub(super) enum Lacked {
+    /// The copy lacks these rows up to the commit `head`.
+    Rows {
+        head: Position,
+        rows: Vec<Row>,
+    },
+    /// The copy lacks more rows than are kept in memory.
+    Many,
+    /// The copy is of another past, and must be made again.
+    Past,
 }
 
 /// Replaces the file of the open database. The number is the size of the page cache in bytes.

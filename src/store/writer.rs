@@ -47,6 +47,23 @@ const BATCH_TIME: Duration = Duration::from_millis(10);
 /// response mostly send their next request at once, and one sync for all of them costs less than two.
 const GATHER_TIME: Duration = Duration::from_millis(1);
 
+/// What the writes of a batch did.
+#[derive(Clone, Copy, Default)]
+struct BatchRun {
+    /// Whether any of them changed something.
+    changed: bool,
+    /// Whether any of them succeeded.
+    succeeded: bool,
+}
+
+impl BatchRun {
+    /// Notes a write that succeeded.
+    fn note(&mut self, tx: &WriteTx<'_>) {
+        self.changed |= tx.changes_file();
+        self.succeeded = true;
+    }
+}
+
 /// The state of the writer thread.
 pub(super) struct Writer {
     pub(super) fs: FsHandle,
@@ -192,8 +209,8 @@ impl Writer {
         let logs = self.shared.value_logs.active();
         tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), &logs));
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
-        let changed = self.run_batch(&mut tx, first, ran)?;
-        if !changed {
+        let done = self.run_batch(&mut tx, first, ran)?;
+        if !done.changed {
             self.hot = tx.into_hot();
             return transaction.abort().map_err(storage_error);
         }
@@ -210,15 +227,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Runs `first` and the queued writes after it. Returns whether any of them changed something.
+    /// Runs `first` and the queued writes after it.
     fn run_batch(
         &mut self,
         tx: &mut WriteTx<'_>,
         first: NextWrite,
         ran: &mut Vec<Box<dyn QueuedWrite>>,
-    ) -> Result<bool> {
+    ) -> Result<BatchRun> {
         let begun = Instant::now();
-        let (mut changed, mut patience) = (false, GATHER_TIME);
+        let (mut done, mut patience) = (BatchRun::default(), GATHER_TIME);
         let (mut shares, mut next) = (ConsumerTimes::default(), Some(first));
         while let Some(NextWrite { consumer, mut write, is_cooling_down }) = next.take() {
             let mut is_last = false;
@@ -235,7 +252,7 @@ impl Writer {
                     self.queue.end_write(consumer, tx.records_changed());
                 }
                 if stays && !tx.is_discarded() {
-                    changed |= tx.changes_file();
+                    done.note(tx);
                     is_last = tx.ends_batch() || self.is_full(tx);
                     tx.savepoint()?;
                 } else {
@@ -247,7 +264,7 @@ impl Writer {
                 next = self.next_of_batch(ran.len(), &shares, &mut patience);
             }
         }
-        Ok(changed)
+        Ok(done)
     }
 
     /// Whether a batch for an origin has as many changes as one commit may have.

@@ -126,7 +126,7 @@ async fn create(
         super::require_issuable(tx, grantor, &asked, now)
     });
     if let Some(reply) = app.find_stored_response_if(&at, &wanted)? {
-        return Ok(reply);
+        return app.repeat(reply).await;
     }
     let issued = app.issue_key(at.consumer, None, wanted).await?;
     app.post(&at, move |tx, caller, _: &Global, now| {
@@ -179,7 +179,7 @@ async fn roll(
         super::require_can_rotate(tx, grantor, id, &asked)
     });
     if let Some(reply) = app.find_stored_response_if(&access, &wanted)? {
-        return Ok(reply);
+        return app.repeat(reply).await;
     }
     let issued = app.issue_key(access.consumer, Some(id), wanted).await?;
     app.post(&access, move |tx, caller, _: &Global, now| {

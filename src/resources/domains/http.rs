@@ -145,7 +145,7 @@ async fn verify(
 ) -> ApiResult {
     let id = id?;
     if let Some(reply) = app.find_stored_response(&access)? {
-        return Ok(reply);
+        return app.repeat(reply).await;
     }
     let challenge = app.read_for_change(&access, |tx, tenant: &InOrganization| {
         Challenge::of(tx, tenant.member.organization, id)

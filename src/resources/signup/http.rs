@@ -107,7 +107,7 @@ async fn accept(
         id.and_then(|id| Some(access.idempotency.as_ref()?.to_key(RequesterId(id.0), None, None)));
     app.store().refresh().await?;
     if let Some(reply) = app.find_stored_response_public(&access, key.as_ref())? {
-        return Ok(reply);
+        return app.repeat(reply).await;
     }
     let taken = acceptable(&*app.store().snapshot()?)?.taken_over();
     let by = match user {

@@ -49,6 +49,14 @@ pub(in crate::store) fn replace(
     Ok(kept)
 }
 
+/// Returns a name beside `data` that no file has: `data` with `suffix`, and a number if that is taken.
+pub(in crate::store) fn free_name(fs: &FsHandle, data: &Path, suffix: &str) -> PathBuf {
+    let is_free = |name: &PathBuf| fs.file_system().is_file(name).is_err() && !name.is_symlink();
+    let mut names = (2_u32..).map(|number| beside(data, &format!("{suffix}-{number}")));
+    let first = Some(beside(data, suffix)).filter(&is_free);
+    first.or_else(|| names.find(is_free)).unwrap_or_else(|| beside(data, suffix))
+}
+
 /// Gives the file at `data`, if it exists, a second name that is still free.
 fn link_old(fs: &FsHandle, data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
     let names = (1_u32..).map(|number| match number {

@@ -85,6 +85,10 @@ pub(in crate::store) enum Fault {
     Unknown(String),
     /// The copy is of another past, or older than the horizon. It must be copied again.
     Forked,
+    /// The copy lacks more than one question returns. [`Origin::since_far`] reads it.
+    Behind,
+    /// The copy lacks so much that it is made again sooner than it takes what it lacks.
+    Outdated(Lacking),
     /// The origin has a newer format, or a table or a layout of records that this release does not know.
     Newer {
         /// The format of the origin.
@@ -104,6 +108,10 @@ impl Display for Fault {
                 write!(f, "the database did not say whether it took a commit: {why}")
             }
             Self::Forked => f.write_str("the copy does not belong to this state of the database"),
+            Self::Behind => f.write_str("the copy lacks much of what the database has"),
+            Self::Outdated(Lacking { rows, of }) => {
+                write!(f, "the copy lacks {rows} of {of} rows, so it is made again")
+            }
             Self::Newer { found } => write!(
                 f,
                 "the database has format {found}, or a table or a layout of a newer release; this release reads up to format {FORMAT}"
@@ -133,6 +141,15 @@ pub(in crate::store) struct Head {
     pub horizon: u64,
 }
 
+/// How many rows a copy lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Lacking {
+    /// The rows that changed since, removed ones too.
+    pub rows: u64,
+    /// The rows of the origin, without removed ones.
+    pub of: u64,
+}
+
 /// A server that works with the origin, or did so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::store) struct Node {
@@ -159,23 +176,34 @@ pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<Row>> + 'r;
 pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Calls `take` with every row that changed after `known`, and returns the last commit. All rows are of one moment.
     /// A row can have any place among the others. If `known` is [`Position::NONE`], these are all rows, without removed
-    /// ones.
+    /// ones. Fails with [`Fault::Behind`], after some rows, if a copy lacks too many for one question.
     fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault>;
+
+    /// Does what [`since`](Self::since) does for a copy, however many rows it lacks and however long that takes.
+    fn since_far(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault>;
+
+    /// Returns how many rows a copy at `known` lacks.
+    fn lacking(&self, known: Position) -> Result<Lacking, Fault>;
 
     /// Applies `commit` if the last commit is still `commit.from`.
     fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault>;
 
     /// Waits for the right to be next, then does what [`since`](Self::since) does. No other node can commit until the
     /// turn ends. It ends when it is dropped or used, or after a few seconds. `known` is a commit: all rows would take too
-    /// long.
+    /// long. Fails with [`Fault::Behind`] if the copy lacks too many rows.
     fn turn<'o>(
         &'o self,
         known: Position,
         take: &mut Take<'_>,
     ) -> Result<(Position, Box<dyn Turn + 'o>), Fault>;
 
-    /// Returns the number of the commit with this name, or `None` if there is no such commit.
+    /// Returns the number of the commit with this name, or `None` if there is no such commit. A commit that is found this way
+    /// can be lost in a failover until [`confirm`](Self::confirm) returns.
     fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault>;
+
+    /// Makes a durable write that changes nothing, and waits as a commit does until the origin has it where it promises. So
+    /// everything that the origin has shown before survives as well.
+    fn confirm(&self) -> Result<(), Fault>;
 
     /// Creates what the database lacks. If it holds no workspace, founds one with these rows in a commit of this name.
     /// Returns `None` if the database already holds a workspace.
@@ -183,6 +211,9 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
 
     /// Returns the head of the workspace, or `None` if the database holds none. Does not change the database.
     fn head(&self) -> Result<Option<Head>, Fault>;
+
+    /// Returns the sealed value of a row, or `None` if there is no such row.
+    fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault>;
 
     /// Records that this node works and that its copy holds `position`. This is a durable commit of the database. Returns
     /// how many milliseconds the clock of this node, which shows `now`, is ahead of that of the database.

@@ -5,12 +5,15 @@ use std::time::{Duration, Instant};
 
 use redb::{Database, WriteTransaction};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 
-use super::super::engine::{begin, begin_unsynced, storage_error};
+use super::super::copy_source::CopySource;
+use super::super::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
 use super::super::origin::Position;
+use super::super::origin_commit::confirm;
 use super::super::secrets::stored_secret;
-use super::{OriginWriter, Writer};
+use super::origin::Attempt;
+use super::{BatchRun, OriginWriter, Writer};
 
 /// How long commits of the copy may stay off the disk.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
@@ -56,10 +59,32 @@ impl Writer {
         self.origin.as_ref().map_or(Position::NONE, |origin| origin.position)
     }
 
+    /// Ends a batch that changed nothing. A response that tells of an earlier change, such as a repeated one, is sent only if a
+    /// failover keeps that change.
+    pub(super) fn end_unchanged(
+        &mut self,
+        source: &CopySource,
+        done: BatchRun,
+        until: Instant,
+    ) -> Attempt {
+        let Some(origin) = self.origin.as_mut().filter(|_| done.succeeded) else {
+            return Attempt::Done;
+        };
+        let is_doubted = origin.doubted_at.is_some_and(|at| !origin.state.has_beaten_since(at));
+        if is_doubted
+            && let Err(fault) = confirm(&*source.origin, until)
+        {
+            return Attempt::Refused(Error::unavailable(RETRY_AFTER, fault));
+        }
+        origin.doubted_at = None;
+        Attempt::Done
+    }
+
     /// Continues with a copy that was opened again.
     pub(super) fn start_at(&mut self, position: Position) {
         if let Some(origin) = &mut self.origin {
             origin.position = position;
+            origin.doubted_at = Some(Instant::now());
         }
         self.note_synced(true);
     }

@@ -26,10 +26,10 @@ use super::super::origin_metrics::OriginCall;
 use super::super::origin_state::{OriginState, away};
 use super::super::queued::QueuedWrite;
 use super::super::schema::{RENEWED_KEY, SECRET_KEY, Table};
-use super::super::task::{NewRows, NextWrite};
+use super::super::task::{Lacked, NewRows, NextWrite};
 use super::super::value_log::{self, ValueLog};
 use super::super::write::{FinishedBatch, WriteTx};
-use super::Writer;
+use super::{BatchRun, Writer};
 
 /// How long a batch tries to get an answer of the origin.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,6 +47,8 @@ pub(in crate::store) struct OriginWriter {
     /// How many batches still begin with a turn.
     wary: u32,
     pub(super) synced_at: Instant,
+    /// When the copy took commits of which this node does not know that a failover keeps them.
+    pub(super) doubted_at: Option<Instant>,
     /// Writes that the origin has in a commit of this number, but the copy has not.
     pub(super) unanswered: Option<(u64, Vec<Box<dyn QueuedWrite>>)>,
 }
@@ -57,12 +59,14 @@ impl OriginWriter {
         state: Arc<OriginState>,
         position: Position,
     ) -> Self {
-        Self { source, state, position, wary: 0, synced_at: Instant::now(), unanswered: None }
+        let now = Instant::now();
+        let (wary, doubted_at, unanswered) = (0, Some(now), None);
+        Self { source, state, position, wary, synced_at: now, doubted_at, unanswered }
     }
 }
 
 /// How an attempt to commit a batch ended, if the copy did not fail.
-enum Attempt {
+pub(super) enum Attempt {
     /// The writes are done.
     Done,
     /// Another node was first.
@@ -101,6 +105,8 @@ struct Standing<'b> {
     logs: &'b [Arc<ValueLog>],
     writes: usize,
     taken: Option<Taken>,
+    /// Whether this node made the commit at the position.
+    is_own: bool,
     has_secret: bool,
 }
 
@@ -159,15 +165,15 @@ impl Writer {
         };
         let Beginning { from, turn, taken } = beginning;
         tx.begin_journal();
-        let changed = match first.take() {
+        let done = match first.take() {
             Some(first) => self.run_batch(&mut tx, first, ran)?,
             None => run_again(&mut tx, ran)?,
         };
-        if !changed && taken.is_none() {
+        if !done.changed && taken.is_none() {
             drop(turn);
             self.hot = tx.into_hot();
             transaction.abort().map_err(storage_error)?;
-            return Ok(Attempt::Done);
+            return Ok(self.end_unchanged(source, done, until));
         }
         let mut finished = tx.finish()?;
         let rows = finished.journal.take().map(Journal::into_rows).unwrap_or_default();
@@ -191,7 +197,8 @@ impl Writer {
         };
         let has_secret = rows.iter().any(|row| is_secret(row.table, &row.key));
         let writes = ran.len();
-        let standing = Standing { position, finished, logs: &logs, writes, taken, has_secret };
+        let (logs, is_own) = (&logs[..], !rows.is_empty());
+        let standing = Standing { position, finished, logs, writes, taken, is_own, has_secret };
         if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
@@ -200,7 +207,7 @@ impl Writer {
             }
             return Err(cause);
         }
-        Ok(Attempt::Done)
+        if done.changed { Ok(Attempt::Done) } else { Ok(self.end_unchanged(source, done, until)) }
     }
 
     /// Takes the turn if another node was first lately, and the rows that it left.
@@ -233,9 +240,10 @@ impl Writer {
         let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) else {
             return Ok(());
         };
-        let NewRows { known, head, rows, reply } = new;
+        let NewRows { known, found, reply } = new;
         let from = self.position();
-        if head.is_some_and(|head| head == from || head.seq < from.seq) {
+        let is_known = |head: &Position| *head == from || head.seq < from.seq;
+        if matches!(&found, Lacked::Rows { head, .. } if is_known(head)) {
             let _ = reply.send(Ok(()));
             return Ok(());
         }
@@ -247,11 +255,12 @@ impl Writer {
             taken.note(&row);
             source.take(&mut tx, row)
         };
-        let caught_up = match (head, rows) {
-            (Some(head), Some(rows)) if known == from => {
+        let caught_up = match found {
+            Lacked::Rows { head, rows } if known == from => {
                 rows.into_iter().try_for_each(&mut take).map(|()| head)
             }
-            _ => source.origin.since(from, &mut take),
+            Lacked::Many => source.since_far(from, &mut take),
+            Lacked::Rows { .. } | Lacked::Past => source.origin.since(from, &mut take),
         };
         let caught_up =
             caught_up.and_then(|head| Ok(tx.end_taking(&source.lists).map(|()| head)?));
@@ -266,8 +275,15 @@ impl Writer {
             }
         };
         let finished = tx.finish()?;
-        let (taken, has_secret) = (Some(taken), false);
-        let standing = Standing { position, finished, logs: &logs, writes: 0, taken, has_secret };
+        let standing = Standing {
+            position,
+            finished,
+            logs: &logs,
+            writes: 0,
+            taken: Some(taken),
+            is_own: false,
+            has_secret: false,
+        };
         self.stand(database, (transaction, is_synced), standing)?;
         let _ = reply.send(Ok(()));
         Ok(())
@@ -280,12 +296,13 @@ impl Writer {
         (transaction, is_synced): (WriteTransaction, bool),
         standing: Standing<'_>,
     ) -> Result<()> {
-        let Standing { position, finished, logs, writes, taken, has_secret } = standing;
+        let Standing { position, finished, logs, writes, taken, is_own, has_secret } = standing;
         let begun = Instant::now();
         put_position(&transaction, position)?;
         transaction.commit().map_err(storage_error)?;
         if let Some(origin) = &mut self.origin {
             origin.position = position;
+            origin.doubted_at = if is_own { None } else { Some(begun) };
         }
         self.note_synced(is_synced);
         if finished.has_access_changes {
@@ -352,24 +369,24 @@ fn refuse(fault: Fault) -> Result<Attempt> {
 fn require_intact(fault: Fault) -> Result<Fault> {
     match fault {
         Fault::Copy(error) if error.status() == 503 => Err(error),
-        Fault::Forked => Err(Error::unavailable(RETRY_AFTER, Fault::Forked)),
+        fault @ (Fault::Forked | Fault::Outdated(_)) => Err(Error::unavailable(RETRY_AFTER, fault)),
         fault => Ok(fault),
     }
 }
 
-/// Runs the writes of a batch again. Leaves out those whose callers no longer wait. Returns whether they changed anything.
-fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<bool> {
-    let mut changed = false;
+/// Runs the writes of a batch again. Leaves out those whose callers no longer wait.
+fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<BatchRun> {
+    let mut done = BatchRun::default();
     for write in ran.iter_mut().filter(|write| !write.is_abandoned()) {
         tx.begin(usize::MAX);
         if write.run(tx) && !tx.is_discarded() {
-            changed |= tx.changes_file();
+            done.note(tx);
             tx.savepoint()?;
         } else {
             tx.rollback();
         }
     }
-    Ok(changed)
+    Ok(done)
 }
 
 fn is_secret(table: Table, key: &[u8]) -> bool {

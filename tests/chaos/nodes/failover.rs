@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use super::load::Load;
-use super::{Cluster, HBA, database};
+use super::{Answer, Cluster, HBA, database};
 use crate::support::postgres::{ROLE, Schema, Server as Postgres, execute};
 use crate::support::process::until;
 
@@ -83,6 +83,49 @@ fn failover_to_a_synchronous_standby_loses_nothing() {
     println!("{report}");
     report.assert_right();
     pair.cluster.check();
+}
+
+#[test]
+fn write_whose_wait_for_the_standby_is_ended_is_not_acknowledged() {
+    let pair = Pair::start(true);
+    let (cluster, url) = (&pair.cluster, pair.primary.url(ROLE));
+    let request = |name: &str| {
+        let sent = json!({ "name": name });
+        let once = format!("Idempotency-Key: {name}\r\n");
+        cluster.request("POST", &cluster.dashboards, &once, Some(&sent))
+    };
+    for by in ["pg_cancel_backend", "pg_terminate_backend"] {
+        pair.standby.control(&["stop", "-m", "immediate"]);
+        let end = format!(
+            "SELECT {by}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query NOT LIKE '%steward_nodes%'"
+        );
+        let sent = request(by);
+        std::thread::scope(|scope| {
+            let writing = scope.spawn(|| cluster.nodes[0].send(&mut None, &sent));
+            until("its wait is ended", || (!execute(&url, &end).is_empty()).then_some(()));
+            // Until the node gives up, it makes durable writes, which wait for the standby too.
+            let answer = writing.join().expect("no panic");
+            let Answer::Reply(reply) = answer else { panic!("no response") };
+            reply.assert_error(503, "server_error", "unavailable");
+        });
+        // The response of another node would repeat what the standby lacks.
+        if let Answer::Reply(reply) = cluster.nodes[1].send(&mut None, &sent) {
+            reply.assert_error(503, "server_error", "unavailable");
+        }
+        pair.standby.control(&["start"]);
+        until("the write is acknowledged", || {
+            match cluster.nodes[1].send(&mut None, &sent) {
+                Answer::Reply(reply) if reply.status == 201 => Some(()),
+                _ => None,
+            }
+        });
+    }
+    pair.fail_over();
+    let (shown, _) = cluster.list(2);
+    let mut names: Vec<_> = shown.into_iter().map(|(_, name)| name).collect();
+    names.sort();
+    assert_eq!(names, ["pg_cancel_backend", "pg_terminate_backend"]);
+    cluster.check();
 }
 
 #[test]

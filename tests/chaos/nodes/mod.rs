@@ -52,10 +52,12 @@ enum Answer {
 }
 
 impl Node {
-    fn start(url: String, args: &[&str]) -> Self {
+    /// Starts a node. The first one founds the workspace.
+    fn start(url: String, args: &[&str], is_first: bool) -> Self {
         let folder = DataFolder::empty();
         let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
-        let server = serve(&folder, &url, &args);
+        let first = if is_first { vec!["--found".to_owned()] } else { Vec::new() };
+        let server = serve(&folder, &url, &[&args[..], &first].concat());
         let address = Mutex::new(server.address);
         Self { folder, url, args, server: Mutex::new(Some(server)), address }
     }
@@ -106,7 +108,8 @@ impl Cluster {
 
     /// Does what [`start`](Self::start) does, with these further arguments of `serve`.
     fn with(urls: impl IntoIterator<Item = String>, args: &[&str]) -> Self {
-        let nodes: Vec<_> = urls.into_iter().map(|url| Node::start(url, args)).collect();
+        let urls = urls.into_iter().enumerate();
+        let nodes: Vec<_> = urls.map(|(at, url)| Node::start(url, args, at == 0)).collect();
         let file = nodes[0].folder.path("steward-copy.redb.first-key");
         let key = std::fs::read_to_string(file).expect("a key").trim_end().to_owned();
         let mut connection = Connection::open(nodes[0].address()).expect("a connection");

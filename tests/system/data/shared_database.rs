@@ -25,6 +25,11 @@ impl Cluster {
         self.nodes[node].serve(&["--data", &self.schema.url()])
     }
 
+    /// Starts the first node, which founds the workspace.
+    fn found(&self) -> Server {
+        self.nodes[0].serve(&["--data", &self.schema.url(), "--found"])
+    }
+
     /// Returns the key and the path of the dashboards of the first start, which was that of this node.
     fn first_run(&self, node: usize, server: &Server) -> (String, Value) {
         let text = std::fs::read_to_string(self.nodes[node].path("steward-copy.redb.first-key"));
@@ -37,7 +42,7 @@ impl Cluster {
 #[test]
 fn nodes_share_one_workspace_and_commands_find_their_server() {
     let cluster = Cluster::new();
-    let first = cluster.serve(0);
+    let first = cluster.found();
     let (key, project) = cluster.first_run(0, &first);
     let second = cluster.serve(1);
     assert!(!cluster.nodes[1].names().iter().any(|name| name.contains("first-key")));
@@ -68,10 +73,129 @@ fn nodes_share_one_workspace_and_commands_find_their_server() {
     assert_eq!(elsewhere.names(), [""; 0], "a command leaves no copy behind");
 }
 
+/// Returns the bytes of the copy of a node.
+fn copy_of(node: &DataFolder) -> Vec<u8> {
+    std::fs::read(node.path("steward-copy.redb")).expect("a copy")
+}
+
+#[test]
+fn workspace_is_founded_only_by_a_node_that_is_told_to() {
+    let (schema, node) = (Schema::new(), DataFolder::empty());
+    let url = schema.url();
+    for _ in 0..2 {
+        let refused = node.try_serve(&["--data", &url]).err().expect("a refusal");
+        assert_eq!((refused.code, refused.stdout.as_str()), (Some(1), ""), "{refused:?}");
+        assert!(
+            refused.stderr.contains("holds no workspace; `steward init` creates one")
+                && refused.stderr.contains("serve --found"),
+            "{refused:?}"
+        );
+        assert_eq!(node.names(), [""; 0], "nothing is left");
+    }
+    let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema()";
+    assert_eq!(schema.execute(tables), [["0"]], "nothing is created");
+    let first = node.serve(&["--data", &url, "--found"]);
+    assert!(node.path("steward-copy.redb.first-key").exists());
+    // The flag does no harm where there is a workspace.
+    let other = DataFolder::empty();
+    let second = other.serve(&["--data", &url, "--found"]);
+    assert!(!other.path("steward-copy.redb.first-key").exists());
+    second.stop();
+    first.stop();
+    node.serve(&["--data", &url]).stop();
+    let (schema, initialized) = (Schema::new(), DataFolder::empty());
+    let url = schema.url();
+    initialized.json(&["init", "--email", "ann@corp.example", "--data", &url]);
+    initialized.serve(&["--data", &url]).stop();
+    let again = initialized.run(&["init", "--email", "ann@corp.example", "--data", &url]);
+    again.assert_failed("already holds a workspace");
+}
+
+#[test]
+fn copy_of_another_workspace_is_never_given_up() {
+    let cluster = Cluster::new();
+    let first = cluster.found();
+    let (key, _) = cluster.first_run(0, &first);
+    let second = cluster.serve(1);
+    assert_eq!(second.get("/api/users/@me/", &key).status, 200);
+    first.stop();
+    let copy = copy_of(&cluster.nodes[0]);
+    // Somebody creates the database again.
+    let tables = "steward_head, steward_commits, steward_rows, steward_nodes";
+    cluster.schema.execute(&format!("DROP TABLE {tables}"));
+    let url = cluster.schema.url();
+    for args in [&["--found"][..], &[]] {
+        let args = [&["--data", &url][..], args].concat();
+        let refused = cluster.nodes[0].try_serve(&args).err().expect("a refusal");
+        assert!(refused.stderr.contains("is a copy of one"), "{refused:?}");
+    }
+    let elsewhere = DataFolder::empty();
+    elsewhere.json(&["init", "--email", "new@corp.example", "--data", &url]);
+    let refused = cluster.nodes[0].try_serve(&["--data", &url]).err().expect("a refusal");
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(
+        refused.stderr.contains("steward-copy.redb is a copy of another workspace than postgres://"),
+        "{refused:?}"
+    );
+    assert!(copy_of(&cluster.nodes[0]) == copy, "the copy of a stopped node");
+    // The node that runs serves nothing of the new workspace, and keeps its copy as well.
+    until("the node refuses", || {
+        (second.get("/api/users/@me/", &key).status == 503).then_some(())
+    });
+    until("the node says why", || {
+        let nodes = cluster.nodes[1].json(&["nodes"]);
+        nodes.to_string().contains("copy of another workspace").then_some(())
+    });
+    let log = second.stop();
+    assert!(log.contains("is a copy of another workspace"), "{log}");
+    for node in &cluster.nodes {
+        assert!(!node.names().iter().any(|name| name.contains("forked")), "{:?}", node.names());
+        let rescued = ["backup", "rescued.redb", "--data", "postgres://steward@127.0.0.1:1/x"];
+        node.json(&rescued);
+        let file = node.json(&["user", "list", "--data", "rescued.redb"]);
+        assert_eq!(file["results"][0]["email"], "owner@example.com");
+    }
+}
+
+#[test]
+fn each_copy_of_another_past_is_kept() {
+    let cluster = Cluster::new();
+    let server = cluster.found();
+    let (key, project) = cluster.first_run(0, &server);
+    let path = format!("/api/projects/{project}/dashboards/");
+    for (round, name) in ["steward-copy.redb.forked", "steward-copy.redb.forked-2"].iter().enumerate() {
+        // The last commit gets another name, as after a failover that lost it.
+        cluster.schema.execute(
+            "UPDATE steward_head SET name = gen_random_uuid();
+             UPDATE steward_commits c SET name = h.name FROM steward_head h WHERE c.seq = h.seq",
+        );
+        until("the copy is made again", || cluster.nodes[0].path(name).exists().then_some(()));
+        until("the node serves again", || {
+            let made = server.post(&path, &key, &json!({ "name": format!("D{round}") }));
+            (made.status == 201).then_some(())
+        });
+    }
+    server.stop();
+    let kept = |name: &&String| name.contains("forked");
+    assert_eq!(cluster.nodes[0].names().iter().filter(kept).count(), 2);
+}
+
+#[test]
+fn rows_without_a_head_are_not_mixed_with_a_new_workspace() {
+    let cluster = Cluster::new();
+    cluster.found().stop();
+    cluster.schema.execute("DELETE FROM steward_head; DELETE FROM steward_commits");
+    let elsewhere = DataFolder::empty();
+    let refused = elsewhere.try_serve(&["--data", &cluster.schema.url(), "--found"]);
+    let refused = refused.err().expect("a refusal");
+    assert!(refused.stderr.contains("the rows of a workspace and no head"), "{refused:?}");
+    assert_eq!(cluster.schema.execute("SELECT count(*) FROM steward_head"), [["0"]]);
+}
+
 #[test]
 fn killed_node_loses_nothing_and_its_copy_catches_up() {
     let cluster = Cluster::new();
-    let first = cluster.serve(0);
+    let first = cluster.found();
     let (key, project) = cluster.first_run(0, &first);
     let second = cluster.serve(1);
     let path = format!("/api/projects/{project}/dashboards/");
@@ -124,7 +248,7 @@ fn database_that_goes_away_and_comes_back_is_used_again() {
     let postgres = Postgres::start(&["fsync = on"], "local all steward trust");
     let schema = Schema::on(&postgres.url("steward"));
     let node = DataFolder::empty();
-    let server = node.serve(&["--data", &schema.url()]);
+    let server = node.serve(&["--data", &schema.url(), "--found"]);
     let text = std::fs::read_to_string(node.path("steward-copy.redb.first-key"));
     let key = text.expect("a key").trim_end().to_owned();
     assert_eq!(server.get("/api/users/@me/", &key).status, 200);

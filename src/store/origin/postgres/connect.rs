@@ -1,13 +1,16 @@
 //! Connecting: to the first server that takes writes, with the settings that the store relies on.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::{join_all, join3};
 use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::error::Severity;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{Client, NoTls, Row, Socket};
+use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Socket};
 
 use crate::store::place::DatabaseUrl;
 
@@ -67,11 +70,13 @@ impl Connector {
     fn connect_to(&self, server: &Server) -> Result<Link, Fault> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Fault::Away(error.to_string()))?;
+        let is_warned = Arc::<AtomicBool>::default();
         let client = match &server.tls {
-            Some(tls) => connect(&runtime, server, tls.clone()),
-            None => connect(&runtime, server, NoTls),
+            Some(tls) => connect(&runtime, server, tls.clone(), Arc::clone(&is_warned)),
+            None => connect(&runtime, server, NoTls, Arc::clone(&is_warned)),
         };
-        let link = Link::new(runtime, client.map_err(|failure| failure.of_connecting())?);
+        let client = client.map_err(|failure| failure.of_connecting())?;
+        let link = Link::new(runtime, client, is_warned);
         self.begin_session(server, &link)?;
         Ok(link)
     }
@@ -104,8 +109,13 @@ impl Connector {
     }
 }
 
-/// Connects, and lets `runtime` drive the connection.
-fn connect<T>(runtime: &Runtime, server: &Server, tls: T) -> Result<Client, Failure>
+/// Connects, and lets `runtime` drive the connection, which notes warnings of the server.
+fn connect<T>(
+    runtime: &Runtime,
+    server: &Server,
+    tls: T,
+    is_warned: Arc<AtomicBool>,
+) -> Result<Client, Failure>
 where
     T: MakeTlsConnect<Socket>,
     T::Stream: Send + 'static,
@@ -113,10 +123,22 @@ where
     runtime.block_on(async {
         let connecting = server.config.connect(tls);
         let connected = tokio::time::timeout(server.limit, connecting).await;
-        let (client, connection) = connected.map_err(|_| Failure::Late)??;
+        let (client, mut connection) = connected.map_err(|_| Failure::Late)??;
         tokio::spawn(async move {
-            if let Err(error) = connection.await {
-                tracing::debug!(%error, "a connection to the database ended");
+            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+                match message {
+                    Ok(AsyncMessage::Notice(notice)) => {
+                        tracing::debug!(%notice, "the database sent a notice");
+                        if notice.parsed_severity() == Some(Severity::Warning) {
+                            is_warned.store(true, Ordering::Release);
+                        }
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::debug!(%error, "a connection to the database ended");
+                        return;
+                    }
+                }
             }
         });
         Ok(client)

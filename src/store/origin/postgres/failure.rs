@@ -12,6 +12,8 @@ use super::super::{Fault, Outcome};
 pub(super) enum Failure {
     /// The time was up.
     Late,
+    /// The database committed, and did not wait until a standby has the commit.
+    Unconfirmed,
     /// The connection failed, or the database refused the statement.
     Sql(Error),
 }
@@ -70,7 +72,14 @@ impl Failure {
 
     /// Returns the texts of the error and its causes. Details of the database's errors are left out: they repeat values.
     fn text(&self) -> String {
-        let Self::Sql(error) = self else { return "no answer within the time limit".to_owned() };
+        let error = match self {
+            Self::Sql(error) => error,
+            Self::Late => return "no answer within the time limit".to_owned(),
+            Self::Unconfirmed => {
+                return "somebody ended the wait for a synchronous standby, which may lack the commit"
+                    .to_owned();
+            }
+        };
         if let Some(error) = error.as_db_error() {
             return text(error);
         }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -15,6 +17,9 @@ use super::failure::Failure;
 /// an error that says so.
 pub(super) const ANSWER: Duration = Duration::from_secs(6);
 
+/// How long a copy that lacks much waits for each piece of what it lacks.
+pub(super) const FAR: Duration = Duration::from_mins(1);
+
 /// How long a statement of a large transaction may take.
 pub(super) const LONG: Duration = Duration::from_mins(10);
 
@@ -24,6 +29,8 @@ pub(super) struct Link {
     runtime: Option<Runtime>,
     client: Client,
     statements: HashMap<&'static str, Statement>,
+    /// Set when the server sends a warning.
+    is_warned: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Link {
@@ -42,9 +49,9 @@ impl Drop for Link {
 }
 
 impl Link {
-    /// Wraps a client whose connection runs on `runtime`.
-    pub(super) fn new(runtime: Runtime, client: Client) -> Self {
-        Self { runtime: Some(runtime), client, statements: HashMap::new() }
+    /// Wraps a client whose connection runs on `runtime`, and sets `is_warned` when the server sends a warning.
+    pub(super) fn new(runtime: Runtime, client: Client, is_warned: Arc<AtomicBool>) -> Self {
+        Self { runtime: Some(runtime), client, statements: HashMap::new(), is_warned }
     }
 
     /// Returns the client, for statements that [`wait`](Self::wait) runs.
@@ -73,6 +80,19 @@ impl Link {
         let Some(runtime) = &self.runtime else { return Err(Failure::Late) };
         let limited = async { tokio::time::timeout(limit, work).await };
         runtime.block_on(limited).map_err(|_| Failure::Late)?.map_err(Failure::Sql)
+    }
+
+    /// Does what [`wait`](Self::wait) does for work that commits. Fails if the server ends its wait for a standby: it then
+    /// warns, reports success, and may lose the commit together with its machine.
+    pub(super) fn wait_durably<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Failure> {
+        self.is_warned.store(false, Ordering::Release);
+        let done = self.wait(limit, work)?;
+        // The warning comes before the end of the answer. Its text depends on the server's language.
+        if self.is_warned.load(Ordering::Acquire) { Err(Failure::Unconfirmed) } else { Ok(done) }
     }
 
     /// Runs statements without parameters in one trip. Without a transaction of their own, they are one.

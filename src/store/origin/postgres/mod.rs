@@ -25,8 +25,9 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::store::place::DatabaseUrl;
+use crate::store::schema::Table;
 
-use super::{Commit, Fault, Head, Node, Origin, Outcome, Position, Rows, Take, Turn};
+use super::{Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Rows, Take, Turn};
 
 use connect::Connector;
 use link::Link;
@@ -89,6 +90,14 @@ impl Origin for Postgres {
         self.with_link(|link| read::since(link, known, take))
     }
 
+    fn since_far(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
+        self.with_link(|link| read::far_changes(link, known, take))
+    }
+
+    fn lacking(&self, known: Position) -> Result<Lacking, Fault> {
+        self.with_link(|link| read::lacking(link, known))
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
         self.with_link(|link| write::commit(link, &self.node, commit))
     }
@@ -106,6 +115,10 @@ impl Origin for Postgres {
         self.with_link(|link| read::committed(link, name))
     }
 
+    fn confirm(&self) -> Result<(), Fault> {
+        self.with_link(upkeep::confirm)
+    }
+
     fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
         let workspace = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
         self.with_link(|link| whole::found(link, &self.node, (workspace, name), rows))
@@ -113,6 +126,10 @@ impl Origin for Postgres {
 
     fn head(&self) -> Result<Option<Head>, Fault> {
         self.with_link(read::head)
+    }
+
+    fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        self.with_link(|link| read::value(link, table, key))
     }
 
     fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {

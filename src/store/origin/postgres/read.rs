@@ -12,10 +12,10 @@ use uuid::Uuid;
 
 use crate::store::schema::{FORMAT, Table};
 
-use super::super::{Fault, Head, Position, Row, Take};
+use super::super::{Fault, Head, Lacking, Position, Row, Take};
 use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
-use super::link::{ANSWER, LONG, Link};
+use super::link::{ANSWER, FAR, LONG, Link};
 use super::sql;
 
 /// How many rows are handed over at a time.
@@ -39,14 +39,12 @@ pub(super) fn since(
 /// Calls `take` with all rows.
 fn whole(link: &mut Link, take: &mut Take<'_>) -> Result<Position, Fault> {
     let question = |failure: Failure| failure.of_question();
-    // All rows can take longer than a statement may.
-    let begin = format!("{}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS);
-    link.run(&begin).map_err(question)?;
+    begin_long(link)?;
     let head = head(link)?.ok_or_else(no_workspace)?;
     require_known_format(head.format)?;
     let asking = link.client().query_raw(sql::ALL_ROWS, std::iter::empty::<i64>());
     let rows = link.wait(LONG, asking).map_err(question)?;
-    each(link, rows, LONG, &mut |found| {
+    each(link, rows, (LONG, of_question), &mut |found| {
         changed(&found, 0, head.format)?.map_or(Ok(()), &mut *take)
     })?;
     link.run("COMMIT").map_err(question)?;
@@ -58,8 +56,17 @@ fn changes(link: &mut Link, known: Position, take: &mut Take<'_>) -> Result<Posi
     let question = |failure: Failure| failure.of_question();
     let statement = link.prepared(sql::SINCE).map_err(question)?;
     let asking = link.client().query_raw(&statement, [parameter(known.seq)]);
-    let rows = link.wait(ANSWER, asking).map_err(question)?;
+    let rows = link.wait(ANSWER, asking).map_err(|failure| of_changes(&failure))?;
     hand_over(link, rows, known, take)
+}
+
+fn of_question(failure: &Failure) -> Fault {
+    failure.of_question()
+}
+
+/// Returns the fault of a question about changes. They may be too many for the time limit of a statement.
+fn of_changes(failure: &Failure) -> Fault {
+    if failure.is(&SqlState::QUERY_CANCELED) { Fault::Behind } else { failure.of_question() }
 }
 
 /// Calls `take` with what changed after `known`, and returns the head. `rows` is the result of [`sql::SINCE`].
@@ -69,33 +76,73 @@ pub(super) fn hand_over(
     known: Position,
     take: &mut Take<'_>,
 ) -> Result<Position, Fault> {
-    let mut head = None;
-    each(link, rows, ANSWER, &mut |found| {
+    let (mut head, mut left) = (None, sql::MOST_CHANGES);
+    each(link, rows, (ANSWER, of_changes), &mut |found| {
         let format = number(&found, 0)?;
         if head.is_none() {
             require_known_format(format)?;
             head = Some(head_of(&found, known)?);
         }
+        left = left.checked_sub(1).filter(|left| *left > 0).ok_or(Fault::Behind)?;
         changed(&found, 5, format)?.map_or(Ok(()), &mut *take)
     })?;
     head.ok_or_else(no_workspace)
 }
 
+/// Calls `take` with what changed after `known`, without time limits, and returns the head.
+pub(super) fn far_changes(
+    link: &mut Link,
+    known: Position,
+    take: &mut Take<'_>,
+) -> Result<Position, Fault> {
+    let question = |failure: Failure| failure.of_question();
+    begin_long(link)?;
+    let seq = parameter(known.seq);
+    let found = link.ask(ANSWER, sql::PAST, &[&seq]).map_err(question)?;
+    let found = found.ok_or_else(no_workspace)?;
+    let format = number(&found, 0)?;
+    require_known_format(format)?;
+    let head = head_of(&found, known)?;
+    let asking = link.client().query_raw(sql::ROWS_SINCE, [seq]);
+    let rows = link.wait(FAR, asking).map_err(question)?;
+    each(link, rows, (FAR, of_question), &mut |found| {
+        changed(&found, 0, format)?.map_or(Ok(()), &mut *take)
+    })?;
+    link.run("COMMIT").map_err(question)?;
+    Ok(head)
+}
+
+/// Returns how many rows a copy at `known` lacks.
+pub(super) fn lacking(link: &mut Link, known: Position) -> Result<Lacking, Fault> {
+    let question = |failure: Failure| failure.of_question();
+    begin_long(link)?;
+    let counted = link.ask(FAR, sql::LACKING, &[&parameter(known.seq)]).map_err(question)?;
+    let counted = counted.ok_or_else(no_workspace)?;
+    link.run("COMMIT").map_err(question)?;
+    Ok(Lacking { rows: number(&counted, 0)?, of: number(&counted, 1)? })
+}
+
+/// Begins a reading that may take longer than a statement may.
+fn begin_long(link: &Link) -> Result<(), Fault> {
+    let begin = format!("{}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS);
+    link.run(&begin).map_err(|failure| failure.of_question())
+}
+
 /// Calls `take` with each row of a result, between the waits, so that `take` may do what it likes, and a slow `take` slows
-/// the database. `limit` is that of one wait.
+/// the database. `limit` is that of one wait; `of` returns the fault of a failed one.
 fn each(
     link: &Link,
     rows: RowStream,
-    limit: Duration,
+    (limit, of): (Duration, fn(&Failure) -> Fault),
     take: &mut dyn FnMut(SqlRow) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut chunks = pin!(rows.ready_chunks(CHUNK));
     while let Some(chunk) = link
         .wait(limit, async { Ok(chunks.next().await) })
-        .map_err(|failure| failure.of_question())?
+        .map_err(|failure| of(&failure))?
     {
         for row in chunk {
-            take(row.map_err(|error| Failure::Sql(error).of_question())?)?;
+            take(row.map_err(|error| of(&Failure::Sql(error)))?)?;
         }
     }
     Ok(())
@@ -123,6 +170,13 @@ fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<Row>, Fault>
         None if sealed.is_none() => Ok(None),
         None => Err(Fault::Newer { found: format }),
     }
+}
+
+/// Returns the sealed value of a row.
+pub(super) fn value(link: &Link, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+    let found = link.ask(ANSWER, sql::VALUE, &[&table.name(), &key]);
+    let found = found.map_err(|failure| failure.of_question())?;
+    found.map_or(Ok(None), |row| column(&row, 0))
 }
 
 /// Returns the number of the commit with this name.

@@ -37,14 +37,33 @@ pub(super) const HEAD: &str = concat!(
     head_row!()
 );
 
-/// What changed after the commit `$1`, and the head, of one moment. There is one row if nothing changed. As two statements
-/// they could be of two moments; as a UNION they would be planned again each time.
+/// What changed after the commit `$1`, and the head, of one moment. There is one row if nothing changed, and
+/// [`MOST_CHANGES`] if more may have changed. As two statements they could be of two moments; as a UNION they would be planned
+/// again each time.
 pub(super) const SINCE: &str = concat!(
     "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine, x.tab, x.k, x.v \
-     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 LEFT JOIN steward_rows x ON x.seq > $1 \
+     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 \
+     LEFT JOIN (SELECT tab, k, v FROM steward_rows WHERE seq > $1 LIMIT 20001) x ON true \
      WHERE h.",
     head_row!()
 );
+
+/// The most rows of [`SINCE`]. A copy that lacks as many takes them without time limits.
+pub(super) const MOST_CHANGES: usize = 20_001;
+
+/// The part of [`SINCE`] about the head.
+pub(super) const PAST: &str = concat!(
+    "SELECT h.format, h.horizon, h.seq, h.name, p.name AS mine \
+     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 WHERE h.",
+    head_row!()
+);
+
+/// The rows that changed after the commit `$1`.
+pub(super) const ROWS_SINCE: &str = "SELECT tab, k, v FROM steward_rows WHERE seq > $1";
+
+/// How many rows changed after the commit `$1`, and how many rows there are.
+pub(super) const LACKING: &str = "SELECT (SELECT count(*) FROM steward_rows WHERE seq > $1), \
+     (SELECT count(*) FROM steward_rows WHERE v IS NOT NULL)";
 
 /// Begins a reading whose statements see the same moment.
 pub(super) const BEGIN_READING: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
@@ -57,7 +76,11 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /// Waits for the lock of the head's row. The server serves those that wait in their order.
 pub(super) const LOCK_HEAD: &str =
-    concat!("SELECT seq, name FROM steward_head WHERE ", head_row!(), " FOR UPDATE");
+    concat!("SELECT seq, name FROM steward_head WHERE ", head_row!(), " FOR NO KEY UPDATE");
+
+/// Writes a lock that waits for nobody, and that changes nothing.
+pub(super) const CONFIRM: &str =
+    concat!("SELECT seq FROM steward_head WHERE ", head_row!(), " FOR KEY SHARE");
 
 /// Takes a commit if the head is still the one that it names. Updates the head first: every statement locks it before any
 /// other row, so no two of them wait for each other. No row: another commit came first.
@@ -76,6 +99,12 @@ pub(super) const COMMIT_IF_NEXT: &str = concat!(
 pub(super) const PUT_MORE: &str = "INSERT INTO steward_rows \
      SELECT t, k, v, $4::int8 FROM unnest($1::text[], $2::bytea[], $3::bytea[]) r(t, k, v) \
      ON CONFLICT (tab, k) DO UPDATE SET v = EXCLUDED.v, seq = EXCLUDED.seq";
+
+/// The value of a row.
+pub(super) const VALUE: &str = "SELECT v FROM steward_rows WHERE tab = $1 AND k = $2";
+
+/// Whether there is a row.
+pub(super) const HAS_ROWS: &str = "SELECT EXISTS (SELECT FROM steward_rows)";
 
 /// The number of the commit with this name, or no row.
 pub(super) const COMMITTED: &str = "SELECT seq FROM steward_commits WHERE name = $1";

@@ -40,11 +40,20 @@ pub(super) fn heartbeat(
     let statement = link.prepared(sql::HEARTBEAT).map_err(question)?;
     let seq = parameter(position.seq);
     let row = link
-        .wait(ANSWER, link.client().query_one(&statement, &[&node, &release, &seq]))
+        .wait_durably(ANSWER, link.client().query_one(&statement, &[&node, &release, &seq]))
         .map_err(question)?;
     let seen: OffsetDateTime = column(&row, 0)?;
     let ahead = (now - seen).whole_milliseconds();
     Ok(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
+}
+
+/// Returns once everything that the database has shown is where its settings want it: a write, which waits for the standby
+/// like every other.
+pub(super) fn confirm(link: &mut Link) -> Result<(), Fault> {
+    let question = |failure: Failure| failure.of_question();
+    let statement = link.prepared(sql::CONFIRM).map_err(question)?;
+    let locked = link.wait_durably(ANSWER, link.client().query_opt(&statement, &[]));
+    locked.map_err(question)?.map(drop).ok_or_else(no_workspace)
 }
 
 /// Returns the nodes, ordered by name.

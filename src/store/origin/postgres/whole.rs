@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::store::schema::FORMAT;
 
 use super::super::{Fault, Position, Row, Rows};
-use super::columns::{number, parameter};
+use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
 use super::link::{ANSWER, LONG, Link};
 use super::read;
@@ -41,9 +41,23 @@ pub(super) fn found(
         link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
         return Ok(None);
     };
+    require_no_rows(link)?;
     let position = Position { seq: number(&head, 0)?, name };
     finish(link, node, position, rows)?;
     Ok(Some(position))
+}
+
+/// Fails if the database has the rows of a workspace that has lost its head: they would become part of the new one.
+fn require_no_rows(link: &Link) -> Result<(), Fault> {
+    let found = link.ask(ANSWER, sql::HAS_ROWS, &[]).map_err(|failure| failure.of_question())?;
+    match found.map(|row| column(&row, 0)).transpose()? {
+        Some(true) => Err(Fault::Refused(
+            "it has the rows of a workspace and no head (steward_head); restore the database, or drop the tables \
+             steward_head, steward_commits, steward_rows and steward_nodes"
+                .to_owned(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Replaces all rows in the transaction that the session has begun, moves the horizon to this commit, and commits.
@@ -88,13 +102,13 @@ fn finish(
         size += row.size();
         piece.push(row);
         if size >= PIECE {
-            put(link, position.seq, &piece).map_err(question)?;
+            put(link, position.seq, &piece, LONG).map_err(question)?;
             piece.clear();
             size = 0;
         }
     }
-    put(link, position.seq, &piece).map_err(question)?;
-    match link.wait(LONG, link.client().batch_execute("COMMIT")) {
+    put(link, position.seq, &piece, LONG).map_err(question)?;
+    match link.wait_durably(LONG, link.client().batch_execute("COMMIT")) {
         Ok(()) => Ok(()),
         Err(failure) => match failure.of_commit() {
             Ok(_) => Err(failure.of_question()),

@@ -1,5 +1,7 @@
 //! Committing.
 
+use std::time::Duration;
+
 use futures_util::future::join;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row as SqlRow, Statement};
@@ -44,7 +46,7 @@ pub(super) fn commit(link: &mut Link, node: &str, commit: &Commit<'_>) -> Result
     }
     let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
     let sent = Sent::new(link, node, commit, commit.rows);
-    match link.wait(ANSWER, sent.run(&statement)) {
+    match link.wait_durably(ANSWER, sent.run(&statement)) {
         Ok(row) => outcome(row.as_ref(), commit.name),
         Err(failure) => failure.of_commit(),
     }
@@ -73,7 +75,7 @@ pub(super) fn commit_in_transaction(
         ended?;
         Ok(moved)
     };
-    match link.wait(ANSWER, both) {
+    match link.wait_durably(ANSWER, both) {
         Ok(row) => outcome(row.as_ref(), commit.name),
         Err(failure) => failure.of_commit(),
     }
@@ -95,11 +97,11 @@ fn commit_in_pieces(
     };
     let Outcome::Taken(position) = moved else { return Ok(moved) };
     for piece in pieces {
-        if let Err(failure) = put(link, position.seq, piece) {
+        if let Err(failure) = put(link, position.seq, piece, ANSWER) {
             return rolled_back(&failure);
         }
     }
-    match link.run("COMMIT") {
+    match link.wait_durably(ANSWER, link.client().batch_execute("COMMIT")) {
         Ok(()) => Ok(moved),
         Err(failure) => failure.of_commit(),
     }
@@ -113,13 +115,18 @@ fn rolled_back(failure: &Failure) -> Result<Outcome, Fault> {
     }
 }
 
-/// Puts rows into the commit `seq`, whose transaction has moved the head.
-pub(super) fn put(link: &mut Link, seq: u64, rows: &[Row]) -> Result<(), Failure> {
+/// Puts rows into the commit `seq`, whose transaction has moved the head. Waits for it at most for `limit`.
+pub(super) fn put(
+    link: &mut Link,
+    seq: u64,
+    rows: &[Row],
+    limit: Duration,
+) -> Result<(), Failure> {
     let statement = link.prepared(sql::PUT_MORE)?;
     let Arrays { tables, keys, values } = Arrays::of(rows);
     let seq = parameter(seq);
     let parameters: [&(dyn ToSql + Sync); 4] = [&tables, &keys, &values, &seq];
-    link.wait(ANSWER, link.client().execute(&statement, &parameters)).map(|_| ())
+    link.wait(limit, link.client().execute(&statement, &parameters)).map(|_| ())
 }
 
 /// The parameters of [`sql::COMMIT_IF_NEXT`].

@@ -3,7 +3,11 @@
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use super::super::{Commit, Fault, Head, Node, Origin, Outcome, Position, Row, Rows, Take, Turn};
+use crate::store::schema::Table;
+
+use super::super::{
+    Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Row, Rows, Take, Turn,
+};
 use super::state::State;
 use super::{Calls, Event, Ghost, Inner, Scripted};
 
@@ -62,6 +66,14 @@ impl Origin for Scripted {
         self.inner().ask(Calls::Asking, |state| state.since(known, take))
     }
 
+    fn since_far(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
+        self.inner().ask(Calls::Asking, |state| state.since_far(known, take))
+    }
+
+    fn lacking(&self, known: Position) -> Result<Lacking, Fault> {
+        self.inner().ask(Calls::Asking, |state| Ok(state.lacking(known)))
+    }
+
     fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
         let Some(mut inner) = self.without_turn() else { return Ok(Outcome::Overtaken) };
         inner.commit(commit)
@@ -82,6 +94,17 @@ impl Origin for Scripted {
         self.inner().ask(Calls::Writing, |state| Ok(state.committed(name)))
     }
 
+    fn confirm(&self) -> Result<(), Fault> {
+        let mut inner = self.inner();
+        inner.ask(Calls::Writing, |_| Ok(()))?;
+        if !inner.has_standby {
+            // Not one of the faults after which a node asks again.
+            return Err(Fault::Refused("the script has no standby".to_owned()));
+        }
+        inner.confirmed += 1;
+        Ok(())
+    }
+
     fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
         let mut inner = self.inner();
         if inner.is_away {
@@ -98,6 +121,13 @@ impl Origin for Scripted {
     fn head(&self) -> Result<Option<Head>, Fault> {
         let inner = self.inner();
         if inner.is_away { Err(away()) } else { Ok(inner.state.head()) }
+    }
+
+    fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
+        self.inner().ask(Calls::Asking, |state| {
+            let stored = state.rows.get(&(table, key.to_owned()));
+            Ok(stored.and_then(|(sealed, _)| sealed.clone()))
+        })
     }
 
     fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {

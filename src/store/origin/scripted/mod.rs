@@ -54,6 +54,9 @@ struct Inner {
     ghosts: Vec<Ghost>,
     is_away: bool,
     has_turn: bool,
+    /// How many durable writes that change nothing were made.
+    confirmed: u64,
+    has_standby: bool,
     /// How many random names were drawn.
     drawn: u64,
 }
@@ -82,6 +85,8 @@ impl Default for Scripted {
             ghosts: Vec::new(),
             is_away: false,
             has_turn: false,
+            confirmed: 0,
+            has_standby: true,
             drawn: 0,
         };
         Self { inner: Mutex::new(inner), turn_ended: Condvar::new() }
@@ -104,6 +109,16 @@ impl Scripted {
         self.inner().counts.get(&calls).copied().unwrap_or_default()
     }
 
+    /// Returns how many durable writes that change nothing were made.
+    pub(in crate::store) fn confirmed(&self) -> u64 {
+        self.inner().confirmed
+    }
+
+    /// Lets no durable write succeed while the standby is away.
+    pub(in crate::store) fn set_standby(&self, is_there: bool) {
+        self.inner().has_standby = is_there;
+    }
+
     /// Lets all calls fail without effect, or lets them through again.
     pub(in crate::store) fn set_away(&self, is_away: bool) {
         self.inner().is_away = is_away;
@@ -112,6 +127,11 @@ impl Scripted {
     /// Changes the format of the rows, as a newer release does.
     pub(in crate::store) fn set_format(&self, format: u64) {
         self.inner().state.format = format;
+    }
+
+    /// Lets a question about changes return no more rows than this.
+    pub(in crate::store) fn limit_changes(&self, most: usize) {
+        self.inner().state.most_changes = most;
     }
 
     /// Commits these rows as another node does.

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::store::schema::{FORMAT, Table};
 
-use super::super::{Fault, Head, Node, Position, Row, Take};
+use super::super::{Fault, Head, Lacking, Node, Position, Row, Take};
 
 /// The sealed value of a row, or `None` if it was removed, and the number of the commit that wrote it.
 pub(super) type Stored = (Option<Vec<u8>>, u64);
@@ -22,6 +22,8 @@ pub(super) struct State {
     pub rows: BTreeMap<(Table, Vec<u8>), Stored>,
     pub commits: HashMap<u64, Uuid>,
     pub nodes: Vec<Node>,
+    /// The most rows that one question about changes returns.
+    pub most_changes: usize,
 }
 
 impl Default for State {
@@ -34,6 +36,7 @@ impl Default for State {
             rows: BTreeMap::new(),
             commits: HashMap::new(),
             nodes: Vec::new(),
+            most_changes: usize::MAX,
         }
     }
 }
@@ -61,6 +64,25 @@ impl State {
     }
 
     pub(super) fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
+        let mut left = if known == Position::NONE { usize::MAX } else { self.most_changes };
+        self.since_far(known, &mut |row| {
+            left = left.checked_sub(1).ok_or(Fault::Behind)?;
+            take(row)
+        })
+    }
+
+    pub(super) fn lacking(&self, known: Position) -> Lacking {
+        let count = |is_counted: &dyn Fn(&Stored) -> bool| {
+            self.rows.values().filter(|row| is_counted(row)).count() as u64
+        };
+        Lacking { rows: count(&|(_, seq)| *seq > known.seq), of: count(&|(sealed, _)| sealed.is_some()) }
+    }
+
+    pub(super) fn since_far(
+        &self,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<Position, Fault> {
         let Some(head) = self.head() else {
             return Err(Fault::Refused("the database holds no Steward workspace".to_owned()));
         };

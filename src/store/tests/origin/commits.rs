@@ -94,6 +94,55 @@ async fn batch_that_is_overtaken_again_and_again_is_done_once() {
 }
 
 #[tokio::test]
+async fn commit_that_is_found_by_looking_is_acknowledged_after_a_durable_write() {
+    let (shared, store) = Shared::new();
+    for is_late in [false, true] {
+        let (before, known) = (shared.origin.confirmed(), shared.position());
+        let landing = Event::LandBefore(shared.origin.count(Calls::Writing) + 2);
+        shared.plan(1, if is_late { landing } else { Event::FailAfter });
+        // The first attempt of the durable write fails.
+        shared.plan(3, Event::FailBefore);
+        add_thing(&store).await.expect("a write");
+        assert_eq!(shared.position().seq, known.seq + 1);
+        assert_eq!(shared.origin.confirmed(), before + 1);
+        shared.origin.end_script();
+    }
+    shared.origin.set_standby(false);
+    shared.plan(1, Event::FailAfter);
+    let refused = add_thing(&store).await.expect_err("no standby has it");
+    assert_eq!(refused.status(), 503);
+    assert!(refused.detail().ends_with("The change may have been made."), "{refused:?}");
+    shared.origin.set_standby(true);
+    assert_eq!(add_thing(&store).await.expect("a write"), 4, "the change was made");
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
+async fn write_that_changes_nothing_waits_until_a_failover_keeps_what_it_tells_of() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let repeat = async || store.write(|tx| tx.get::<Thing>(&(1, 1)).map(drop)).await;
+    for id in 1..=2 {
+        add_thing(&other).await.expect("a write");
+        store.refresh().await.expect("a fresh state");
+        shared.origin.set_standby(false);
+        assert_unavailable(&repeat().await);
+        // A refusal tells of no change.
+        let refused = store.write(|_| Err::<(), _>(Error::not_found())).await;
+        assert_eq!(refused.expect_err("a refusal").status(), 404);
+        shared.origin.set_standby(true);
+        for _ in 0..3 {
+            repeat().await.expect("an answer");
+        }
+        assert_eq!(shared.origin.confirmed(), id, "once is enough");
+    }
+    // What this node has committed has waited already.
+    add_thing(&store).await.expect("a write");
+    repeat().await.expect("an answer");
+    assert_eq!(shared.origin.confirmed(), 2);
+}
+
+#[tokio::test]
 async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
     let (shared, store) = Shared::new();
     shared.plan(1, Event::OvertakeWith(Vec::new()));

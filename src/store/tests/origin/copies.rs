@@ -102,6 +102,71 @@ async fn copy_behind_the_horizon_is_made_anew() {
     shared.assert_same(&store).await;
 }
 
+/// Lets another node add things while the node `a` takes no more than two rows in one question. Returns its store again if it
+/// was open meanwhile.
+async fn behind(many: u64, few: u64, is_open: bool) -> (Shared, Store) {
+    let (shared, store) = Shared::new();
+    for _ in 0..many {
+        add_thing(&store).await.expect("a write");
+    }
+    let other = shared.open("b").expect("a second node");
+    if !is_open {
+        store.close().await;
+    }
+    shared.origin.limit_changes(2);
+    other
+        .write(move |tx| {
+            for _ in 0..few {
+                let id = tx.next_number(Table::Projects)?;
+                tx.put(&thing(id))?;
+            }
+            Ok(())
+        })
+        .await
+        .expect("a write");
+    let store = if is_open { store } else { shared.open("a").expect("the node again") };
+    until(|| store.ready() && store.snapshot().is_ok_and(|now| now.position == shared.position()))
+        .await;
+    shared.origin.limit_changes(usize::MAX);
+    shared.assert_same(&store).await;
+    assert!(!names(&shared).iter().any(|name| name.contains("outdated")), "{:?}", names(&shared));
+    (shared, store)
+}
+
+#[tokio::test]
+async fn copy_that_lacks_many_rows_takes_them() {
+    for is_open in [true, false] {
+        let (_shared, store) = behind(30, 5, is_open).await;
+        assert_eq!(store.origin_metrics().expect("a shared database").copies_made, 0);
+    }
+}
+
+#[tokio::test]
+async fn copy_that_lacks_most_rows_is_made_again() {
+    for is_open in [true, false] {
+        let (_shared, store) = behind(1, 60, is_open).await;
+        assert_eq!(store.origin_metrics().expect("a shared database").copies_made, 1);
+    }
+}
+
+#[tokio::test]
+async fn check_and_restore_take_what_a_turn_cannot_hand_over() {
+    let (shared, store) = behind(30, 5, true).await;
+    shared.origin.limit_changes(0);
+    let source = CopySource::new(shared.origin.clone(), &checks());
+    let path = shared.path("second");
+    let fs = FsHandle::new(OsFileSystem::shared());
+    let known = super::super::super::shared_restore::keep(&fs, &source, &path).expect("a copy");
+    add_thing(&store).await.expect("a write");
+    let database = Database::open(&path).expect("a file");
+    let (head, turn) =
+        super::super::super::copy_source::take_turn(&database, &source, known).expect("a turn");
+    assert_eq!(head, shared.position());
+    drop(turn);
+    shared.origin.limit_changes(usize::MAX);
+    shared.assert_same(&store).await;
+}
+
 #[tokio::test]
 async fn data_file_is_never_taken_for_a_copy_nor_a_copy_for_a_data_file() {
     let (shared, store) = Shared::new();

@@ -40,6 +40,29 @@ fn commit_whose_backend_is_killed_is_unknown_and_then_found_undone() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
+fn question_that_the_database_ends_is_asked_without_limits() {
+    let database = Database::new();
+    let second = taken(&database.origin, database.first, &[put("a", "2")]);
+    let other = open(&database.schema.url(), "asking");
+    let holder = database.origin.link().expect("a connection");
+    holder.run("BEGIN; LOCK TABLE steward_rows").expect("a lock");
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
+                  WHERE application_name = 'steward asking' AND wait_event_type = 'Lock'";
+    thread::scope(|scope| {
+        let asking = scope.spawn(|| since(&other, database.first));
+        until("the question is ended", || {
+            let ended = database.schema.execute(cancel);
+            (!ended.is_empty()).then_some(())
+        });
+        assert!(matches!(asking.join().expect("an answer"), Err(Fault::Behind)));
+    });
+    holder.run("COMMIT").expect("an answer");
+    let far = other.since_far(database.first, &mut |_| Ok(())).expect("an answer");
+    assert_eq!(far, second);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
 fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
     let server = local_server();
     let schema = Schema::on(&server.url(support::ROLE));

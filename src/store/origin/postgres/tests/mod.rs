@@ -6,6 +6,7 @@ mod faults;
 mod line;
 mod refusals;
 mod sessions;
+mod standbys;
 mod tls;
 
 use super::super::tests::{all, found, new_name, open, put, removal, since, support, taken, turn};

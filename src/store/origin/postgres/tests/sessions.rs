@@ -78,6 +78,32 @@ fn question_for_changes_uses_the_index_whatever_the_rows_look_like() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
+fn copy_that_lacks_many_rows_takes_them_without_limits() {
+    let Database { schema, origin, first } = Database::new();
+    assert!(sql::SINCE.contains(&format!("LIMIT {})", sql::MOST_CHANGES)));
+    let many: Vec<_> = (0..sql::MOST_CHANGES).map(|key| put(&key.to_string(), "x")).collect();
+    let second = taken(&origin, first, &many[1..]);
+    assert_eq!(since(&origin, first).expect("an answer").0.len(), sql::MOST_CHANGES - 1);
+    let third = taken(&origin, second, &many[..1]);
+    assert!(matches!(since(&origin, first), Err(Fault::Behind)));
+    assert!(matches!(origin.turn(first, &mut |_| Ok(())).map(drop), Err(Fault::Behind)));
+    let lacking = origin.lacking(first).expect("an answer");
+    assert_eq!((lacking.rows, lacking.of), (20_001, 20_002));
+    let mut count = 0;
+    let mut take = |_| {
+        count += 1;
+        Ok(())
+    };
+    assert_eq!(origin.since_far(first, &mut take).expect("an answer"), third);
+    assert_eq!(count, sql::MOST_CHANGES);
+    let elsewhere = Position { name: new_name(), ..first };
+    assert!(matches!(origin.since_far(elsewhere, &mut |_| Ok(())), Err(Fault::Forked)));
+    schema.execute("UPDATE steward_head SET format = format + 1");
+    assert!(matches!(origin.since_far(first, &mut |_| Ok(())), Err(Fault::Newer { .. })));
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
 fn heartbeat_tells_how_far_the_clocks_are_apart() {
     let database = Database::new();
     let now = OffsetDateTime::now_utc();

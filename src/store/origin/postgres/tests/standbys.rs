@@ -1,0 +1,105 @@
+//! Commits that wait for a synchronous standby.
+
+use std::thread;
+
+use super::*;
+use crate::wait::until;
+
+/// A server whose commits wait for a standby that does not come.
+struct Waiting {
+    server: Server,
+    origin: Postgres,
+    head: Position,
+}
+
+impl Waiting {
+    fn new() -> Self {
+        let server = Server::start(&[], "");
+        let origin = open(&server.url(support::ROLE), "node a");
+        let head = found(&origin, &[put("a", "1")]);
+        let mut waiting = Self { server, origin, head };
+        waiting.set_standbys("'*'");
+        // The server follows its settings a moment later.
+        until("commits wait", || waiting.ends_a_wait("pg_cancel_backend").then_some(()));
+        waiting
+    }
+
+    fn set_standbys(&self, names: &str) {
+        let url = self.server.url(support::ROLE);
+        support::execute(&url, &format!("ALTER SYSTEM SET synchronous_standby_names = {names}"));
+        support::execute(&url, "SELECT pg_reload_conf()");
+    }
+
+    /// Makes a commit, and ends its wait by this function. Returns false if it does not wait. Then it is taken.
+    fn ends_a_wait(&mut self, by: &str) -> bool {
+        let name = new_name();
+        let commit = Commit { from: self.head, name, rows: &[put("a", "2")] };
+        let outcome = self.end(by, |origin| origin.commit(&commit));
+        let seq = self.origin.committed(name).expect("an answer").expect("it is done");
+        self.head = Position { seq, name };
+        match outcome {
+            Ok(Outcome::Taken(_)) => false,
+            Err(Fault::Unknown(_)) => true,
+            outcome => panic!("{outcome:?}"),
+        }
+    }
+
+    /// Calls `work`, and ends its wait by this function if it waits.
+    fn end<T: Send>(
+        &self,
+        by: &str,
+        work: impl FnOnce(&Postgres) -> Result<T, Fault> + Send,
+    ) -> Result<T, Fault> {
+        let url = self.server.url(support::ROLE);
+        let sql = format!("SELECT {by}(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+        thread::scope(|scope| {
+            let working = scope.spawn(|| work(&self.origin));
+            until("the wait ends", || {
+                let is_over = working.is_finished();
+                (!support::execute(&url, &sql).is_empty() || is_over).then_some(())
+            });
+            working.join().expect("no panic")
+        })
+    }
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
+    let mut waiting = Waiting::new();
+    for by in ["pg_cancel_backend", "pg_terminate_backend"] {
+        assert!(waiting.ends_a_wait(by), "{by}");
+        // To look for it is no proof. A durable write waits as well.
+        let unconfirmed = waiting.end(by, Origin::confirm);
+        assert!(matches!(unconfirmed, Err(Fault::Away(_))), "{by}: {unconfirmed:?}");
+        let now = OffsetDateTime::UNIX_EPOCH;
+        let head = waiting.head;
+        let beat = waiting.end(by, |origin| origin.heartbeat(head, now));
+        assert!(matches!(beat, Err(Fault::Away(_))), "{by}: {beat:?}");
+        let (from, replaced) = (waiting.head, new_name());
+        let outcome = waiting.end(by, |origin| {
+            let (_, turn) = origin.turn(from, &mut |_| Ok(()))?;
+            turn.replace(replaced, &mut [Ok(put("a", "3"))].into_iter())
+        });
+        assert!(matches!(outcome, Err(Fault::Unknown(_))), "{by}: {outcome:?}");
+        let seq = waiting.origin.committed(replaced).expect("an answer").expect("it is done");
+        waiting.head = Position { seq, name: replaced };
+    }
+    waiting.set_standbys("''");
+    until("no standby is waited for", || waiting.origin.confirm().ok());
+    assert!(waiting.origin.heartbeat(waiting.head, OffsetDateTime::UNIX_EPOCH).is_ok());
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn durable_write_changes_nothing_and_waits_for_no_turn() {
+    let database = Database::new();
+    let (head, held) = turn(&database.origin, database.first);
+    let other = open(&database.schema.url(), "node b");
+    other.confirm().expect("an answer");
+    assert_eq!(since(&other, head).expect("an answer"), (Vec::new(), head));
+    drop(held);
+    let empty = Schema::new();
+    let why = refusal(open(&empty.url(), "node a").confirm());
+    assert!(why.contains("no Steward workspace"), "{why}");
+}
