@@ -147,7 +147,10 @@ impl Operation {
 /// # Errors
 /// The error of a rule, or 503 if the file cannot be read or written.
 pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Result<Value> {
-    app.store().refresh().await?;
+    // The list of nodes tells why a node does not serve.
+    if !matches!(operation, Operation::NodeList) {
+        app.store().refresh().await?;
+    }
     match operation {
         Operation::OrganizationCreate { name, owner, existing } => {
             create_organization(app, name, owner, existing).await

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use crate::auth::Requirements;
 use crate::config::Config;
 use crate::console;
+use crate::error::Result;
 use crate::http::compression::GzipLayer;
 use crate::http::cors;
 use crate::http::delivery::ResponseDelivery;
@@ -66,6 +67,15 @@ fn api_routes() -> Routes {
         )
         .summary("Check whether the service accepts writes.")
         .media_types(&["text/plain"]);
+    routes
+        .get(
+            "/_readyz/reads",
+            "readyz_reads",
+            Requirements::public("reveals only whether the service answers reads"),
+            readyz_reads,
+        )
+        .summary("Check whether the service answers reads.")
+        .media_types(&["text/plain"]);
     openapi::routes(&mut routes);
     routes
 }
@@ -117,7 +127,15 @@ fn layer_config(
 }
 
 async fn readyz(State(app): State<App>) -> Response {
-    match app.require_ready().await {
+    to_probe(app.require_ready().await)
+}
+
+async fn readyz_reads(State(app): State<App>) -> Response {
+    to_probe(app.require_ready_for_reads().await)
+}
+
+fn to_probe(ready: Result<()>) -> Response {
+    match ready {
         Ok(()) => "ok\n".into_response(),
         Err(error) => error.into_response(),
     }

@@ -338,6 +338,19 @@ impl App {
         self.0.readiness.require(&self.0.store).await
     }
 
+    /// Checks that the service answers reads: a node of a shared database does so while the database takes no durable write.
+    ///
+    /// # Errors
+    /// 503 if the data file is closed or the shared database does not answer, and always after [`drain`](Self::drain).
+    pub(crate) async fn require_ready_for_reads(&self) -> Result<()> {
+        self.0.readiness.require_for_reads(&self.0.store).await
+    }
+
+    /// Whether the service answers reads, as far as it knows.
+    pub(crate) fn known_ready_for_reads(&self) -> bool {
+        self.0.readiness.check_known_for_reads(&self.0.store).is_ok()
+    }
+
     /// Whether the service accepts writes, judged by earlier writes alone.
     pub fn known_ready(&self) -> bool {
         self.0.readiness.check_known(&self.0.store).is_ok()

@@ -12,7 +12,8 @@ use tokio_rustls::rustls::client::danger::{
 };
 use tokio_rustls::rustls::client::verify_server_name;
 use tokio_rustls::rustls::crypto::ring;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
 use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
@@ -22,13 +23,34 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::pem::Pem;
 use x509_parser::time::ASN1Time;
 
-/// Returns the configuration of a client that trusts these certificates.
+/// A certificate by which a server knows its client, with those of its authorities, and its key.
+pub struct Identity {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+}
+
+impl Identity {
+    /// Reads both PEM files.
+    ///
+    /// # Errors
+    /// One line that names the file and its problem.
+    pub fn read(certificate: &Path, key: &Path) -> Result<Self, String> {
+        let named = |path: &Path, why: String| format!("{}: {why}", path.display());
+        let chain = read_certificates(certificate).map_err(|why| named(certificate, why))?;
+        let read = PrivateKeyDer::from_pem_file(key);
+        let private = read.map_err(|error| named(key, format!("no private key: {error}")))?;
+        Ok(Self { chain, key: private })
+    }
+}
+
+/// Returns the configuration of a client that trusts these certificates, and shows its own if it has one.
 ///
 /// # Errors
 /// What is wrong with a certificate, in one line.
 pub fn client_config(
     system: Vec<CertificateDer<'static>>,
     named: Vec<CertificateDer<'static>>,
+    identity: Option<Identity>,
 ) -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(system);
@@ -39,14 +61,20 @@ pub fn client_config(
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    if named.is_empty() {
-        return Ok(config.with_root_certificates(roots).with_no_client_auth());
+    let config = if named.is_empty() {
+        config.with_root_certificates(roots)
+    } else {
+        let authorities = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+        let authorities = authorities.map_err(|error| error.to_string())?;
+        let verifier = Arc::new(Verifier { authorities, named });
+        config.dangerous().with_custom_certificate_verifier(verifier)
+    };
+    match identity {
+        None => Ok(config.with_no_client_auth()),
+        Some(Identity { chain, key }) => {
+            config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())
+        }
     }
-    let authorities = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
-    let authorities = authorities.map_err(|error| error.to_string())?;
-    let verifier = Arc::new(Verifier { authorities, named });
-    let config = config.dangerous().with_custom_certificate_verifier(verifier);
-    Ok(config.with_no_client_auth())
 }
 
 /// Returns the certificates of the system's authorities that can be read.
@@ -227,8 +255,8 @@ mod tests {
     fn other_certificate_is_left_to_the_authorities() {
         let key = KeyPair::generate().expect("a key");
         let other = params(&["localhost"]).self_signed(&key).expect("a certificate");
-        let config = client_config(Vec::new(), vec![other.der().clone()]);
+        let config = client_config(Vec::new(), vec![other.der().clone()], None);
         assert!(config.is_ok());
-        assert!(client_config(Vec::new(), vec![CertificateDer::from(vec![1, 2, 3])]).is_err());
+        assert!(client_config(Vec::new(), vec![CertificateDer::from(vec![1, 2, 3])], None).is_err());
     }
 }

@@ -52,16 +52,18 @@ pub(super) async fn feed_watchdog(app: App, url: String) {
 }
 
 /// Returns whether the data file accepts writes: the last commit was within `limit`, or a test write succeeds within
-/// it. A file that is being copied, compacted or restored counts as healthy, however long that takes.
+/// it. A file that is being copied, compacted or restored counts as healthy, however long that takes, and so does a node that
+/// says what keeps it from serving: a restart brings back neither a database nor a standby.
 async fn is_healthy(app: &App, limit: Duration) -> bool {
     let store = app.store();
+    let has_reason = || !store.troubles().is_empty();
     let lately = store.committed_at().is_some_and(|moment| moment.elapsed() < limit);
     // A restart would lose a file whose name is gone, and found a new workspace.
-    if lately || store.is_busy() || !store.seems_in_place() {
+    if lately || has_reason() || store.is_busy() || !store.seems_in_place() {
         return true;
     }
     let proven = timeout(limit, store.probe_commit()).await;
-    matches!(proven, Ok(Ok(()))) || store.is_busy()
+    matches!(proven, Ok(Ok(()))) || has_reason() || store.is_busy()
 }
 
 fn notify(state: &[NotifyState<'_>]) {

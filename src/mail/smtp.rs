@@ -250,7 +250,7 @@ fn tls_connector(config: &MailConfig) -> Result<TlsConnector> {
         config_error(format_args!("cannot use --smtp-ca-file{shown}: {why}"))
     };
     let named = path.map(read_certificates).transpose().map_err(unusable)?;
-    let tls = client_config(system_certificates(), named.unwrap_or_default());
+    let tls = client_config(system_certificates(), named.unwrap_or_default(), None);
     Ok(Arc::new(tls.map_err(unusable)?).into())
 }
 

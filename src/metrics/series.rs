@@ -39,6 +39,7 @@ macro_rules! series {
 series! {
     BUILD Gauge "build_info" ["version"] "The release of the server; always 1.",
     READY Gauge "ready" "1 if the service accepts writes, judged by earlier writes; otherwise 0.",
+    READY_READS Gauge "ready_reads" "1 if the service answers reads, as far as it knows; otherwise 0.",
     REQUESTS Counter "http_requests_total" ["method", "route", "status"] "Responses, by route, method and class of status.",
     REQUEST_TIME Histogram "http_request_duration_seconds" ["method", "route"] "The time from a request's headers to its response's headers.",
     IN_FLIGHT Gauge "http_requests_in_flight" "Requests in progress.",
@@ -80,6 +81,7 @@ series! {
     ORIGIN_BEHIND Gauge "origin_behind" "Commits of the shared database that the copy lacked at the last question.",
     ORIGIN_OVERTAKEN Counter "origin_overtaken_total" "Batches that ran again because another node was first.",
     ORIGIN_UNKNOWN Counter "origin_unknown_total" "Commits that the shared database did not answer, so that the node had to ask whether they were done.",
+    ORIGIN_TROUBLE Gauge "origin_trouble" ["of"] "1 while something keeps the node from serving, otherwise 0: its copy, reads from the database, durable writes there, or another node of its name.",
     ORIGIN_COPIES_MADE Counter "origin_copies_made_total" "Copies that were made from all rows of the shared database, because there was none or it was of no use.",
 }
 

@@ -24,6 +24,7 @@ const WRITER_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) struct MetricsCollector {
     cached: Arc<Mutex<Option<CachedMetrics>>>,
     ready: Gauge,
+    ready_reads: Gauge,
     queued: Gauge,
     refused: Counter,
     bytes: Gauge,
@@ -72,6 +73,7 @@ impl MetricsCollector {
         Self {
             cached: Arc::default(),
             ready: gauge(Series::READY),
+            ready_reads: gauge(Series::READY_READS),
             queued: gauge(Series::QUEUED),
             refused: metrics.counter(Series::REFUSED, &[]),
             bytes: gauge(Series::FILE_SIZE),
@@ -96,13 +98,14 @@ impl MetricsCollector {
         let quota = app.config().caps.organization_bytes as u64;
         let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         self.ready.set(i32::from(ready));
+        self.ready_reads.set(i32::from(app.known_ready_for_reads()));
         self.transfer.set(to_f64(app.transfer_memory().used() as u64));
         let StoreMetrics { bytes, queued, refused, records } = store.metrics(quota / 5 * 4);
         self.queued.set(figure(queued));
         self.refused.absolute(refused);
         self.bytes.set(to_f64(bytes));
         if let (Some(collector), Some(numbers)) = (&self.origin, store.origin_metrics()) {
-            collector.update(&numbers);
+            collector.update(&numbers, &store.troubles());
         }
         // While the file is closed, these keep their last values.
         if let Ok(snapshot) = store.snapshot() {

@@ -1,7 +1,7 @@
 //! Metrics of the work with a shared database. A service on a data file has none of them.
 
 use crate::metrics::{Counter, Gauge, Metrics, Series, record_seconds};
-use crate::store::{OriginCall, OriginMetrics, Store};
+use crate::store::{OriginCall, OriginMetrics, Store, Trouble};
 
 /// The metrics that are collected on demand.
 pub(super) struct OriginCollector {
@@ -10,6 +10,7 @@ pub(super) struct OriginCollector {
     overtaken: Counter,
     unknown: Counter,
     copies_made: Counter,
+    troubles: [(Trouble, Gauge); 4],
 }
 
 impl OriginCollector {
@@ -25,10 +26,15 @@ impl OriginCollector {
             overtaken: metrics.counter(Series::ORIGIN_OVERTAKEN, &[]),
             unknown: metrics.counter(Series::ORIGIN_UNKNOWN, &[]),
             copies_made: metrics.counter(Series::ORIGIN_COPIES_MADE, &[]),
+            troubles: Trouble::ALL
+                .map(|one| (one, metrics.gauge(Series::ORIGIN_TROUBLE, &[one.name()]))),
         })
     }
 
-    pub(super) fn update(&self, numbers: &OriginMetrics) {
+    pub(super) fn update(&self, numbers: &OriginMetrics, troubles: &[(Trouble, String)]) {
+        for (trouble, gauge) in &self.troubles {
+            gauge.set(i32::from(troubles.iter().any(|(lasting, _)| lasting == trouble)));
+        }
         self.is_up.set(i32::from(numbers.is_up));
         self.behind.set(u32::try_from(numbers.behind).unwrap_or(u32::MAX));
         self.overtaken.absolute(numbers.overtaken);

@@ -1,4 +1,5 @@
-//! Readiness: whether the service accepts writes, which it tests with real commits.
+//! Readiness: whether the service accepts writes, which it tests with real commits, and whether it answers reads. A node of a
+//! shared database answers reads while a synchronous standby is away, and accepts no writes.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,7 +20,10 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// The `Retry-After` while the service is not ready, in seconds.
 const RETRY_AFTER: u32 = 1;
 
-/// Whether the service accepts writes.
+const NO_WRITE: &str = "the data file did not accept a write";
+const NO_READ: &str = "the data file cannot be read";
+
+/// Whether the service accepts writes and answers reads.
 #[derive(Default)]
 pub(super) struct Readiness {
     draining: AtomicBool,
@@ -69,9 +73,9 @@ impl Probe {
 
 /// Logs that a probe is late, and again when it finishes.
 async fn warn_if_slow(proving: impl Future<Output = Result<()>>) -> Result<()> {
-    tracing::error!(limit = ?PROBE_TIMEOUT, "the data file did not accept a write in time; the service is not ready");
+    tracing::warn!(limit = ?PROBE_TIMEOUT, "no write was accepted in time; the service is not ready for writes");
     let proven = proving.await;
-    tracing::info!(taken = proven.is_ok(), "the data file responds again");
+    tracing::info!(taken = proven.is_ok(), "writes are accepted again");
     proven
 }
 
@@ -83,19 +87,38 @@ impl Readiness {
 
     /// Checks readiness without a new probe.
     pub(super) fn check_known(&self, store: &Store) -> Result<()> {
-        let refused = |cause| Err(Error::unavailable(RETRY_AFTER, cause));
-        if self.draining.load(Ordering::Acquire) {
-            return refused("the service is stopping");
-        }
+        self.require_no_drain()?;
         if !store.ready() {
-            return refused("the data file is closed");
+            return Err(unready(store, "the data file is closed"));
         }
         let failed = self.last().is_some_and(|probe| match probe.verdict() {
             Some(taken) => !taken,
             None => probe.started.elapsed() >= PROBE_TIMEOUT,
         });
         if failed && !committed_recently(store) {
-            return refused("the data file did not accept a write");
+            return Err(unready(store, NO_WRITE));
+        }
+        Ok(())
+    }
+
+    /// Checks whether the service answers reads, without a question to a shared database.
+    pub(super) fn check_known_for_reads(&self, store: &Store) -> Result<()> {
+        self.require_no_drain()?;
+        if store.answers_reads() { Ok(()) } else { Err(unready(store, NO_READ)) }
+    }
+
+    /// Checks whether the service answers reads. A node asks its shared database.
+    pub(super) async fn require_for_reads(&self, store: &Store) -> Result<()> {
+        self.require_no_drain()?;
+        store.refresh().await.and_then(|()| store.snapshot().map(drop)).map_err(|error| {
+            let cause = error.cause().unwrap_or(NO_READ);
+            unready(store, cause)
+        })
+    }
+
+    fn require_no_drain(&self) -> Result<()> {
+        if self.draining.load(Ordering::Acquire) {
+            return Err(Error::unavailable(RETRY_AFTER, "the service is stopping"));
         }
         Ok(())
     }
@@ -110,7 +133,7 @@ impl Readiness {
         if self.current(store).succeeds().await && store.ready() {
             return Ok(());
         }
-        Err(Error::unavailable(RETRY_AFTER, "the data file did not accept a write"))
+        Err(unready(store, NO_WRITE))
     }
 
     fn last(&self) -> Option<Probe> {
@@ -124,6 +147,13 @@ impl Readiness {
             _ => last.insert(Probe::begin(store)).clone(),
         }
     }
+}
+
+/// Returns the error of a service that is not ready. A node knows more of the reason than `otherwise`.
+fn unready(store: &Store, otherwise: &str) -> Error {
+    let troubles = store.troubles();
+    let cause = troubles.first().map_or(otherwise, |(_, text)| text.as_str());
+    Error::unavailable(RETRY_AFTER, cause)
 }
 
 /// Whether a recent commit, of any request, succeeded.

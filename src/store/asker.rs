@@ -20,6 +20,7 @@ use super::queue::Sender;
 use super::shared::Shared;
 use super::snapshot::Snapshot;
 use super::task::{Lacked, NewRows, Task};
+use super::trouble::{At, Trouble, not_taken};
 
 /// How long the origin is not asked if nobody reads.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
@@ -97,24 +98,17 @@ impl Asker {
                 Ok(fresh) => {
                     failing = None;
                     self.state.note_asked();
-                    if self.state.set_away(false) {
-                        tracing::info!(
-                            database = self.source.origin.shown(),
-                            "the database answers again"
-                        );
-                    }
+                    self.state.set_away(false);
+                    self.state.troubles.end(&[Trouble::Copy, Trouble::Reads]);
                     self.answer(readers, Ok(fresh));
                 }
-                Err(Fault::Copy(error)) => self.answer(readers, Err(error)),
+                // The copy is closed, and its writer says why.
+                Err(Fault::Copy(error)) if error.status() != 500 => self.answer(readers, Err(error)),
                 Err(fault) => {
                     let since = *failing.get_or_insert_with(Instant::now);
-                    let is_final = matches!(fault, Fault::Refused(_) | Fault::Newer { .. });
-                    if is_final || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
-                        if self.state.set_away(true) {
-                            let database = self.source.origin.shown();
-                            let seq = self.known_seq();
-                            tracing::error!(database, seq, cause = %fault, "the database is away; requests fail until it answers");
-                        }
+                    if is_final(&fault) || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
+                        self.state.set_away(true);
+                        self.note(&fault);
                         self.answer(readers, Err(away()));
                     } else {
                         self.state.put_back(readers);
@@ -128,6 +122,18 @@ impl Asker {
                 self.send(Task::Sync);
             }
         }
+    }
+
+    /// Records why this node serves nothing.
+    fn note(&self, fault: &Fault) {
+        let (trouble, cause) = match fault {
+            Fault::Copy(error) => (Trouble::Copy, not_taken(error)),
+            Fault::Behind => (Trouble::Copy, fault.to_string()),
+            fault => (Trouble::Reads, fault.to_string()),
+        };
+        let (database, node) = (self.source.origin.shown(), self.source.origin.node());
+        let seq = self.known_seq();
+        self.state.troubles.note(trouble, At { database, node, seq }, &cause);
     }
 
     /// Returns a state that is not older than this call, for this many readers.
@@ -149,6 +155,7 @@ impl Asker {
             Err(Fault::Behind) => {
                 // Nobody waits for as long as that takes.
                 self.state.set_away(true);
+                self.note(&Fault::Behind);
                 (None, Lacked::Many)
             }
             Err(Fault::Forked) => (None, Lacked::Past),
@@ -160,7 +167,8 @@ impl Asker {
         let shown = current()?;
         match head {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
-            _ => Err(Fault::Away("the copy has caught up or was made again".to_owned())),
+            // It has caught up or was made again. The next question tells.
+            _ => Err(Fault::Behind),
         }
     }
 
@@ -203,6 +211,11 @@ impl Asker {
             _ => send(),
         }
     }
+}
+
+/// Whether the same question would fail again until somebody acts.
+fn is_final(fault: &Fault) -> bool {
+    matches!(fault, Fault::Refused(_) | Fault::Newer { .. } | Fault::Copy(_))
 }
 
 /// Whether `state` has the commit at `head`.

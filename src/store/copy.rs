@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use redb::Database;
+use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
 
-use super::copy_position::{position_of, put_position};
+use super::copy_position::{position_of, primary_of, put_position};
 use super::copy_source::{CopySource, take_rows};
 use super::engine::close;
 use super::file::{self, Owner};
@@ -20,6 +20,7 @@ use super::origin::{Fault, Origin, Position, Take};
 use super::secrets::WorkspaceId;
 use super::shared_upgrade::{is_current, upgrade};
 use super::snapshot::Snapshot;
+use super::trouble::not_taken;
 
 /// What the name of a copy ends in while one that lacks less takes its place.
 const OUTDATED: &str = "outdated";
@@ -35,10 +36,17 @@ pub(super) fn open(
     cache: usize,
     source: &CopySource,
 ) -> Result<(Database, Position), OpenError> {
-    let opened = match open_existing(fs, path, cache) {
+    let existing = open_existing(fs, path, cache);
+    if let Ok((database, _)) = &existing {
+        source.origin.remember(primary_of(database)?);
+    }
+    require_workspace(&existing, path, &*source.origin)?;
+    let opened = match existing {
         Ok((database, position)) => match catch_up(&database, position, source) {
             Ok(position) => Some((database, position)),
-            Err(Fault::Away(cause) | Fault::Unknown(cause)) if is_current(&database)? => {
+            Err(Fault::Away(cause) | Fault::Unknown(cause) | Fault::Held(cause))
+                if is_current(&database)? =>
+            {
                 let seq = position.seq;
                 tracing::warn!(seq, %cause, "the database is away; the copy is opened as it is");
                 return Ok((database, position));
@@ -55,7 +63,7 @@ pub(super) fn open(
                 tracing::error!(
                     copy = position.seq,
                     database = head,
-                    "the copy has commits that the database does not have, or is too old; making it again"
+                    "the copy has commits that the database does not have, or is too old, or their history is gone (steward_commits); making it again"
                 );
                 close(database)?;
                 let kept = file::free_name(fs, path, "forked");
@@ -94,6 +102,10 @@ pub(super) fn open(
     if was_overtaken { make(fs, path, cache, source) } else { upgraded }
 }
 
+fn store(copy: &WriteTransaction, head: Position, source: &CopySource) -> Result<()> {
+    put_position(copy, head, source.origin.primary())
+}
+
 fn open_existing(
     fs: &FsHandle,
     path: &Path,
@@ -110,10 +122,10 @@ fn open_existing(
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
     let ask = |take: &mut Take<'_>| source.origin.since(known, take);
-    match take_rows(database, source, ask, |copy, head| put_position(copy, *head)) {
+    match take_rows(database, source, ask, |copy, head| store(copy, *head, source)) {
         Err(Fault::Behind) => {
             let ask = |take: &mut Take<'_>| source.since_far(known, take);
-            take_rows(database, source, ask, |copy, head| put_position(copy, *head))
+            take_rows(database, source, ask, |copy, head| store(copy, *head, source))
         }
         caught_up => caught_up,
     }
@@ -128,7 +140,7 @@ fn make(
 ) -> Result<(Database, Position), OpenError> {
     fill(fs, path, cache, source, |database| {
         let ask = |take: &mut Take<'_>| source.all(take);
-        take_rows(database, source, ask, |copy, head| put_position(copy, *head))
+        take_rows(database, source, ask, |copy, head| store(copy, *head, source))
     })
 }
 
@@ -154,6 +166,28 @@ fn fill(
     source.stats.note_copy_made();
     tracing::info!(seq = position.seq, copy = %path.display(), "made a new copy of the database");
     Ok((file::open(fs, path, cache)?, position))
+}
+
+/// Fails if the origin holds no workspace. If it cannot be asked and a copy exists, the copy is enough to begin.
+fn require_workspace<T>(
+    existing: &Result<T, OpenError>,
+    path: &Path,
+    origin: &dyn Origin,
+) -> Result<(), OpenError> {
+    let has_copy = !matches!(existing, Err(OpenError::Missing(_)));
+    match origin.head() {
+        Ok(Some(_)) => Ok(()),
+        Ok(None) if has_copy => Err(OpenError::Database {
+            database: origin.shown().to_owned(),
+            cause: format!(
+                "it holds no workspace, but {} is a copy of one; restore the database, or move the copy away",
+                path.display()
+            ),
+        }),
+        Ok(None) => Err(OpenError::NoWorkspace(origin.shown().to_owned())),
+        Err(Fault::Away(_) | Fault::Unknown(_) | Fault::Held(_)) if has_copy => Ok(()),
+        Err(fault) => Err(origin_error(origin, fault)),
+    }
 }
 
 /// Fails if the copy is of another workspace than the origin has now. Nobody but an operator gives that copy up.
@@ -184,7 +218,12 @@ fn rename(fs: &FsHandle, path: &Path, to: &Path) -> Result<(), OpenError> {
 pub(super) fn origin_error(origin: &dyn Origin, fault: Fault) -> OpenError {
     let database = origin.shown().to_owned();
     match fault {
-        Fault::Away(cause) | Fault::Unknown(cause) => OpenError::Unreachable { database, cause },
+        Fault::Away(cause) | Fault::Unknown(cause) | Fault::Held(cause) => {
+            OpenError::Unreachable { database, cause }
+        }
+        Fault::Copy(error) if error.status() == 500 => {
+            OpenError::Database { database, cause: not_taken(&error) }
+        }
         Fault::Copy(error) => error.into(),
         fault => OpenError::Database { database, cause: fault.to_string() },
     }

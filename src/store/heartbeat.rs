@@ -2,6 +2,7 @@
 //! and how far its copy is. It also forgets old commits from time to time.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use time::OffsetDateTime;
@@ -10,9 +11,10 @@ use crate::time::Clock;
 
 use super::Store;
 use super::open_error::OpenError;
-use super::origin::{Origin, Position};
+use super::origin::{Beat, Fault, Origin, Position};
 use super::origin_state::OriginState;
 use super::shared::Shared;
+use super::trouble::{At, Trouble};
 
 /// The time between two heartbeats.
 const BEAT_INTERVAL: Duration = Duration::from_secs(2);
@@ -22,6 +24,8 @@ const BEATS_PER_TRIM: u64 = 1800;
 const KEPT_COMMITS: u64 = 100_000;
 /// The difference of the clocks that is reported, in milliseconds.
 const CLOCK_TOLERANCE: u64 = 1000;
+/// The heartbeats without another node of the same name after which there is none.
+const ALONE_AFTER: u32 = 5;
 
 impl Store {
     /// Begins to send heartbeats, which make this process a node of its shared database until the store is closed. A command
@@ -33,10 +37,12 @@ impl Store {
         let (Some(source), Some(state)) = (&self.source, &self.shared.origin) else {
             return Ok(());
         };
+        state.is_node.store(true, Ordering::Release);
         let heartbeat = Heartbeat {
             origin: Arc::clone(&source.origin),
             state: Arc::clone(state),
             shared: Arc::clone(&self.shared),
+            known: Known::default(),
         };
         let thread = std::thread::Builder::new().name("heartbeat".to_owned());
         let started = thread.spawn(move || heartbeat.run());
@@ -49,34 +55,78 @@ struct Heartbeat {
     origin: Arc<dyn Origin>,
     state: Arc<OriginState>,
     shared: Arc<Shared>,
+    known: Known,
+}
+
+/// What the thread knows of earlier heartbeats.
+#[derive(Default)]
+struct Known {
+    beats: u64,
+    /// When the last one was recorded, by the clock of the origin. `None` if that is unknown.
+    seen: Option<OffsetDateTime>,
+    /// How many were recorded since another node of this name recorded one.
+    alone: u32,
+    /// Since when none is taken.
+    failing: Option<Instant>,
+    is_apart: bool,
 }
 
 impl Heartbeat {
-    fn run(self) {
-        let mut beats = 0_u64;
-        let mut is_apart = false;
+    fn run(mut self) {
         loop {
-            let begun = Instant::now();
-            match self.origin.heartbeat(self.position(), now()) {
-                Ok(ahead) => {
-                    self.state.note_beat(begun);
-                    let was_apart =
-                        std::mem::replace(&mut is_apart, ahead.unsigned_abs() > CLOCK_TOLERANCE);
-                    if is_apart && !was_apart {
-                        tracing::warn!(
-                            ahead_ms = ahead,
-                            "the clock of this node differs from that of the database"
-                        );
-                    }
-                    beats += 1;
-                    if beats.is_multiple_of(BEATS_PER_TRIM) {
-                        self.trim();
-                    }
-                }
-                Err(cause) => tracing::debug!(%cause, "the database did not take a heartbeat"),
+            let (begun, problem) = (Instant::now(), self.problem());
+            match self.origin.heartbeat(self.position(), now(), problem.as_deref()) {
+                Ok(beat) => self.note_beat(begun, beat),
+                Err(cause) => self.note_failure(begun, &cause),
             }
             if !self.state.pause(BEAT_INTERVAL) {
                 return;
+            }
+        }
+    }
+
+    fn note_beat(&mut self, begun: Instant, beat: Beat) {
+        self.state.note_beat(begun);
+        self.state.troubles.end(&[Trouble::Writes]);
+        self.known.failing = None;
+        self.compare_clocks(beat.ahead);
+        self.compare_names(&beat);
+        self.known.beats += 1;
+        if self.known.beats.is_multiple_of(BEATS_PER_TRIM) {
+            self.trim();
+        }
+    }
+
+    /// Reports that no heartbeat is taken, if questions are answered meanwhile. If not, that is reported.
+    fn note_failure(&mut self, begun: Instant, cause: &Fault) {
+        self.known.seen = None;
+        tracing::debug!(%cause, "the database did not take a heartbeat");
+        let failing = *self.known.failing.get_or_insert(begun);
+        if self.state.asked_at().is_some_and(|asked| asked > failing) {
+            self.state.troubles.note(Trouble::Writes, self.at(), &cause.to_string());
+        }
+    }
+
+    fn compare_clocks(&mut self, ahead: i64) {
+        let is_apart = ahead.unsigned_abs() > CLOCK_TOLERANCE;
+        if is_apart && !std::mem::replace(&mut self.known.is_apart, is_apart) {
+            tracing::warn!(ahead_ms = ahead, "the clock of this node differs from that of the database");
+        }
+        self.known.is_apart = is_apart;
+    }
+
+    /// Notices that another node records heartbeats under the same name.
+    fn compare_names(&mut self, beat: &Beat) {
+        let last = self.known.seen.replace(beat.seen);
+        if last.is_some() && beat.before.is_some() && last != beat.before {
+            self.known.alone = 0;
+            let node = self.origin.node();
+            let cause = format!("another process sends heartbeats as {node}");
+            self.state.troubles.note(Trouble::Name, self.at(), &cause);
+        } else {
+            self.known.alone = self.known.alone.saturating_add(1);
+            if self.known.alone == ALONE_AFTER {
+                self.state.troubles.end(&[Trouble::Name]);
             }
         }
     }
@@ -85,6 +135,16 @@ impl Heartbeat {
         if let Err(cause) = self.origin.trim(KEPT_COMMITS) {
             tracing::warn!(%cause, "the database could not forget old commits");
         }
+    }
+
+    /// Returns what other nodes are told of the troubles of this one.
+    fn problem(&self) -> Option<String> {
+        self.state.troubles.list().into_iter().next().map(|(_, text)| text)
+    }
+
+    fn at(&self) -> At<'_> {
+        let (database, node) = (self.origin.shown(), self.origin.node());
+        At { database, node, seq: self.position().seq }
     }
 
     fn position(&self) -> Position {

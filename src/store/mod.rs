@@ -93,6 +93,7 @@ mod taken_listeners;
 mod task;
 #[cfg(test)]
 mod tests;
+mod trouble;
 mod undo_log;
 mod upgrade;
 mod value_log;
@@ -148,6 +149,7 @@ pub use shared_restore::{found_from, require_no_workspace};
 pub use snapshot::Snapshot;
 pub use space::{FreeSpace, SpaceUsage};
 pub use staged_export::StagedExport;
+pub use trouble::Trouble;
 pub use undo_log::Change;
 pub use window::{Order, Window};
 pub use write::WriteTx;
@@ -287,6 +289,12 @@ impl Store {
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
             && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
+    }
+
+    /// Whether reads are answered, as far as that is known.
+    pub(crate) fn answers_reads(&self) -> bool {
+        let is_open = self.shared.snapshot.load().is_some();
+        is_open && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
     }
 
     /// Returns the state of the last commit. The state does not change while the caller holds it.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 
 use super::engine::RETRY_AFTER;
 use super::snapshot::Snapshot;
+use super::trouble::Troubles;
 
 /// How long a read waits for the origin.
 const FRESH_TIMEOUT: Duration = Duration::from_secs(2);
@@ -30,6 +31,10 @@ pub(super) struct OriginState {
     is_away: AtomicBool,
     /// Whether the copy has commits that are not on disk.
     pub(super) is_unsynced: AtomicBool,
+    /// What keeps the node from serving.
+    pub(super) troubles: Troubles,
+    /// Whether this process is a node: a command that opens a copy is none.
+    pub(super) is_node: AtomicBool,
     /// When the origin last said what is new.
     asked: Mutex<Option<Instant>>,
     /// When the last heartbeat began that the origin took.

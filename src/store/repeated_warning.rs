@@ -21,9 +21,4 @@ impl RepeatedWarning {
         self.logged = Some((text.to_owned(), Instant::now()));
         true
     }
-
-    /// Forgets the text, because its reason is gone. Returns whether there was one.
-    pub(super) fn end(&mut self) -> bool {
-        self.logged.take().is_some()
-    }
 }

@@ -116,7 +116,6 @@ pub(super) fn open_copy(
     let lock = FileLock::take(&path)?;
     let open = || {
         file::remove_draft(&fs, &path)?;
-        require_workspace(&fs, &path, &*source.origin)?;
         copy::open(&fs, &path, cache, &source)
     };
     match open() {
@@ -142,24 +141,6 @@ pub(super) fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenError> {
     Ok(Arc::new(Postgres::new(url, ca.as_deref(), node).map_err(refused)?))
 }
 
-/// Fails if the origin holds no workspace. If it cannot be asked and a copy exists, the copy is enough to begin.
-fn require_workspace(fs: &FsHandle, copy: &Path, origin: &dyn Origin) -> Result<(), OpenError> {
-    let has_copy = fs.file_system().is_file(copy).is_ok();
-    match origin.head() {
-        Ok(Some(_)) => Ok(()),
-        Ok(None) if has_copy => Err(OpenError::Database {
-            database: origin.shown().to_owned(),
-            cause: format!(
-                "it holds no workspace, but {} is a copy of one; restore the database, or remove the copy",
-                copy.display()
-            ),
-        }),
-        Ok(None) => Err(OpenError::NoWorkspace(origin.shown().to_owned())),
-        Err(Fault::Away(_)) if has_copy => Ok(()),
-        Err(fault) => Err(origin_error(origin, fault)),
-    }
-}
-
 /// Founds a workspace with what `fill` writes, and leaves its copy. The copy appears after the workspace.
 pub(super) fn found<T>(
     fs: &FsHandle,
@@ -183,7 +164,7 @@ pub(super) fn found<T>(
         let position =
             position.ok_or_else(|| OpenError::HasWorkspace(origin.shown().to_owned()))?;
         let transaction = begin(database)?;
-        put_position(&transaction, position)?;
+        put_position(&transaction, position, origin.primary())?;
         transaction.commit().map_err(storage_error)?;
         Ok(())
     });

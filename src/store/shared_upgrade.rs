@@ -37,7 +37,7 @@ pub(super) fn upgrade(database: &Database, source: &CopySource) -> Result<Positi
         tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
     }
     let transaction = begin(database)?;
-    put_position(&transaction, position)?;
+    put_position(&transaction, position, source.origin.primary())?;
     transaction.commit().map_err(storage_error)?;
     Ok(position)
 }

@@ -83,6 +83,8 @@ pub(in crate::store) enum Fault {
     Away(String),
     /// A commit was sent, and no answer came. [`Origin::committed`] tells whether it was done.
     Unknown(String),
+    /// Somebody holds up commits for longer than a commit waits. Nothing was done. The text says who.
+    Held(String),
     /// The copy is of another past, or older than the horizon. It must be copied again.
     Forked,
     /// The copy lacks more than one question returns. [`Origin::since_far`] reads it.
@@ -116,7 +118,7 @@ impl Display for Fault {
                 f,
                 "the database has format {found}, or a table or a layout of a newer release; this release reads up to format {FORMAT}"
             ),
-            Self::Refused(why) => f.write_str(why),
+            Self::Refused(why) | Self::Held(why) => f.write_str(why),
             Self::Copy(error) => Display::fmt(error, f),
         }
     }
@@ -141,6 +143,22 @@ pub(in crate::store) struct Head {
     pub horizon: u64,
 }
 
+/// Which server a copy has followed: a copy never goes back to one that another has replaced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::store) struct Primary {
+    /// The identifier of the servers that share one history; 0 if it is not known.
+    pub system: u64,
+    /// A number that grows with each promotion of a standby.
+    pub timeline: u32,
+}
+
+impl Primary {
+    /// Whether another server has replaced this one since.
+    pub(in crate::store) const fn is_before(self, known: Self) -> bool {
+        self.system == known.system && self.timeline < known.timeline
+    }
+}
+
 /// How many rows a copy lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::store) struct Lacking {
@@ -161,6 +179,19 @@ pub(in crate::store) struct Node {
     pub seq: u64,
     /// The time of the last heartbeat, by the clock of the origin.
     pub seen: OffsetDateTime,
+    /// What kept the node from serving then.
+    pub problem: Option<String>,
+}
+
+/// What the origin says of a heartbeat that it has recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Beat {
+    /// How many milliseconds the clock of the node is ahead of that of the origin.
+    pub ahead: i64,
+    /// The time of this heartbeat, by the clock of the origin.
+    pub seen: OffsetDateTime,
+    /// The time of the last one before under the same name, by whichever process.
+    pub before: Option<OffsetDateTime>,
 }
 
 /// Receives rows of the origin, one at a time.
@@ -215,12 +246,23 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Returns the sealed value of a row, or `None` if there is no such row.
     fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault>;
 
-    /// Records that this node works and that its copy holds `position`. This is a durable commit of the database. Returns
-    /// how many milliseconds the clock of this node, which shows `now`, is ahead of that of the database.
-    fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault>;
+    /// Records that this node works, that its copy holds `position`, and what keeps it from serving. This is a durable commit
+    /// of the database. The clock of this node shows `now`.
+    fn heartbeat(
+        &self,
+        position: Position,
+        now: OffsetDateTime,
+        problem: Option<&str>,
+    ) -> Result<Beat, Fault>;
 
     /// Forgets removed rows and commits before the last `keep` commits.
     fn trim(&self, keep: u64) -> Result<(), Fault>;
+
+    /// Uses no server that was replaced by `primary`.
+    fn remember(&self, primary: Primary);
+
+    /// Returns the server that was connected last, or the one to [`remember`](Self::remember).
+    fn primary(&self) -> Primary;
 
     /// Returns the name of this node.
     fn node(&self) -> &str;

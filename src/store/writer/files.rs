@@ -16,6 +16,7 @@ use super::super::file;
 use super::super::hot_values::HotValues;
 use super::super::rewrite;
 use super::super::task::{NextWrite, Replace, Replacement, Task};
+use super::super::trouble::{At, Trouble};
 use super::Writer;
 
 /// The first delay after a failure of the file. While the file cannot be opened, the delay doubles with each attempt, up
@@ -112,12 +113,28 @@ impl Writer {
                     self.shared.ranks_due.notify_one();
                     return Some(database);
                 }
-                Err(cause) => tracing::error!(%cause, "the data file cannot be opened yet"),
+                Err(cause) => self.note_closed(&cause),
             }
             wait = (wait * 2).min(MAX_REOPEN_DELAY);
             if self.refuse_for(wait) == StoreClosed::Yes {
                 return None;
             }
+        }
+    }
+
+    /// Reports why the file cannot be opened. Writes that an origin has and the copy could not show are answered: they may wait
+    /// for long.
+    fn note_closed(&mut self, cause: &Error) {
+        let Some(origin) = &mut self.origin else {
+            tracing::error!(%cause, "the data file cannot be opened yet");
+            return;
+        };
+        let (database, node) = (origin.source.origin.shown(), origin.source.origin.node());
+        let at = At { database, node, seq: origin.position.seq };
+        origin.state.troubles.note(Trouble::Copy, at, &cause.to_string());
+        let unanswered = origin.unanswered.take();
+        for write in unanswered.into_iter().flat_map(|(_, writes)| writes) {
+            write.answer(Err(Error::outcome_unknown(RETRY_AFTER, cause)));
         }
     }
 

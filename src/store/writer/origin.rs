@@ -134,7 +134,7 @@ impl Writer {
                     if Instant::now() < until {
                         continue;
                     }
-                    Error::unavailable(RETRY_AFTER, "other nodes were first again and again")
+                    Error::unavailable(RETRY_AFTER, "commits of other nodes came first again and again")
                 }
                 Attempt::Refused(error) => error,
             };
@@ -298,7 +298,8 @@ impl Writer {
     ) -> Result<()> {
         let Standing { position, finished, logs, writes, taken, is_own, has_secret } = standing;
         let begun = Instant::now();
-        put_position(&transaction, position)?;
+        let primary = self.origin.as_ref().map(|origin| origin.source.origin.primary());
+        put_position(&transaction, position, primary.unwrap_or_default())?;
         transaction.commit().map_err(storage_error)?;
         if let Some(origin) = &mut self.origin {
             origin.position = position;

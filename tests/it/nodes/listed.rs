@@ -36,7 +36,8 @@ async fn nodes_are_listed_with_their_positions_and_leases() {
         for node in &nodes {
             assert_eq!(node["release"], env!("CARGO_PKG_VERSION"));
             assert!(node["seen_at"].is_string());
-            assert_eq!(node.as_object().expect("an object").len(), 6);
+            assert!(node["problem"].is_null(), "{node}");
+            assert_eq!(node.as_object().expect("an object").len(), 7);
         }
         assert_eq!(nodes[0]["position"], nodes[1]["position"]);
         assert_eq!(

@@ -1,14 +1,16 @@
 //! A shared PostgreSQL database with the real binary: nodes that start, die and come back, and the commands around them.
 
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::postgres::{Schema, Server as Postgres, execute};
-use crate::support::process::{Connection, DataFolder, Server, until};
+use crate::support::process::{Connection, DataFolder, Server, own_address, until};
 
 /// The URL of the schema, and the folders of its nodes.
 struct Cluster {
@@ -271,6 +273,90 @@ fn database_that_goes_away_and_comes_back_is_used_again() {
 }
 
 #[test]
+fn node_that_waits_for_its_database_says_why_and_stops_at_once() {
+    let (node, address) = (DataFolder::empty(), own_address());
+    // Nobody listens at this port.
+    let url = format!("postgres://ann:hunter2@{}/x", own_address());
+    let mut command = node.steward(&["serve", "--json", "--listen", &address.to_string()]);
+    command.args(["--data", &url]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the binary starts");
+    let errors = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut lines = errors.lines().map(|line| line.expect("a line"));
+    let waiting = lines.find(|line| line.contains("waiting for the database")).expect("a line");
+    assert!(waiting.contains("WARN") && waiting.contains("ann:********@"), "{waiting}");
+    let mut connection = until("it listens", || Connection::open(address).ok());
+    for path in ["/_readyz", "/_readyz/reads"] {
+        connection.send("GET", path, "", None).expect("an answer").assert_error(503, "server_error", "unavailable");
+    }
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    let rest: Vec<_> = lines.collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");
+    let rest = rest.join("\n");
+    assert!(rest.contains("stopped before the data file was open"), "{rest}");
+    assert!(!rest.contains("panicked") && !rest.contains("hunter2"), "{rest}");
+}
+
+#[test]
+fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
+    let postgres = Postgres::start(&["fsync = on"], "local all steward trust");
+    let (url, node) = (postgres.url("steward"), DataFolder::empty());
+    let schema = Schema::on(&url);
+    let server = node.serve(&["--data", &schema.url(), "--found", "--node", "a"]);
+    let text = std::fs::read_to_string(node.path("steward-copy.redb.first-key"));
+    let key = text.expect("a key").trim_end().to_owned();
+    let is_ready = |path: &str| server.get(path, "").status == 200;
+    until("the node is ready", || (is_ready("/_readyz") && is_ready("/_readyz/reads")).then_some(()));
+    let set = |names: &str| {
+        execute(&url, &format!("ALTER SYSTEM SET synchronous_standby_names = {names}"));
+        execute(&url, "SELECT pg_reload_conf()");
+    };
+    set("'*'");
+    until("writes are not ready", || (!is_ready("/_readyz")).then_some(()));
+    let problem = until("the node says why", || {
+        let nodes = node.json(&["nodes"]);
+        Some(nodes["results"][0]["problem"].as_str()?.to_owned())
+    });
+    assert!(problem.contains("takes no durable writes"), "{problem}");
+    node.run(&["healthcheck"]).assert_failed("takes no durable writes");
+    assert!(is_ready("/_readyz/reads"));
+    assert_eq!(server.get("/api/users/@me/", &key).status, 200);
+    set("''");
+    until("writes are ready again", || is_ready("/_readyz").then_some(()));
+    until("nothing is wrong", || node.json(&["nodes"])["results"][0]["problem"].is_null().then_some(()));
+    let log = server.stop();
+    assert!(log.contains("WARN") && log.contains("takes no durable writes"), "{log}");
+}
+
+#[test]
+fn deleted_history_costs_no_more_than_one_copy() {
+    let cluster = Cluster::new();
+    let first = cluster.found();
+    let (key, project) = cluster.first_run(0, &first);
+    let second = cluster.serve(1);
+    let path = format!("/api/projects/{project}/dashboards/");
+    for round in 0..3 {
+        cluster.schema.execute("DELETE FROM steward_commits");
+        for server in [&first, &second] {
+            assert_eq!(server.get(&path, &key).status, 200, "the copies lack nothing");
+        }
+        first.post(&path, &key, &json!({ "name": format!("D{round}") })).ok();
+        until("the other node shows it", || {
+            let shown = second.get(&path, &key);
+            (shown.status == 200 && shown.json()["count"] == round + 1).then_some(())
+        });
+    }
+    let forked = |node: &DataFolder| {
+        node.names().iter().filter(|name| name.contains("forked")).count()
+    };
+    for node in &cluster.nodes {
+        assert!(forked(node) <= 3, "{:?}", node.names());
+        node.check();
+    }
+    first.stop();
+    second.stop();
+}
+
+#[test]
 fn refused_databases_are_named_without_their_password() {
     let node = DataFolder::empty();
     let schema = Schema::new();
@@ -280,7 +366,7 @@ fn refused_databases_are_named_without_their_password() {
     let empty = node.run(&["user", "list", "--data", &schema.url()]);
     empty.assert_failed("holds no workspace");
     execute(&schema.url(), "CREATE TABLE steward_head (x int)");
-    let foreign = node.try_serve(&["--data", &schema.url()]).err().expect("a refusal");
+    let foreign = node.try_serve(&["--data", &schema.url(), "--found"]).err().expect("a refusal");
     assert!(foreign.stderr.contains("that Steward did not create"), "{foreign:?}");
     let shown = node.json(&["config", "--data", &url]);
     assert!(!shown.to_string().contains("hunter2"), "{shown}");

@@ -108,17 +108,24 @@ fn haproxy_waits_longer_than_nodes_and_closes_idle_connections_sooner() {
     };
     assert!(timeout("server") > default_of("request-timeout"));
     assert!(timeout("http-keep-alive") < default_of("header-timeout"));
-    assert!(config.contains("\n    http-check send meth GET uri /_readyz "));
-    // The response without a node has the members of every error.
-    let error =
-        config.lines().find_map(|line| line.split_once("lf-string \"")).expect("a response");
-    let (body, headers) = error.1.split_once("}\"").expect("an object");
-    let body: Value =
-        serde_json::from_str(&format!("{body}}}").replace("\\\"", "\"")).expect("JSON");
-    let members: BTreeSet<&str> =
-        body.as_object().expect("an object").keys().map(String::as_str).collect();
-    assert_eq!(members, BTreeSet::from(["attr", "code", "detail", "type"]));
-    assert_eq!(headers, " hdr Retry-After 1");
+    // Reads go on while writes wait for a standby.
+    assert!(config.contains("\n    use_backend reads if METH_GET "));
+    let (_, backends) = config.split_once("\nbackend writes\n").expect("a backend");
+    let (writes, reads) = backends.split_once("\nbackend reads\n").expect("a backend");
+    for (backend, asked) in [(writes, "/_readyz"), (reads, "/_readyz/reads")] {
+        assert!(backend.contains(&format!("\n    http-check send meth GET uri {asked} ver ")));
+        // The response without a node has the members of every error.
+        let error = backend.lines().find_map(|line| line.split_once("lf-string \""));
+        let (body, headers) = error.expect("a response").1.split_once("}\"").expect("an object");
+        let body: Value =
+            serde_json::from_str(&format!("{body}}}").replace("\\\"", "\"")).expect("JSON");
+        let members: BTreeSet<&str> =
+            body.as_object().expect("an object").keys().map(String::as_str).collect();
+        assert_eq!(members, BTreeSet::from(["attr", "code", "detail", "type"]));
+        assert_eq!(headers, " hdr Retry-After 1");
+        let servers = |text: &str| text.lines().filter(|line| line.contains(" server ")).count();
+        assert_eq!(servers(backend), NODES.len());
+    }
 }
 
 /// Returns the Compose file as Compose sees it: with its variables and without its anchors and merges.

@@ -96,6 +96,31 @@ async fn hanging_writer_makes_the_service_unready_until_it_continues() {
     workspace.assert_file_valid().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn reads_are_ready_while_nothing_can_be_written() {
+    let workspace = Workspace::new().await;
+    let (let_go, held) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let store = workspace.app.store().clone();
+    let stuck = tokio::spawn(async move {
+        let hang = move |_: &mut steward::testing::store::WriteTx<'_>| {
+            tell.send(()).map_err(Error::internal)?;
+            held.lock().expect("whole").recv().map_err(Error::internal)
+        };
+        store.write(hang).await
+    });
+    let nobody = workspace.anonymous();
+    told.recv().expect("it hangs");
+    refuses(&nobody.get("/_readyz").await);
+    let reads = nobody.get("/_readyz/reads").await;
+    assert_eq!((reads.status, reads.bytes.as_slice()), (200, b"ok\n".as_slice()));
+    workspace.owner.get("/api/users/@me/").await.ok();
+    let_go.send(()).expect("it hangs");
+    stuck.await.expect("no panic").expect("written");
+    workspace.assert_file_valid().await;
+}
+
 #[track_caller]
 fn refuses(answer: &TestResponse) {
     let text = "The service is temporarily unavailable. Try again shortly.";
@@ -148,7 +173,7 @@ fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
         for _ in 0..2 {
             let reply = connection.send("GET", "/_livez", "", None).expect("an answer");
             assert_eq!((reply.status, reply.body.as_slice()), (200, b"ok\n".as_slice()));
-            for line in ["GET /_readyz", &format!("GET {me}"), "GET /", "POST /_livez", "X /api/"] {
+            for line in ["GET /_readyz", "GET /_readyz/reads", &format!("GET {me}"), "GET /", "POST /_livez", "X /api/"] {
                 connection.write(format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n")).expect("sent");
                 let reply = connection.reply().expect("an answer");
                 reply.assert_error(503, "server_error", "unavailable");
@@ -239,7 +264,9 @@ async fn service_is_unready_while_its_file_is_closed() {
     let nobody = workspace.anonymous();
     assert_eq!(nobody.get("/_readyz").await.status, 200);
     let closed = ClosedFile::of(&workspace).await;
-    refuses(&nobody.get("/_readyz").await);
+    for path in ["/_readyz", "/_readyz/reads"] {
+        refuses(&nobody.get(path).await);
+    }
     assert_eq!(nobody.get("/_livez").await.status, 200);
     closed.open().await;
     assert_eq!(nobody.get("/_readyz").await.status, 200);
@@ -267,7 +294,9 @@ fn healthcheck_reports_the_server_state_and_has_a_timeout() {
 async fn draining_service_is_unready_with_a_working_disk() {
     let workspace = Workspace::new().await;
     workspace.app.drain();
-    refuses(&workspace.anonymous().get("/_readyz").await);
+    for path in ["/_readyz", "/_readyz/reads"] {
+        refuses(&workspace.anonymous().get(path).await);
+    }
     assert!(!workspace.app.known_ready());
     workspace.owner.get("/api/users/@me/").await.ok();
 }

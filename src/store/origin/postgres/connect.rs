@@ -3,18 +3,19 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use futures_util::future::{join_all, join3};
+use futures_util::future::{join_all, join4};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::error::Severity;
 use tokio_postgres::tls::MakeTlsConnect;
-use tokio_postgres::{AsyncMessage, Client, NoTls, Row, Socket};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Socket};
 
 use crate::store::place::DatabaseUrl;
 
-use super::super::Fault;
+use super::super::{Fault, Primary};
 use super::failure::Failure;
 use super::hosts::{Server, servers};
 use super::link::{ANSWER, Link};
@@ -27,6 +28,8 @@ pub(super) struct Connector {
     last: AtomicUsize,
     /// Whether the operator was warned of standbys that can lose commits.
     has_warned: AtomicBool,
+    /// The server that was connected last.
+    primary: Mutex<Primary>,
 }
 
 impl fmt::Debug for Connector {
@@ -39,7 +42,36 @@ impl Connector {
     /// Reads the URL. Does not connect.
     pub(super) fn new(url: &DatabaseUrl, ca: Option<&Path>, node: &str) -> Result<Self, Fault> {
         let servers = servers(url, ca, node)?;
-        Ok(Self { servers, last: AtomicUsize::new(0), has_warned: AtomicBool::new(false) })
+        Ok(Self {
+            servers,
+            last: AtomicUsize::new(0),
+            has_warned: AtomicBool::new(false),
+            primary: Mutex::default(),
+        })
+    }
+
+    /// Uses no server that was replaced by `primary`.
+    pub(super) fn remember(&self, primary: Primary) {
+        *self.primary.lock().unwrap_or_else(PoisonError::into_inner) = primary;
+    }
+
+    /// Returns the server that was connected last.
+    pub(super) fn primary(&self) -> Primary {
+        *self.primary.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fails if this server was replaced by one that this node has followed.
+    fn require_current(&self, found: Primary) -> Result<(), Fault> {
+        let known = self.primary();
+        if found.is_before(known) {
+            return Err(Fault::Refused(format!(
+                "this is an old primary that came back: it is at timeline {}, and this node has followed timeline {}; shut it \
+                 down, or, if the database was taken back on purpose, move the copy of this node away",
+                found.timeline, known.timeline
+            )));
+        }
+        self.remember(found);
+        Ok(())
     }
 
     /// Connects to the first server that takes writes.
@@ -71,9 +103,11 @@ impl Connector {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| Fault::Away(error.to_string()))?;
         let is_warned = Arc::<AtomicBool>::default();
+        let config = server.config()?;
+        let how = (&config, server.limit);
         let client = match &server.tls {
-            Some(tls) => connect(&runtime, server, tls.clone(), Arc::clone(&is_warned)),
-            None => connect(&runtime, server, NoTls, Arc::clone(&is_warned)),
+            Some(tls) => connect(&runtime, how, tls.clone(), Arc::clone(&is_warned)),
+            None => connect(&runtime, how, NoTls, Arc::clone(&is_warned)),
         };
         let client = client.map_err(|failure| failure.of_connecting())?;
         let link = Link::new(runtime, client, is_warned);
@@ -87,9 +121,10 @@ impl Connector {
         let session = async {
             let durability = client.query_one(sql::DURABILITY, &[]);
             let standbys = client.query_one(sql::HAS_ONLY_ASYNCHRONOUS_STANDBYS, &[]);
-            Ok(join3(join_all(settings), durability, standbys).await)
+            let primary = client.query_one(sql::PRIMARY, &[]);
+            Ok(join4(join_all(settings), durability, standbys, primary).await)
         };
-        let (settings, durability, standbys) =
+        let (settings, durability, standbys, primary) =
             link.wait(ANSWER, session).map_err(|failure| failure.of_connecting())?;
         for (setting, outcome) in sql::SESSION.iter().zip(settings) {
             if let Err(error) = outcome {
@@ -98,6 +133,12 @@ impl Connector {
         }
         let durability = durability.and_then(|row| row.try_get::<_, String>(0));
         require_durable(&durability.map_err(|error| Failure::Sql(error).of_connecting())?)?;
+        match primary.map_err(Failure::Sql).and_then(|row| primary_of(&row)) {
+            Ok(found) => self.require_current(found)?,
+            Err(failure) => {
+                tracing::debug!(server = server.name, ?failure, "the database names no timeline");
+            }
+        }
         let has_risk = standbys.and_then(|row: Row| row.try_get(0)).unwrap_or(false);
         if has_risk && !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -112,7 +153,7 @@ impl Connector {
 /// Connects, and lets `runtime` drive the connection, which notes warnings of the server.
 fn connect<T>(
     runtime: &Runtime,
-    server: &Server,
+    (config, limit): (&Config, Duration),
     tls: T,
     is_warned: Arc<AtomicBool>,
 ) -> Result<Client, Failure>
@@ -121,8 +162,8 @@ where
     T::Stream: Send + 'static,
 {
     runtime.block_on(async {
-        let connecting = server.config.connect(tls);
-        let connected = tokio::time::timeout(server.limit, connecting).await;
+        let connecting = config.connect(tls);
+        let connected = tokio::time::timeout(limit, connecting).await;
         let (client, mut connection) = connected.map_err(|_| Failure::Late)??;
         tokio::spawn(async move {
             while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
@@ -145,6 +186,13 @@ where
     })
 }
 
+/// Reads the result of [`sql::PRIMARY`].
+fn primary_of(row: &Row) -> Result<Primary, Failure> {
+    let system: i64 = row.try_get(0)?;
+    let timeline: i32 = row.try_get(1)?;
+    Ok(Primary { system: system.cast_unsigned(), timeline: timeline.cast_unsigned() })
+}
+
 fn require_durable(synchronous_commit: &str) -> Result<(), Fault> {
     match synchronous_commit {
         "off" | "local" => Err(Fault::Refused(format!(
@@ -155,9 +203,24 @@ fn require_durable(synchronous_commit: &str) -> Result<(), Fault> {
     }
 }
 
+/// Returns why a server cannot be used, with its address.
 fn reason(server: &Server, fault: &Fault) -> String {
+    let why = fault_text(fault);
+    let hint = if why.contains("invalid peer certificate") {
+        let authorities = &server.authorities;
+        format!("; it must come from {authorities} (--data-ca), and have the name of the host in --data")
+    } else if why.contains("password missing") {
+        let file = server.password.as_ref().map(|file| file.path.display().to_string());
+        format!("; name one in --data, PGPASSWORD or a password file ({})", file.unwrap_or_default())
+    } else {
+        String::new()
+    };
+    format!("{}: {why}{hint}", server.name)
+}
+
+fn fault_text(fault: &Fault) -> String {
     match fault {
-        Fault::Away(why) | Fault::Refused(why) => format!("{}: {why}", server.name),
-        fault => format!("{}: {fault}", server.name),
+        Fault::Away(why) => why.clone(),
+        fault => fault.to_string(),
     }
 }

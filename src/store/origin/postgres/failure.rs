@@ -29,7 +29,10 @@ impl Failure {
     /// not committed.
     pub(super) fn of_question(&self) -> Fault {
         match self.refused() {
-            Some(error) if *error.code() == SqlState::UNDEFINED_TABLE => no_workspace(),
+            Some(error) if *error.code() == SqlState::UNDEFINED_TABLE => missing_table(error),
+            Some(error) if *error.code() == SqlState::LOCK_NOT_AVAILABLE => {
+                Fault::Held(text(error))
+            }
             Some(error) if is_about_tables(error.code()) => not_ours(&text(error)),
             Some(error) if needs_operator(error.code()) => Fault::Refused(text(error)),
             _ => Fault::Away(self.text()),
@@ -94,14 +97,58 @@ impl Failure {
 }
 
 fn text(error: &DbError) -> String {
-    format!("{} (SQLSTATE {})", error.message(), error.code().code())
+    let known = format!("{} (SQLSTATE {})", error.message(), error.code().code());
+    match way_out(error.code()) {
+        Some(way_out) => format!("{known}; {way_out}"),
+        None => known,
+    }
+}
+
+/// What an operator can do about an error.
+fn way_out(state: &SqlState) -> Option<&'static str> {
+    Some(match state.code() {
+        "42501" => {
+            "grant it to the role of --data: GRANT SELECT, INSERT, UPDATE, DELETE ON steward_head, steward_commits, \
+             steward_rows, steward_nodes; if this release changes tables, start one node with the role that owns them"
+        }
+        "28P01" | "28000" => {
+            "correct the user or the password in --data or in the password file, or pg_hba.conf"
+        }
+        "3D000" => "create the database, or correct its name in --data",
+        "3F000" => "create the schema, or correct the search_path of the role",
+        "53300" => "raise max_connections or the limit of the role: a node needs up to six connections",
+        "53100" => "make room on the disk of the database",
+        "22021" | "22P05" => {
+            "the encoding of the database lacks a character, for example one of the name of this node: choose another \
+             --node, or create the database in UTF8"
+        }
+        "26000" | "42P05" => {
+            "a pooler between this node and the database mixes sessions: let it use session mode, or connect without it"
+        }
+        "25006" => {
+            "the server takes no writes: name its primary in --data, or correct default_transaction_read_only"
+        }
+        "XX001" | "XX002" => "pages of the database are damaged: restore it",
+        _ => return None,
+    })
+}
+
+/// Returns the fault of a statement about a table that does not exist. Without a head there is no workspace.
+fn missing_table(error: &DbError) -> Fault {
+    let others = ["steward_commits", "steward_rows", "steward_nodes"];
+    if others.iter().any(|name| error.message().contains(name)) {
+        return Fault::Refused(format!(
+            "{}: the workspace has lost this table; restore the database",
+            text(error)
+        ));
+    }
+    no_workspace()
 }
 
 /// Whether this error means that another commit came first, or that this one was taken at an earlier attempt: its name
-/// exists, it waited too long for the head, or the database could not order it.
+/// exists, or the database could not order it.
 fn is_overtaking(state: &SqlState) -> bool {
     *state == SqlState::UNIQUE_VIOLATION
-        || *state == SqlState::LOCK_NOT_AVAILABLE
         || *state == SqlState::T_R_SERIALIZATION_FAILURE
         || *state == SqlState::T_R_DEADLOCK_DETECTED
 }

@@ -11,6 +11,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::store::place::DatabaseUrl;
 
 use super::super::Fault;
+use super::password_file::PasswordFile;
+use super::settings::Settings;
 use super::tls;
 
 /// How long it may take to connect to one server, until it accepts statements.
@@ -31,6 +33,24 @@ pub(super) struct Server {
     pub limit: Duration,
     /// What makes the connection private, if it must be.
     pub tls: Option<MakeRustlsConnect>,
+    /// Where the password is, if the URL and the variables have none.
+    pub password: Option<PasswordFile>,
+    /// Where the authorities come from that the server's certificate may come from.
+    pub authorities: String,
+}
+
+impl Server {
+    /// Returns the settings with the password, which may have changed since the last connection.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] if the file with the password cannot be used.
+    pub(super) fn config(&self) -> Result<Config, Fault> {
+        let mut config = self.config.clone();
+        if let Some(password) = self.password.as_ref().map(PasswordFile::read).transpose()?.flatten() {
+            config.password(password);
+        }
+        Ok(config)
+    }
 }
 
 /// Returns the servers that the URL names, in its order.
@@ -42,22 +62,42 @@ pub(super) fn servers(
     ca: Option<&Path>,
     node: &str,
 ) -> Result<Vec<Server>, Fault> {
-    let privacy = Privacy::asked_by(url)?;
-    let parsed: Config = without_parameter(url.reveal(), "sslmode").parse().map_err(refused)?;
+    servers_of(&Settings::of_process(url), url, ca, node)
+}
+
+fn servers_of(
+    settings: &Settings<'_>,
+    url: &DatabaseUrl,
+    ca: Option<&Path>,
+    node: &str,
+) -> Result<Vec<Server>, Fault> {
+    let privacy = Privacy::asked_by(settings.parameter("sslmode", "PGSSLMODE").as_deref())?;
+    let plain = without_parameters(url.reveal(), &OWN_PARAMETERS);
+    let mut parsed: Config = plain.parse().map_err(refused)?;
+    complete(&mut parsed, settings)?;
     if !parsed.get_hostaddrs().is_empty() {
         return Err(Fault::Refused("the URL of the database may not have hostaddr".to_owned()));
     }
     let (hosts, ports) = (parsed.get_hosts(), parsed.get_ports());
     if hosts.is_empty() {
-        return Err(Fault::Refused("the URL of the database names no host".to_owned()));
+        return Err(Fault::Refused(
+            "the URL of the database names no host, and neither does PGHOST".to_owned(),
+        ));
     }
     if ports.len() > 1 && ports.len() != hosts.len() {
         return Err(Fault::Refused(
             "the URL of the database needs a port for each host".to_owned(),
         ));
     }
+    let ca = ca.map(Path::to_owned).or_else(|| settings.authorities());
+    let own = settings.own_certificate();
+    let own = own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
     let needs_tls = hosts.iter().any(|host| privacy.needs_tls(host));
-    let connector = needs_tls.then(|| tls::connector(ca)).transpose()?;
+    let connector = needs_tls.then(|| tls::connector(ca.as_deref(), own)).transpose()?;
+    let authorities = ca.map_or_else(
+        || "the authorities of the system".to_owned(),
+        |ca| format!("those in {}", ca.display()),
+    );
     let server = |(at, host): (usize, &Host)| {
         let port = ports.get(at).or(ports.first()).copied().unwrap_or(5432);
         let tls = connector.clone().filter(|_| privacy.needs_tls(host));
@@ -75,9 +115,72 @@ pub(super) fn servers(
             }
         };
         let limit = parsed.get_connect_timeout().copied().unwrap_or(CONNECT);
-        Server { config, name, limit, tls }
+        let password = password_file(settings, &config, host, port);
+        Server { config, name, limit, tls, password, authorities: authorities.clone() }
     };
     Ok(hosts.iter().enumerate().map(server).collect())
+}
+
+/// The parameters that this program reads, and the client's library does not know.
+const OWN_PARAMETERS: [&str; 5] = ["sslmode", "passfile", "sslcert", "sslkey", "sslrootcert"];
+
+/// Adds what the URL leaves out and PostgreSQL's variables have.
+fn complete(parsed: &mut Config, settings: &Settings<'_>) -> Result<(), Fault> {
+    let variable = |name: &str| settings.variable(name);
+    let number = |name: &str| {
+        let invalid = |_| Fault::Refused(format!("{name} is not a number"));
+        variable(name).map(|text| text.trim().parse::<u16>().map_err(invalid)).transpose()
+    };
+    if parsed.get_hosts().is_empty() {
+        let named = variable("PGHOST").unwrap_or_default();
+        for host in named.split(',').map(str::trim).filter(|host| !host.is_empty()) {
+            // A path is the folder of a socket.
+            parsed.host(host);
+        }
+    }
+    if parsed.get_ports().is_empty()
+        && let Some(port) = number("PGPORT")?
+    {
+        parsed.port(port);
+    }
+    if let Some(user) = variable("PGUSER").filter(|_| parsed.get_user().is_none_or(str::is_empty)) {
+        parsed.user(user);
+    }
+    if let Some(name) = variable("PGDATABASE").filter(|_| parsed.get_dbname().is_none()) {
+        parsed.dbname(name);
+    }
+    if let Some(password) = variable("PGPASSWORD").filter(|_| parsed.get_password().is_none()) {
+        parsed.password(password);
+    }
+    if let Some(options) = variable("PGOPTIONS").filter(|_| parsed.get_options().is_none()) {
+        parsed.options(options);
+    }
+    if parsed.get_connect_timeout().is_none()
+        && let Some(seconds) = number("PGCONNECT_TIMEOUT")?.filter(|seconds| *seconds > 0)
+    {
+        parsed.connect_timeout(Duration::from_secs(seconds.into()));
+    }
+    Ok(())
+}
+
+/// Returns where the password of a server is, if it has none yet.
+fn password_file(
+    settings: &Settings<'_>,
+    config: &Config,
+    host: &Host,
+    port: u16,
+) -> Option<PasswordFile> {
+    if config.get_password().is_some() {
+        return None;
+    }
+    let host = match host {
+        Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) => folder.display().to_string(),
+    };
+    let user = config.get_user().unwrap_or_default().to_owned();
+    let name = config.get_dbname().map_or_else(|| user.clone(), str::to_owned);
+    let (path, is_named) = settings.password_file()?;
+    Some(PasswordFile { path, is_named, of: [host, port.to_string(), name, user] })
 }
 
 /// Returns the reason for which the client's library does not accept the URL. It names parameters, not values.
@@ -114,10 +217,10 @@ fn template(parsed: &Config, node: &str) -> Config {
     config
 }
 
-/// Returns the URL without a parameter.
-fn without_parameter(url: &str, name: &str) -> String {
+/// Returns the URL without these parameters.
+fn without_parameters(url: &str, names: &[&str]) -> String {
     let Some((before, query)) = url.split_once('?') else { return url.to_owned() };
-    let is_other = |part: &&str| part.split('=').next() != Some(name);
+    let is_other = |part: &&str| part.split('=').next().is_none_or(|name| !names.contains(&name));
     let others: Vec<_> = query.split('&').filter(is_other).collect();
     if others.is_empty() { before.to_owned() } else { format!("{before}?{}", others.join("&")) }
 }
@@ -135,8 +238,8 @@ enum Privacy {
 
 impl Privacy {
     /// Returns what `sslmode` says. Every TLS connection verifies the server, so the stricter modes are the same.
-    fn asked_by(url: &DatabaseUrl) -> Result<Self, Fault> {
-        match url.parameter("sslmode") {
+    fn asked_by(sslmode: Option<&str>) -> Result<Self, Fault> {
+        match sslmode {
             None | Some("prefer" | "allow") => Ok(Self::BeyondLoopback),
             Some("require" | "verify-ca" | "verify-full") => Ok(Self::Always),
             Some("disable") => Ok(Self::Never),
@@ -165,7 +268,64 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Vec<Server>, Fault> {
-        servers(&text.parse().expect("a URL"), None, "a")
+        read_with(text, &[])
+    }
+
+    fn read_with(text: &str, variables: &[(&str, &str)]) -> Result<Vec<Server>, Fault> {
+        let url = text.parse().expect("a URL");
+        let value = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        servers_of(&Settings::with(&url, value), &url, None, "a")
+    }
+
+    #[test]
+    fn variables_complete_a_url_and_change_nothing_that_it_has() {
+        let variables = [
+            ("PGHOST", "db.example,/run/pg"),
+            ("PGPORT", "6000"),
+            ("PGUSER", "bob"),
+            ("PGDATABASE", "y"),
+            ("PGPASSWORD", "hunter2"),
+            ("PGOPTIONS", "-c a=b"),
+            ("PGCONNECT_TIMEOUT", "9"),
+        ];
+        let servers = read_with("postgres://", &variables).expect("servers");
+        let shown: Vec<_> = servers.iter().map(|server| server.name.as_str()).collect();
+        assert_eq!(shown, ["db.example:6000", "/run/pg port 6000"]);
+        for Server { config, limit, password, .. } in &servers {
+            assert_eq!((config.get_user(), config.get_dbname()), (Some("bob"), Some("y")));
+            assert_eq!(config.get_password(), Some(&b"hunter2"[..]));
+            assert_eq!((config.get_options(), limit.as_secs()), (Some("-c a=b"), 9));
+            assert!(password.is_none());
+        }
+        let own = "postgres://ann:own@localhost:1/x?options=-c%20c%3Dd&connect_timeout=2";
+        for server in read_with(own, &variables).expect("servers") {
+            let Server { config, name, limit, .. } = server;
+            assert_eq!((name.as_str(), limit.as_secs()), ("localhost:1", 2));
+            assert_eq!((config.get_user(), config.get_dbname()), (Some("ann"), Some("x")));
+            assert_eq!(config.get_password(), Some(&b"own"[..]));
+            assert_eq!(config.get_options(), Some("-c c=d"));
+        }
+        for (name, value) in [("PGPORT", "hunter"), ("PGSSLMODE", "never"), ("PGHOST", "")] {
+            assert!(matches!(read_with("postgres://ann@/x", &[(name, value)]), Err(Fault::Refused(_))));
+        }
+        let private = read_with("postgres://ann@localhost/x", &[("PGSSLMODE", "require")]);
+        assert!(private.expect("servers")[0].tls.is_some());
+    }
+
+    #[test]
+    fn password_file_is_asked_for_each_server_without_a_password() {
+        let servers = read_with(
+            "postgres://ann@a/x?host=/run/pg&passfile=%2Fetc%2Fpass",
+            &[("HOME", "/home/ann")],
+        );
+        for server in servers.expect("servers") {
+            let file = server.password.expect("a file");
+            assert_eq!((file.path.to_str(), file.is_named), (Some("/etc/pass"), true));
+            assert_eq!(&file.of[1..], ["5432", "x", "ann"]);
+        }
     }
 
     /// Returns the name of each server and whether its connection is private.

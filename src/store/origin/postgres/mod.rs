@@ -5,10 +5,13 @@
 
 mod columns;
 mod connect;
+mod holders;
 mod failure;
 mod hosts;
 mod link;
+mod password_file;
 mod read;
+mod settings;
 mod sql;
 #[cfg(test)]
 mod tests;
@@ -25,9 +28,12 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::store::place::DatabaseUrl;
+use crate::store::repeated_warning::RepeatedWarning;
 use crate::store::schema::Table;
 
-use super::{Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Rows, Take, Turn};
+use super::{
+    Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Primary, Rows, Take, Turn,
+};
 
 use connect::Connector;
 use link::Link;
@@ -38,6 +44,8 @@ use turn::HeldTurn;
 pub(in crate::store) struct Postgres {
     connector: Connector,
     idle: Mutex<Vec<Link>>,
+    /// The warning about whoever holds up commits.
+    held: Mutex<RepeatedWarning>,
     /// The name of this node.
     node: String,
     /// The URL without its password.
@@ -57,7 +65,7 @@ impl Postgres {
     ) -> Result<Self, Fault> {
         let connector = Connector::new(url, ca, node)?;
         let (node, shown) = (node.to_owned(), url.shown().to_owned());
-        Ok(Self { connector, idle: Mutex::default(), node, shown })
+        Ok(Self { connector, idle: Mutex::default(), held: Mutex::default(), node, shown })
     }
 
     /// Returns an idle connection that is still open, or a new one.
@@ -79,9 +87,27 @@ impl Postgres {
     /// Runs `work` on a connection. After a failure its state is unknown, so it is closed.
     fn with_link<T>(&self, work: impl FnOnce(&mut Link) -> Result<T, Fault>) -> Result<T, Fault> {
         let mut link = self.link()?;
-        let done = work(&mut link)?;
+        let done = work(&mut link).map_err(|fault| self.explain(fault))?;
         self.idle().push(link);
         Ok(done)
+    }
+
+    /// Adds to a fault who causes it.
+    fn explain(&self, fault: Fault) -> Fault {
+        match fault {
+            Fault::Held(why) => {
+                let why = holders::explain(&self.connector, why);
+                if self.held().is_due(&why) {
+                    tracing::warn!(database = self.shown, cause = why, "commits are held up");
+                }
+                Fault::Held(why)
+            }
+            fault => fault,
+        }
+    }
+
+    fn held(&self) -> MutexGuard<'_, RepeatedWarning> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -107,7 +133,8 @@ impl Origin for Postgres {
         known: Position,
         take: &mut Take<'_>,
     ) -> Result<(Position, Box<dyn Turn + 'o>), Fault> {
-        let (head, turn) = HeldTurn::begin(self, known, take)?;
+        let begun = HeldTurn::begin(self, known, take);
+        let (head, turn) = begun.map_err(|fault| self.explain(fault))?;
         Ok((head, Box::new(turn)))
     }
 
@@ -132,13 +159,26 @@ impl Origin for Postgres {
         self.with_link(|link| read::value(link, table, key))
     }
 
-    fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {
+    fn heartbeat(
+        &self,
+        position: Position,
+        now: OffsetDateTime,
+        problem: Option<&str>,
+    ) -> Result<Beat, Fault> {
         let node = (self.node.as_str(), env!("CARGO_PKG_VERSION"));
-        self.with_link(|link| upkeep::heartbeat(link, node, position, now))
+        self.with_link(|link| upkeep::heartbeat(link, node, (position, problem), now))
     }
 
     fn trim(&self, keep: u64) -> Result<(), Fault> {
         self.with_link(|link| upkeep::trim(link, keep))
+    }
+
+    fn remember(&self, primary: Primary) {
+        self.connector.remember(primary);
+    }
+
+    fn primary(&self) -> Primary {
+        self.connector.primary()
     }
 
     fn node(&self) -> &str {

@@ -152,12 +152,12 @@ fn require_known_format(format: u64) -> Result<(), Fault> {
     if format > FORMAT { Err(Fault::Newer { found: format }) } else { Ok(()) }
 }
 
-/// Returns the head if a copy at `known` can take what follows.
+/// Returns the head if a copy at `known` can take what follows. A copy that lacks nothing needs no history.
 fn head_of(found: &SqlRow, known: Position) -> Result<Position, Fault> {
     let head = Position { seq: number(found, 2)?, name: column(found, 3)? };
     let (horizon, mine) = (number(found, 1)?, column::<Option<Uuid>>(found, 4)?);
     let is_past = mine == Some(known.name) && (horizon..=head.seq).contains(&known.seq);
-    if is_past { Ok(head) } else { Err(Fault::Forked) }
+    if is_past || head == known { Ok(head) } else { Err(Fault::Forked) }
 }
 
 /// Returns the changed row, if there is one: its table is the column `at`, its key and value are the next two.

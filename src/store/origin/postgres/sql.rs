@@ -29,7 +29,7 @@ ALTER TABLE steward_rows ALTER v SET STORAGE EXTERNAL,
 CREATE INDEX IF NOT EXISTS steward_rows_by_seq ON steward_rows (seq ASC);
 CREATE INDEX IF NOT EXISTS steward_removed ON steward_rows (seq ASC) WHERE v IS NULL;
 CREATE TABLE IF NOT EXISTS steward_nodes (
-  name text PRIMARY KEY, release text NOT NULL, seq int8 NOT NULL, seen timestamptz NOT NULL)"#;
+  name text PRIMARY KEY, release text NOT NULL, seq int8 NOT NULL, seen timestamptz NOT NULL, problem text)"#;
 
 /// The head, or no row.
 pub(super) const HEAD: &str = concat!(
@@ -78,6 +78,26 @@ pub(super) const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 pub(super) const LOCK_HEAD: &str =
     concat!("SELECT seq, name FROM steward_head WHERE ", head_row!(), " FOR NO KEY UPDATE");
 
+/// The number of this session.
+pub(super) const OWN_PID: &str = "SELECT pg_backend_pid()";
+
+/// Waits for the lock of the head's row for a moment.
+pub(super) const TRY_HEAD: &str = concat!(
+    "BEGIN; SET LOCAL lock_timeout = 2000; SELECT seq FROM steward_head WHERE ",
+    head_row!(),
+    " FOR NO KEY UPDATE; ROLLBACK"
+);
+
+/// The sessions at the end of the chains of sessions for which `$1` waits.
+pub(super) const BLOCKERS: &str = "WITH RECURSIVE chain (pid) AS ( \
+       SELECT unnest(pg_blocking_pids($1)) UNION SELECT unnest(pg_blocking_pids(chain.pid)) FROM chain) \
+     SELECT pid, coalesce(application_name, ''), coalesce(usename::text, ''), coalesce(state, 'unknown'), \
+       coalesce(wait_event, '') = 'ClientWrite', coalesce(extract(epoch FROM now() - xact_start), 0)::int8 \
+     FROM chain JOIN pg_stat_activity USING (pid) WHERE wait_event_type IS DISTINCT FROM 'Lock' ORDER BY pid";
+
+/// Ends a session of the same role.
+pub(super) const TERMINATE: &str = "SELECT pg_terminate_backend($1)";
+
 /// Writes a lock that waits for nobody, and that changes nothing.
 pub(super) const CONFIRM: &str =
     concat!("SELECT seq FROM steward_head WHERE ", head_row!(), " FOR KEY SHARE");
@@ -107,7 +127,8 @@ pub(super) const VALUE: &str = "SELECT v FROM steward_rows WHERE tab = $1 AND k 
 pub(super) const HAS_ROWS: &str = "SELECT EXISTS (SELECT FROM steward_rows)";
 
 /// The number of the commit with this name, or no row.
-pub(super) const COMMITTED: &str = "SELECT seq FROM steward_commits WHERE name = $1";
+pub(super) const COMMITTED: &str = "SELECT seq FROM steward_commits WHERE name = $1 \
+     UNION ALL SELECT seq FROM steward_head WHERE name = $1 LIMIT 1";
 
 /// Creates the head of a workspace whose first commit is `$3`. No row: there is a head.
 pub(super) const FOUND: &str = "INSERT INTO steward_head (id, workspace, layout, format, seq, name, horizon) \
@@ -143,23 +164,29 @@ pub(super) const DELETE_COMMITS: &str = "DELETE FROM steward_commits WHERE seq <
 pub(super) const DELETE_NODES: &str =
     "DELETE FROM steward_nodes WHERE seen < now() - interval '30 days'";
 
-/// Records that a node works.
-pub(super) const HEARTBEAT: &str = "INSERT INTO steward_nodes VALUES ($1, $2, $3, now()) \
-     ON CONFLICT (name) DO UPDATE SET release = EXCLUDED.release, seq = EXCLUDED.seq, seen = EXCLUDED.seen \
-     RETURNING seen";
+/// Records that a node works. Returns the time, and that of the last heartbeat under this name.
+pub(super) const HEARTBEAT: &str = "WITH last AS (SELECT seen FROM steward_nodes WHERE name = $1) \
+     INSERT INTO steward_nodes (name, release, seq, seen, problem) VALUES ($1, $2, $3, clock_timestamp(), $4) \
+     ON CONFLICT (name) DO UPDATE SET release = EXCLUDED.release, seq = EXCLUDED.seq, seen = EXCLUDED.seen, \
+     problem = EXCLUDED.problem \
+     RETURNING seen, (SELECT seen FROM last)";
+
+/// Adds the column that tables of earlier releases lack.
+pub(super) const ADD_PROBLEM: &str =
+    "ALTER TABLE steward_nodes ADD COLUMN IF NOT EXISTS problem text";
 
 /// The nodes that sent heartbeats.
 pub(super) const NODES: &str =
-    "SELECT name, release, seq, seen FROM steward_nodes ORDER BY name COLLATE \"C\"";
+    "SELECT name, release, seq, seen, problem FROM steward_nodes ORDER BY name COLLATE \"C\"";
 
 /// The settings of a session. A database that does not know a setting goes without it.
 ///
-/// The time limits end a statement or a turn whose node or lock holder is frozen. [`SINCE`] is planned once for all
+/// The time limits end a statement or a turn whose node or lock holder is frozen. A commit waits for longer than a turn lasts. [`SINCE`] is planned once for all
 /// positions, and must then use the index: nearly always it finds nothing.
 pub(super) const SESSION: [&str; 7] = [
-    "SET lock_timeout = 5000",
+    "SET lock_timeout = 4000",
     "SET statement_timeout = 5500",
-    "SET idle_in_transaction_session_timeout = 5000",
+    "SET idle_in_transaction_session_timeout = 3500",
     "SET default_transaction_isolation = 'read committed'",
     "SET plan_cache_mode = force_generic_plan",
     "SET enable_seqscan = off",
@@ -176,6 +203,11 @@ pub(super) const LONG_TURN: &str = "SET LOCAL idle_in_transaction_session_timeou
 /// Returns how commits become durable, and keeps the session at that if the server's configuration changes.
 pub(super) const DURABILITY: &str =
     "SELECT set_config('synchronous_commit', current_setting('synchronous_commit'), false)";
+
+/// Which server this is: the identifier of its history, and its timeline, which the name of the current file of its log begins
+/// with.
+pub(super) const PRIMARY: &str = "SELECT (SELECT system_identifier FROM pg_control_system()), \
+     ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4";
 
 /// Whether a standby is attached and none is synchronous.
 pub(super) const HAS_ONLY_ASYNCHRONOUS_STANDBYS: &str = "SELECT current_setting('synchronous_standby_names') = '' \

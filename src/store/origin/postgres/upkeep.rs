@@ -1,8 +1,11 @@
 //! What keeps the database small, and shows which nodes work.
 
 use time::OffsetDateTime;
+use tokio_postgres::Row;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 
-use super::super::{Fault, Node, Position};
+use super::super::{Beat, Fault, Node, Position};
 use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
 use super::link::{ANSWER, LONG, Link};
@@ -29,22 +32,34 @@ pub(super) fn trim(link: &Link, keep: u64) -> Result<(), Fault> {
     link.wait(LONG, forgetting).map_err(question)
 }
 
-/// Records that the node works. Returns how many milliseconds `now` is ahead of the database's clock.
+/// Records that the node works, and what keeps it from serving.
 pub(super) fn heartbeat(
     link: &mut Link,
     (node, release): (&str, &str),
-    position: Position,
+    (position, problem): (Position, Option<&str>),
     now: OffsetDateTime,
-) -> Result<i64, Fault> {
-    let question = |failure: Failure| failure.of_question();
-    let statement = link.prepared(sql::HEARTBEAT).map_err(question)?;
+) -> Result<Beat, Fault> {
+    // Whatever the encoding of the database is, it has these characters.
+    let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
     let seq = parameter(position.seq);
-    let row = link
-        .wait_durably(ANSWER, link.client().query_one(&statement, &[&node, &release, &seq]))
-        .map_err(question)?;
+    let parameters: [&(dyn ToSql + Sync); 4] = [&node, &release, &seq, &problem];
+    let row = record(link, &parameters).map_err(|failure| failure.of_question())?;
     let seen: OffsetDateTime = column(&row, 0)?;
     let ahead = (now - seen).whole_milliseconds();
-    Ok(i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX }))
+    let ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
+    Ok(Beat { ahead, seen, before: column(&row, 1)? })
+}
+
+/// Records a heartbeat. Completes the table of an earlier release first, if it lacks a column.
+fn record(link: &mut Link, parameters: &[&(dyn ToSql + Sync)]) -> Result<Row, Failure> {
+    let statement = match link.prepared(sql::HEARTBEAT) {
+        Err(failure) if failure.is(&SqlState::UNDEFINED_COLUMN) => {
+            link.run(sql::ADD_PROBLEM)?;
+            link.prepared(sql::HEARTBEAT)?
+        }
+        statement => statement?,
+    };
+    link.wait_durably(ANSWER, link.client().query_one(&statement, parameters))
 }
 
 /// Returns once everything that the database has shown is where its settings want it: a write, which waits for the standby
@@ -67,6 +82,7 @@ pub(super) fn nodes(link: &Link) -> Result<Vec<Node>, Fault> {
                 release: column(row, 1)?,
                 seq: number(row, 2)?,
                 seen: column(row, 3)?,
+                problem: column(row, 4)?,
             })
         })
         .collect()

@@ -6,7 +6,8 @@ use uuid::Uuid;
 use crate::store::schema::Table;
 
 use super::super::{
-    Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Row, Rows, Take, Turn,
+    Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Primary, Row, Rows, Take,
+    Turn,
 };
 use super::state::State;
 use super::{Calls, Event, Ghost, Inner, Scripted};
@@ -130,24 +131,41 @@ impl Origin for Scripted {
         })
     }
 
-    fn heartbeat(&self, position: Position, now: OffsetDateTime) -> Result<i64, Fault> {
+    fn heartbeat(
+        &self,
+        position: Position,
+        now: OffsetDateTime,
+        problem: Option<&str>,
+    ) -> Result<Beat, Fault> {
         let mut inner = self.inner();
         if inner.is_away {
             return Err(away());
+        }
+        if inner.refuses_heartbeats {
+            return Err(Fault::Away("the script takes no heartbeats".to_owned()));
         }
         let node = Node {
             name: self.node().to_owned(),
             release: env!("CARGO_PKG_VERSION").to_owned(),
             seq: position.seq,
             seen: now,
+            problem: problem.map(str::to_owned),
         };
-        inner.state.nodes = vec![node];
-        Ok(0)
+        let before = std::mem::replace(&mut inner.state.nodes, vec![node]);
+        Ok(Beat { ahead: 0, seen: now, before: before.first().map(|node| node.seen) })
     }
 
     fn trim(&self, keep: u64) -> Result<(), Fault> {
         self.inner().state.trim(keep);
         Ok(())
+    }
+
+    fn remember(&self, primary: Primary) {
+        self.inner().primary = primary;
+    }
+
+    fn primary(&self) -> Primary {
+        self.inner().primary
     }
 
     fn node(&self) -> &'static str {

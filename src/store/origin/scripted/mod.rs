@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::store::schema::Table;
 use crate::wait::TEST_TIMEOUT;
 
-use super::{Position, Row};
+use super::{Position, Primary, Row};
 
 use state::State;
 
@@ -57,6 +57,8 @@ struct Inner {
     /// How many durable writes that change nothing were made.
     confirmed: u64,
     has_standby: bool,
+    refuses_heartbeats: bool,
+    primary: Primary,
     /// How many random names were drawn.
     drawn: u64,
 }
@@ -87,6 +89,8 @@ impl Default for Scripted {
             has_turn: false,
             confirmed: 0,
             has_standby: true,
+            refuses_heartbeats: false,
+            primary: Primary::default(),
             drawn: 0,
         };
         Self { inner: Mutex::new(inner), turn_ended: Condvar::new() }
@@ -112,6 +116,11 @@ impl Scripted {
     /// Returns how many durable writes that change nothing were made.
     pub(in crate::store) fn confirmed(&self) -> u64 {
         self.inner().confirmed
+    }
+
+    /// Lets no heartbeat succeed, although questions are answered.
+    pub(in crate::store) fn refuse_heartbeats(&self, refuses: bool) {
+        self.inner().refuses_heartbeats = refuses;
     }
 
     /// Lets no durable write succeed while the standby is away.
@@ -145,6 +154,11 @@ impl Scripted {
         let state = inner.past.get(&seq).cloned().expect("a state of this origin");
         inner.past.split_off(&(seq + 1));
         inner.state = state;
+    }
+
+    /// Forgets the names of all commits, as somebody with access to the database could. The head stays.
+    pub(in crate::store) fn forget_commits(&self) {
+        self.inner().state.commits.clear();
     }
 
     /// Returns the rows that are not removed.

@@ -91,7 +91,7 @@ impl State {
         }
         let is_past = self.commits.get(&known.seq) == Some(&known.name)
             && (self.horizon..=self.position.seq).contains(&known.seq);
-        if known != Position::NONE && !is_past {
+        if known != Position::NONE && known != self.position && !is_past {
             return Err(Fault::Forked);
         }
         for ((table, key), (sealed, seq)) in &self.rows {

@@ -40,6 +40,7 @@ promises! {
     commit_on_another_past_is_overtaken,
     commit_of_a_known_name_is_overtaken,
     commits_are_found_by_name,
+    copy_that_lacks_nothing_needs_no_history,
     of_two_nodes_that_commit_at_once_one_is_overtaken,
     large_commit_is_applied_whole,
     commit_without_rows_is_a_commit,
@@ -150,6 +151,19 @@ fn commits_are_found_by_name(nodes: &Nodes) {
     assert_eq!(committed(first.name), Some(1));
     assert_eq!(committed(second.name), Some(2));
     assert_eq!(committed(new_name()), None);
+}
+
+fn copy_that_lacks_nothing_needs_no_history(nodes: &Nodes) {
+    let first = found(&*nodes.a, &[put("a", "1")]);
+    let second = taken(&*nodes.a, first, &[put("a", "2")]);
+    nodes.forget_commits();
+    assert_eq!(since(&*nodes.b, second).expect("an answer"), (Vec::new(), second));
+    assert!(is_forked(&*nodes.b, first), "what it lacks is not known");
+    let third = taken(&*nodes.b, second, &[put("a", "3")]);
+    assert!(is_forked(&*nodes.a, second));
+    assert_eq!(all(&*nodes.a), (vec![put("a", "3")], third));
+    let fourth = taken(&*nodes.a, third, &[put("a", "4")]);
+    assert_eq!(since(&*nodes.b, third).expect("an answer").1, fourth);
 }
 
 /// The value of the counter in a copy of `origin`, and the position of the copy.
@@ -361,9 +375,12 @@ fn heartbeat_shows_the_node(nodes: &Nodes) {
     let first = found(&*nodes.a, &[]);
     assert_eq!(nodes.a.nodes().expect("an answer"), []);
     let now = time::macros::datetime!(2020-01-01 0:00 UTC);
-    for position in [Position::NONE, first] {
-        nodes.a.heartbeat(position, now).expect("an answer");
+    let mut before = None;
+    for (position, problem) in [(Position::NONE, Some("a problem")), (first, None)] {
+        let beat = nodes.a.heartbeat(position, now, problem).expect("an answer");
+        assert_eq!(std::mem::replace(&mut before, Some(beat.seen)), beat.before);
         let [node] = &nodes.b.nodes().expect("an answer")[..] else { panic!("not one node") };
+        assert_eq!((node.seen, node.problem.as_deref()), (beat.seen, problem));
         assert_eq!((node.seq, &*node.release), (position.seq, env!("CARGO_PKG_VERSION")));
         assert!(node.name.starts_with("node"), "{}", node.name);
     }

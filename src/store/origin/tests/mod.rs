@@ -21,8 +21,9 @@ use support::Schema;
 pub(super) struct Nodes {
     pub a: Arc<dyn Origin>,
     pub b: Arc<dyn Origin>,
-    /// Drops the tables at the end.
-    _schema: Option<Schema>,
+    /// Drops the tables at the end. `None` for the origin in memory.
+    schema: Option<Schema>,
+    memory: Option<Arc<Scripted>>,
 }
 
 impl Nodes {
@@ -30,12 +31,22 @@ impl Nodes {
         let schema = Schema::new();
         let a = Arc::new(open(&schema.url(), "node a"));
         let b = Arc::new(open(&schema.url(), "node b"));
-        Self { a, b, _schema: Some(schema) }
+        Self { a, b, schema: Some(schema), memory: None }
     }
 
     fn scripted() -> Self {
         let a = Arc::new(Scripted::default());
-        Self { a: a.clone(), b: a, _schema: None }
+        Self { a: a.clone(), b: a.clone(), schema: None, memory: Some(a) }
+    }
+
+    /// Deletes the names of all commits behind the back of the nodes.
+    fn forget_commits(&self) {
+        if let Some(schema) = &self.schema {
+            schema.execute("DELETE FROM steward_commits");
+        }
+        if let Some(memory) = &self.memory {
+            memory.forget_commits();
+        }
     }
 }
 

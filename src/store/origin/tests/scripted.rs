@@ -65,7 +65,8 @@ fn origin_that_is_away_answers_no_call_and_counts_none() {
     origin.set_away(true);
     assert!(matches!(since(&origin, first), Err(Fault::Away(_))));
     assert!(matches!(attempt(&origin, first, new_name()), Err(Fault::Away(_))));
-    assert!(matches!(origin.heartbeat(first, OffsetDateTime::UNIX_EPOCH), Err(Fault::Away(_))));
+    let beat = origin.heartbeat(first, OffsetDateTime::UNIX_EPOCH, None);
+    assert!(matches!(beat, Err(Fault::Away(_))));
     origin.set_away(false);
     assert_eq!((origin.count(Calls::Writing), origin.count(Calls::Asking)), (0, 0));
     assert_eq!(taken(&origin, first, &[put("a", "2")]).seq, 2);

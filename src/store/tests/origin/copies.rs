@@ -92,6 +92,27 @@ async fn failover_that_loses_commits_is_noticed_by_an_open_copy() {
 }
 
 #[tokio::test]
+async fn missing_history_costs_no_more_than_one_copy() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let made = |store: &Store| store.origin_metrics().expect("a shared database").copies_made;
+    let before = (made(&store), made(&other));
+    for round in 1..=3 {
+        shared.origin.forget_commits();
+        for node in [&store, &other] {
+            node.refresh().await.expect("nothing is lacking");
+        }
+        add_thing(&store).await.expect("a write");
+        add_thing(&store).await.expect("a write");
+        until(|| other.snapshot().is_ok_and(|now| now.position == shared.position())).await;
+        assert_eq!((made(&store), made(&other)), (before.0, before.1 + round));
+        add_thing(&other).await.expect("a write");
+        shared.assert_same(&store).await;
+        shared.assert_same(&other).await;
+    }
+}
+
+#[tokio::test]
 async fn copy_behind_the_horizon_is_made_anew() {
     let (shared, store) = Shared::new();
     store.close().await;
@@ -249,6 +270,25 @@ async fn empty_database_beside_a_copy_is_refused() {
     assert!(refused.to_string().contains("is a copy of one"), "{refused}");
     let refused = emptied.open("b").err().expect("a refusal");
     assert!(matches!(refused, OpenError::NoWorkspace(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn copy_remembers_the_server_that_it_has_followed() {
+    let (shared, store) = Shared::new();
+    let primary = Primary { system: 7, timeline: 2 };
+    shared.origin.remember(primary);
+    add_thing(&store).await.expect("a write");
+    store.compact(checks(), &Progress::silent()).await.expect("compacted");
+    store.close().await;
+    for is_away in [true, false] {
+        shared.origin.remember(Primary::default());
+        shared.origin.set_away(is_away);
+        let store = shared.open("a").expect("the node again");
+        assert_eq!(shared.origin.primary(), primary);
+        store.close().await;
+    }
+    assert!(Primary { timeline: 1, ..primary }.is_before(primary));
+    assert!(!primary.is_before(primary) && !Primary { system: 8, timeline: 1 }.is_before(primary));
 }
 
 #[tokio::test]

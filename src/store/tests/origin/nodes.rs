@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::super::super::origin::Row;
+use super::super::super::trouble::Trouble;
 use super::*;
 
 #[tokio::test]
@@ -137,12 +138,56 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     let key = (1_u64, 1_u64).encoded();
     let row = Row { table: Table::Projects, key, sealed: Some(vec![7; 40]) };
     shared.origin.commit_as_other(&[row]);
-    let refused = store.fresh().await.err().expect("a refusal");
-    assert_eq!(refused.status(), 500);
+    assert_unavailable(&store.fresh().await.map(drop));
+    assert!(!store.ready());
     let shown = store.snapshot().expect("open");
     assert_eq!(shown.get::<Thing>(&(1, 1)).expect("a read"), thing(1));
-    let cause = format!("{refused:?} {refused}");
-    assert!(cause.contains("projects/1") && cause.contains("checksum"), "{cause}");
+    let key = (1_u64, 1_u64).encoded();
+    let troubles = store.troubles();
+    let [(Trouble::Copy, cause)] = &troubles[..] else { panic!("{troubles:?}") };
+    for part in ["projects/1", "checksum", &super::super::super::sealed::HexKey(&key).to_string()] {
+        assert!(cause.contains(part), "{part}: {cause}");
+    }
+    let refused = shared.open("b").err().expect("a refusal").to_string();
+    assert!(refused.contains("projects/1") && refused.contains("steward check"), "{refused}");
+    let sealed = super::super::super::sealed::seal(Table::Projects, &key, b"x");
+    shared.origin.commit_as_other(&[Row { table: Table::Projects, key, sealed: Some(sealed) }]);
+    until(|| store.ready()).await;
+    assert_eq!(store.troubles(), []);
+}
+
+#[tokio::test]
+async fn node_says_why_it_does_not_serve_while_that_lasts() {
+    let (shared, store) = Shared::new();
+    store.start_heartbeat().expect("a thread");
+    assert_eq!(store.troubles(), []);
+    shared.origin.set_away(true);
+    until(|| matches!(&store.troubles()[..], [(Trouble::Reads, why)] if why.contains("the script says so"))).await;
+    let nodes = store.nodes().await.expect("what it knows").expect("a shared database");
+    let [node] = &nodes[..] else { panic!("{nodes:?}") };
+    assert_eq!((node.name.as_str(), node.behind, node.seen_at), ("node", None, None));
+    assert!(node.problem.as_ref().is_some_and(|why| why.contains("the database is away")));
+    shared.origin.set_away(false);
+    until(|| store.ready() && store.troubles().is_empty()).await;
+    shared.origin.refuse_heartbeats(true);
+    until(|| matches!(&store.troubles()[..], [(Trouble::Writes, why)] if why.contains("no heartbeats"))).await;
+    store.refresh().await.expect("reads go on");
+    shared.origin.refuse_heartbeats(false);
+    until(|| store.troubles().is_empty()).await;
+}
+
+#[tokio::test]
+async fn two_nodes_of_one_name_are_noticed_by_both() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    // Both have the name of the script.
+    store.start_heartbeat().expect("a thread");
+    other.start_heartbeat().expect("a thread");
+    let is_noticed = |store: &Store| matches!(&store.troubles()[..], [(Trouble::Name, _)]);
+    until(|| is_noticed(&store) && is_noticed(&other)).await;
+    store.refresh().await.expect("both serve");
+    other.close().await;
+    until(|| store.troubles().is_empty()).await;
 }
 
 #[tokio::test]

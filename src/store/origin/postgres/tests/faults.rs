@@ -101,6 +101,108 @@ fn turn_that_the_database_has_ended_is_overtaken() {
     assert_eq!(taken(&database.origin, head, &[put("a", "3")]).seq, 2);
 }
 
+/// Lets the statements of `origin` wait for a lock for only a moment.
+fn hurry(origin: &Postgres) {
+    let link = origin.link().expect("a connection");
+    link.run("SET lock_timeout = 100").expect("a setting");
+    origin.idle().push(link);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn session_that_has_locked_the_head_is_named() {
+    let database = Database::new();
+    let other = open(&format!("{}&application_name=psql", database.schema.url()), "node b");
+    let commit = Commit { from: database.first, name: new_name(), rows: &[put("a", "2")] };
+    for lock in [
+        "SELECT * FROM steward_head FOR UPDATE",
+        "UPDATE steward_head SET horizon = horizon",
+        "LOCK TABLE steward_head IN SHARE MODE",
+        "LOCK TABLE steward_head",
+    ] {
+        let holder = other.link().expect("a connection");
+        holder.run("SET idle_in_transaction_session_timeout = 0").expect("a setting");
+        holder.run(&format!("BEGIN; {lock}")).expect("a lock");
+        let pid = holder.ask(ANSWER, sql::OWN_PID, &[]).expect("a row").expect("a row");
+        let ended = format!("SELECT pg_terminate_backend({})", pid.get::<_, i32>(0));
+        let held = |what: &str, fault: Fault| match fault {
+            Fault::Held(why) => {
+                for part in ["psql", "role steward", "idle in transaction", &ended] {
+                    assert!(why.contains(part), "{lock}, {what}: {part}: {why}");
+                }
+            }
+            fault => panic!("{lock}, {what}: {fault:?}"),
+        };
+        hurry(&database.origin);
+        held("commit", database.origin.commit(&commit).expect_err("a lock"));
+        hurry(&database.origin);
+        let turn = database.origin.turn(database.first, &mut |_| Ok(())).map(drop);
+        held("turn", turn.expect_err("a lock"));
+        // A session that waits as well is not to blame.
+        thread::scope(|scope| {
+            let waiting = open(&database.schema.url(), "waiting");
+            let work = scope.spawn(move || waiting.commit(&commit).map(drop));
+            until("another node waits", || {
+                let sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'steward waiting' \
+                           AND wait_event_type = 'Lock'";
+                (!database.schema.execute(sql).is_empty()).then_some(())
+            });
+            hurry(&database.origin);
+            let fault = database.origin.commit(&commit).expect_err("a lock");
+            assert!(!fault.to_string().contains("steward waiting"), "{fault}");
+            held("behind another node", fault);
+            holder.run("ROLLBACK").expect("an answer");
+            let _ = work.join().expect("no panic");
+        });
+        // The waiting node may have been first.
+        let (_, head) = all(&database.origin);
+        database.schema.execute(&format!(
+            "UPDATE steward_head SET seq = {}, name = '{}' WHERE seq = {}",
+            database.first.seq, database.first.name, head.seq
+        ));
+        database.schema.execute(&format!("DELETE FROM steward_commits WHERE seq > {}", database.first.seq));
+    }
+    let second = taken(&database.origin, database.first, &[put("a", "3")]);
+    assert_eq!(second.seq, 2);
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn node_that_stops_to_read_while_it_has_the_turn_is_ended() {
+    let database = Database::new();
+    let long = "x".repeat(1 << 20);
+    let rows: Vec<_> = (0..8).map(|key| put(&key.to_string(), &long)).collect();
+    let second = taken(&database.origin, database.first, &rows);
+    let stalled = open(&database.schema.url(), "stalled");
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    thread::scope(|scope| {
+        let first = database.first;
+        let reading = scope.spawn(move || {
+            let mut take = |_| {
+                let _ = held.recv();
+                Ok(())
+            };
+            stalled.turn(first, &mut take).map(drop)
+        });
+        until("the answer is not read", || {
+            let sql = "SELECT 1 FROM pg_stat_activity WHERE application_name = 'steward stalled' \
+                       AND wait_event = 'ClientWrite'";
+            (!database.schema.execute(sql).is_empty()).then_some(())
+        });
+        let commit = Commit { from: second, name: new_name(), rows: &[put("a", "2")] };
+        until("the other node is ended", || match database.origin.commit(&commit) {
+            Ok(Outcome::Taken(_)) => Some(()),
+            Err(Fault::Held(why)) => {
+                assert!(why.contains("steward stalled"), "{why}");
+                None
+            }
+            outcome => panic!("{outcome:?}"),
+        });
+        drop(release);
+        assert!(reading.join().expect("no panic").is_err());
+    });
+}
+
 #[test]
 #[ignore = "needs PostgreSQL"]
 fn restarted_server_is_used_again_by_the_next_call() {

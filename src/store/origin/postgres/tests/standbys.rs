@@ -74,7 +74,7 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
         assert!(matches!(unconfirmed, Err(Fault::Away(_))), "{by}: {unconfirmed:?}");
         let now = OffsetDateTime::UNIX_EPOCH;
         let head = waiting.head;
-        let beat = waiting.end(by, |origin| origin.heartbeat(head, now));
+        let beat = waiting.end(by, |origin| origin.heartbeat(head, now, None));
         assert!(matches!(beat, Err(Fault::Away(_))), "{by}: {beat:?}");
         let (from, replaced) = (waiting.head, new_name());
         let outcome = waiting.end(by, |origin| {
@@ -87,7 +87,7 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
     }
     waiting.set_standbys("''");
     until("no standby is waited for", || waiting.origin.confirm().ok());
-    assert!(waiting.origin.heartbeat(waiting.head, OffsetDateTime::UNIX_EPOCH).is_ok());
+    assert!(waiting.origin.heartbeat(waiting.head, OffsetDateTime::UNIX_EPOCH, None).is_ok());
 }
 
 #[test]
@@ -102,4 +102,36 @@ fn durable_write_changes_nothing_and_waits_for_no_turn() {
     let empty = Schema::new();
     let why = refusal(open(&empty.url(), "node a").confirm());
     assert!(why.contains("no Steward workspace"), "{why}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn old_primary_that_came_back_is_not_followed() {
+    let old = Server::start(&["fsync = on"], "");
+    let origin = open(&old.url(support::ROLE), "node a");
+    let head = found(&origin, &[put("a", "1")]);
+    let known = origin.primary();
+    assert!(known.system != 0 && known.timeline == 1, "{known:?}");
+    let new = old.standby();
+    new.control(&["promote"]);
+    let promoted = open(&new.url(support::ROLE), "node a");
+    assert_eq!(promoted.head().expect("an answer").map(|found| found.position), Some(head));
+    let newer = promoted.primary();
+    assert_eq!((newer.system, newer.timeline), (known.system, 2));
+    // Both take writes now.
+    let folders = [&old, &new].map(|one| one.folder().display().to_string().replace('/', "%2F"));
+    let both = format!("postgres://{}@{}/postgres", support::ROLE, folders.join(","));
+    let node = open(&both, "node b");
+    node.remember(newer);
+    let link = node.link().expect("a connection");
+    let row = link.ask(ANSWER, "SHOW unix_socket_directories", &[]).expect("a row").expect("a row");
+    assert_eq!(row.get::<_, &str>(0), new.folder().to_str().expect("UTF-8"));
+    assert_eq!(node.primary(), newer);
+    let alone = open(&old.url(support::ROLE), "node c");
+    alone.remember(newer);
+    let why = refusal(alone.head());
+    assert!(why.contains("an old primary that came back: it is at timeline 1"), "{why}");
+    // Another history has no order with this one.
+    alone.remember(Primary { system: 1, ..newer });
+    assert!(alone.head().is_ok());
 }

@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::thread;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
@@ -23,6 +23,11 @@ struct Secured {
 
 impl Secured {
     fn start() -> Self {
+        Self::with("trust")
+    }
+
+    /// Starts a server that knows its clients by this method.
+    fn with(method: &str) -> Self {
         let folder = support::folder_for_server();
         let (authority, key) = authority();
         let issuer = Issuer::from_params(&authority, &key);
@@ -30,10 +35,17 @@ impl Secured {
         let params = CertificateParams::new(["localhost".to_owned()]).expect("a name");
         let certificate = params.signed_by(&server_key, &issuer).expect("a certificate");
         let written = authority.self_signed(&key).expect("a certificate").pem();
-        fs::write(folder.path().join("ca.pem"), written).expect("a file");
+        fs::write(folder.path().join("ca.pem"), &written).expect("a file");
+        let client_key = KeyPair::generate().expect("a key");
+        let mut params = CertificateParams::new([]).expect("no names");
+        params.distinguished_name.push(DnType::CommonName, support::ROLE);
+        let client = params.signed_by(&client_key, &issuer).expect("a certificate").pem();
+        fs::write(folder.path().join("client.pem"), client).expect("a file");
+        fs::write(folder.path().join("client.key"), client_key.serialize_pem()).expect("a file");
         let write = |name: &str, text: &str| support::file_for_server(folder.path(), name, text);
         let (cert, key) =
             (write("cert.pem", &certificate.pem()), write("key.pem", &server_key.serialize_pem()));
+        let authorities = write("authorities.pem", &written);
         let (port, reserved) = reserve_port();
         let settings = [
             "listen_addresses = '127.0.0.1'",
@@ -41,8 +53,9 @@ impl Secured {
             "ssl = on",
             &format!("ssl_cert_file = '{}'", cert.display()),
             &format!("ssl_key_file = '{}'", key.display()),
+            &format!("ssl_ca_file = '{}'", authorities.display()),
         ];
-        let server = Server::start(&settings, "hostssl all all 127.0.0.1/32 trust");
+        let server = Server::start(&settings, &format!("hostssl all all 127.0.0.1/32 {method}"));
         Self { _server: server, folder, port, _reserved: reserved }
     }
 
@@ -83,12 +96,34 @@ fn certificate_must_come_from_the_authority_and_have_the_name_of_the_host() {
     let row = link.ask(ANSWER, "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()", &[]);
     assert!(row.expect("a row").expect("a row").get::<_, bool>(0));
     let why = refusal(secured.origin(&secured.url("127.0.0.1", "require"), "ca.pem").head());
-    assert!(why.contains("TLS"), "{why}");
+    assert!(why.contains("TLS") && why.contains("have the name of the host"), "{why}");
     let (other, key) = authority();
     let other = other.self_signed(&key).expect("a certificate").pem();
     fs::write(secured.folder.path().join("other.pem"), other).expect("a file");
     let why = refusal(secured.origin(&secured.url("localhost", "verify-full"), "other.pem").head());
-    assert!(why.contains("TLS"), "{why}");
+    assert!(why.contains("TLS") && why.contains("it must come from those in "), "{why}");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn client_shows_its_own_certificate() {
+    let secured = Secured::with("cert");
+    let url = secured.url("localhost", "require");
+    let why = refusal(secured.origin(&url, "ca.pem").head());
+    assert!(why.contains("certificate"), "{why}");
+    let folder = secured.folder.path().display();
+    let own = format!("{url}&sslcert={folder}/client.pem&sslkey={folder}/client.key");
+    assert_eq!(secured.origin(&own, "ca.pem").head().expect("an answer"), None);
+    // The authorities may be named in the URL too.
+    let named = format!("{own}&sslrootcert={folder}/ca.pem").parse().expect("a URL");
+    let origin = Postgres::new(&named, None, "node a").expect("an origin");
+    assert_eq!(origin.head().expect("an answer"), None);
+    for (missing, what) in [("client.pem", "client.key"), ("client.key", "other.key")] {
+        let url = format!("{url}&sslcert={folder}/{missing}&sslkey={folder}/{what}.missing");
+        let url = url.parse().expect("a URL");
+        let why = refusal(Postgres::new(&url, Some(&secured.folder.path().join("ca.pem")), "a"));
+        assert!(why.contains(&secured.folder.path().display().to_string()), "{why}");
+    }
 }
 
 #[test]
