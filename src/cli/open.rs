@@ -62,7 +62,8 @@ fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, OpenErro
         match Store::open_at(fs, place, config.page_cache, &record_registry()) {
             Err(error @ OpenError::Unreachable { .. }) => {
                 if warning.is_due(&error.to_string()) {
-                    tracing::warn!(%error, "waiting for the database");
+                    let way_out = "see that its server runs and that this machine reaches it";
+                    tracing::warn!(%error, way_out, "waiting for the database");
                 }
                 std::thread::sleep(CONNECT_INTERVAL);
             }

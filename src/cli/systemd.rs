@@ -56,7 +56,7 @@ pub(super) async fn feed_watchdog(app: App, url: String) {
 /// says what keeps it from serving: a restart brings back neither a database nor a standby.
 async fn is_healthy(app: &App, limit: Duration) -> bool {
     let store = app.store();
-    let has_reason = || !store.troubles().is_empty();
+    let has_reason = || store.troubles().iter().any(|(trouble, _)| trouble.stops_serving());
     let lately = store.committed_at().is_some_and(|moment| moment.elapsed() < limit);
     // A restart would lose a file whose name is gone, and found a new workspace.
     if lately || has_reason() || store.is_busy() || !store.seems_in_place() {

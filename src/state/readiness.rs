@@ -152,8 +152,8 @@ impl Readiness {
 /// Returns the error of a service that is not ready. A node knows more of the reason than `otherwise`.
 fn unready(store: &Store, otherwise: &str) -> Error {
     let troubles = store.troubles();
-    let cause = troubles.first().map_or(otherwise, |(_, text)| text.as_str());
-    Error::unavailable(RETRY_AFTER, cause)
+    let mut grave = troubles.iter().filter(|(trouble, _)| trouble.stops_serving());
+    Error::unavailable(RETRY_AFTER, grave.next().map_or(otherwise, |(_, text)| text.as_str()))
 }
 
 /// Whether a recent commit, of any request, succeeded.

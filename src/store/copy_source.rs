@@ -1,6 +1,7 @@
 //! What copies are made from, taking rows into a copy, and which rows this release can take.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use redb::{Database, WriteTransaction};
@@ -30,6 +31,8 @@ pub(super) struct CopySource {
     layouts: PerTable<u64>,
     /// What the store counts of its work with the origin.
     pub(super) stats: OriginStats,
+    /// Set when the store closes: it does not wait until a copy has many rows.
+    is_closing: AtomicBool,
 }
 
 impl CopySource {
@@ -39,7 +42,8 @@ impl CopySource {
         for kind in &registry.record_types {
             *layouts.slot_mut(kind.table()) = kind.added().len() as u64;
         }
-        Self { origin, lists: registry.ranked().collect(), layouts, stats: OriginStats::default() }
+        let (lists, stats) = (registry.ranked().collect(), OriginStats::default());
+        Self { origin, lists, layouts, stats, is_closing: AtomicBool::new(false) }
     }
 
     /// Stores a row of the origin in a copy. Call [`WriteTx::end_taking`] after the last row.
@@ -71,6 +75,7 @@ impl CopySource {
         tracing::warn!(rows, of, "the copy lacks many rows of the database; it takes them before this node serves again");
         let mut taken = TakenRows::new();
         let head = self.origin.since_far(known, &mut |row| {
+            self.require_open()?;
             taken.count();
             take(row)
         })?;
@@ -82,9 +87,22 @@ impl CopySource {
     pub(super) fn all(&self, take: &mut Take<'_>) -> Result<Position, Fault> {
         let mut taken = TakenRows::new();
         self.origin.since(Position::NONE, &mut |row| {
+            self.require_open()?;
             taken.count();
             take(row)
         })
+    }
+
+    /// Ends what takes many rows.
+    pub(super) fn close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+    }
+
+    fn require_open(&self) -> Result<(), Fault> {
+        if self.is_closing.load(Ordering::Acquire) {
+            return Err(Fault::Away("this node stops".to_owned()));
+        }
+        Ok(())
     }
 
     /// Whether this release knows all tables or the layout that a row of [`Table::Meta`] names.

@@ -376,6 +376,9 @@ impl Store {
 
     /// Completes the queued writes, closes the file cleanly and releases its lock.
     pub async fn close(&self) {
+        if let Some(source) = &self.source {
+            source.close();
+        }
         self.queue.send_always(Task::Close);
         let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
         if let Some(thread) = thread {

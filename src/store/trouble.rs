@@ -36,6 +36,11 @@ impl Trouble {
         }
     }
 
+    /// Whether it keeps the node from serving.
+    pub const fn stops_serving(self) -> bool {
+        !matches!(self, Self::Name)
+    }
+
     const fn what(self) -> &'static str {
         match self {
             Self::Copy => "the copy of the database cannot be used; requests fail until it can",

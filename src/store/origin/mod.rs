@@ -213,7 +213,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Does what [`since`](Self::since) does for a copy, however many rows it lacks and however long that takes.
     fn since_far(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault>;
 
-    /// Returns how many rows a copy at `known` lacks.
+    /// Returns how many rows a copy at `known` lacks. Fails as [`since_far`](Self::since_far) does.
     fn lacking(&self, known: Position) -> Result<Lacking, Fault>;
 
     /// Applies `commit` if the last commit is still `commit.from`.

@@ -10,7 +10,7 @@ use super::connect::Connector;
 use super::link::{ANSWER, Link};
 use super::sql;
 
-/// How long a session waits for the head before it is asked what it waits for.
+/// How long a session waits for what a commit needs before it is asked what it waits for.
 const PROBE: Duration = Duration::from_millis(200);
 
 /// The time after which a node that does not read what it asked for holds up the others for too long, in seconds.
@@ -48,7 +48,7 @@ impl Session {
 
     fn describe(&self) -> String {
         let Self { pid, application, role, state, age, .. } = self;
-        format!("session {pid} ({application}, role {role}, {state}) has locked the head for {age} s")
+        format!("session {pid} ({application}, role {role}, {state}, its transaction is {age} s old) holds the lock")
     }
 }
 
@@ -71,13 +71,13 @@ pub(super) fn explain(connector: &Connector, why: String) -> String {
     format!("{why}: {described}, and does not read what it asked for; it was ended")
 }
 
-/// Returns the sessions for which one that needs the head waits, directly or not, and which wait for no lock themselves.
+/// Returns the sessions for which a commit waits, directly or not, and which wait for no lock themselves.
 fn blockers(connector: &Connector) -> Result<(Vec<Session>, Link), Fault> {
     let waiting = connector.connect()?;
     let pid = waiting.ask(ANSWER, sql::OWN_PID, &[]).map_err(|failure| failure.of_question())?;
     let pid: i32 = pid.as_ref().map_or(Ok(0), |row| column(row, 0))?;
     // The server goes on to wait although nobody waits for its answer. It gives up when the connection ends.
-    let _ = waiting.wait(PROBE, waiting.client().batch_execute(sql::TRY_HEAD));
+    let _ = waiting.wait(PROBE, waiting.client().batch_execute(sql::TRY_LOCKS));
     let link = connector.connect()?;
     let rows = link.wait(ANSWER, link.client().query(sql::BLOCKERS, &[&pid]));
     let rows = rows.map_err(|failure| failure.of_question())?;

@@ -97,13 +97,8 @@ pub(super) fn far_changes(
 ) -> Result<Position, Fault> {
     let question = |failure: Failure| failure.of_question();
     begin_long(link)?;
-    let seq = parameter(known.seq);
-    let found = link.ask(ANSWER, sql::PAST, &[&seq]).map_err(question)?;
-    let found = found.ok_or_else(no_workspace)?;
-    let format = number(&found, 0)?;
-    require_known_format(format)?;
-    let head = head_of(&found, known)?;
-    let asking = link.client().query_raw(sql::ROWS_SINCE, [seq]);
+    let (head, format) = past(link, known)?;
+    let asking = link.client().query_raw(sql::ROWS_SINCE, [parameter(known.seq)]);
     let rows = link.wait(FAR, asking).map_err(question)?;
     each(link, rows, (FAR, of_question), &mut |found| {
         changed(&found, 0, format)?.map_or(Ok(()), &mut *take)
@@ -116,10 +111,20 @@ pub(super) fn far_changes(
 pub(super) fn lacking(link: &mut Link, known: Position) -> Result<Lacking, Fault> {
     let question = |failure: Failure| failure.of_question();
     begin_long(link)?;
+    past(link, known)?;
     let counted = link.ask(FAR, sql::LACKING, &[&parameter(known.seq)]).map_err(question)?;
     let counted = counted.ok_or_else(no_workspace)?;
     link.run("COMMIT").map_err(question)?;
     Ok(Lacking { rows: number(&counted, 0)?, of: number(&counted, 1)? })
+}
+
+/// Returns the head and the format, if a copy at `known` can take what follows.
+fn past(link: &Link, known: Position) -> Result<(Position, u64), Fault> {
+    let found = link.ask(ANSWER, sql::PAST, &[&parameter(known.seq)]);
+    let found = found.map_err(|failure| failure.of_question())?.ok_or_else(no_workspace)?;
+    let format = number(&found, 0)?;
+    require_known_format(format)?;
+    Ok((head_of(&found, known)?, format))
 }
 
 /// Begins a reading that may take longer than a statement may.

@@ -81,9 +81,10 @@ pub(super) const LOCK_HEAD: &str =
 /// The number of this session.
 pub(super) const OWN_PID: &str = "SELECT pg_backend_pid()";
 
-/// Waits for the lock of the head's row for a moment.
-pub(super) const TRY_HEAD: &str = concat!(
-    "BEGIN; SET LOCAL lock_timeout = 2000; SELECT seq FROM steward_head WHERE ",
+/// Waits for the locks that a commit and a heartbeat need for a moment.
+pub(super) const TRY_LOCKS: &str = concat!(
+    "BEGIN; SET LOCAL lock_timeout = 2000; \
+     LOCK TABLE steward_head, steward_commits, steward_rows, steward_nodes IN ROW EXCLUSIVE MODE; SELECT seq FROM steward_head WHERE ",
     head_row!(),
     " FOR NO KEY UPDATE; ROLLBACK"
 );

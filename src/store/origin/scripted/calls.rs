@@ -72,7 +72,7 @@ impl Origin for Scripted {
     }
 
     fn lacking(&self, known: Position) -> Result<Lacking, Fault> {
-        self.inner().ask(Calls::Asking, |state| Ok(state.lacking(known)))
+        self.inner().ask(Calls::Asking, |state| state.lacking(known))
     }
 
     fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {

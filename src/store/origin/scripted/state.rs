@@ -71,11 +71,14 @@ impl State {
         })
     }
 
-    pub(super) fn lacking(&self, known: Position) -> Lacking {
+    pub(super) fn lacking(&self, known: Position) -> Result<Lacking, Fault> {
+        self.since_far(known, &mut |_| Ok(()))?;
         let count = |is_counted: &dyn Fn(&Stored) -> bool| {
             self.rows.values().filter(|row| is_counted(row)).count() as u64
         };
-        Lacking { rows: count(&|(_, seq)| *seq > known.seq), of: count(&|(sealed, _)| sealed.is_some()) }
+        let (rows, of) =
+            (count(&|(_, seq)| *seq > known.seq), count(&|(sealed, _)| sealed.is_some()));
+        Ok(Lacking { rows, of })
     }
 
     pub(super) fn since_far(

@@ -98,6 +98,7 @@ fn copy_that_lacks_many_rows_takes_them_without_limits() {
     assert_eq!(count, sql::MOST_CHANGES);
     let elsewhere = Position { name: new_name(), ..first };
     assert!(matches!(origin.since_far(elsewhere, &mut |_| Ok(())), Err(Fault::Forked)));
+    assert!(matches!(origin.lacking(elsewhere), Err(Fault::Forked)));
     schema.execute("UPDATE steward_head SET format = format + 1");
     assert!(matches!(origin.since_far(first, &mut |_| Ok(())), Err(Fault::Newer { .. })));
 }
