@@ -257,6 +257,8 @@ mod tests {
         let other = params(&["localhost"]).self_signed(&key).expect("a certificate");
         let config = client_config(Vec::new(), vec![other.der().clone()], None);
         assert!(config.is_ok());
-        assert!(client_config(Vec::new(), vec![CertificateDer::from(vec![1, 2, 3])], None).is_err());
+        assert!(
+            client_config(Vec::new(), vec![CertificateDer::from(vec![1, 2, 3])], None).is_err()
+        );
     }
 }

@@ -134,7 +134,9 @@ fn require_file(path: PathBuf) -> Result<PathBuf, &'static str> {
 /// Fails if a database is named where only a file can be.
 fn require_path(path: PathBuf) -> Result<PathBuf, &'static str> {
     if looks_like_address(&path.to_string_lossy()) {
-        return Err("this looks like the address of a database, which --data takes; write `./NAME` for a file with such a name");
+        return Err(
+            "this looks like the address of a database, which --data takes; write `./NAME` for a file with such a name",
+        );
     }
     Ok(path)
 }

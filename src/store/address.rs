@@ -6,7 +6,15 @@ pub(super) const MASK: &str = "********";
 
 /// The keywords of PostgreSQL's connection strings that name a server, an account or a secret.
 const KEYWORDS: [&str; 10] = [
-    "host", "hostaddr", "port", "dbname", "user", "password", "passfile", "sslmode", "sslpassword",
+    "host",
+    "hostaddr",
+    "port",
+    "dbname",
+    "user",
+    "password",
+    "passfile",
+    "sslmode",
+    "sslpassword",
     "service",
 ];
 

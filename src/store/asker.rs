@@ -103,7 +103,9 @@ impl Asker {
                     self.answer(readers, Ok(fresh));
                 }
                 // The copy is closed, and its writer says why.
-                Err(Fault::Copy(error)) if error.status() != 500 => self.answer(readers, Err(error)),
+                Err(Fault::Copy(error)) if error.status() != 500 => {
+                    self.answer(readers, Err(error))
+                }
                 Err(fault) => {
                     let since = *failing.get_or_insert_with(Instant::now);
                     if is_final(&fault) || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
@@ -158,7 +160,7 @@ impl Asker {
                 self.note(&Fault::Behind);
                 (None, Lacked::Many)
             }
-            Err(Fault::Forked) => (None, Lacked::Past),
+            Err(Fault::Forked | Fault::TooOld) => (None, Lacked::Past),
             Err(fault) => return Err(fault),
         };
         let (reply, taken) = mpsc::channel();

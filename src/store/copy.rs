@@ -51,7 +51,7 @@ pub(super) fn open(
                 tracing::warn!(seq, %cause, "the database is away; the copy is opened as it is");
                 return Ok((database, position));
             }
-            Err(fault @ Fault::Outdated(_)) => {
+            Err(fault @ (Fault::Outdated(_) | Fault::TooOld)) => {
                 tracing::warn!("{fault}");
                 close(database)?;
                 set_aside(fs, path, OUTDATED)?;
@@ -63,7 +63,7 @@ pub(super) fn open(
                 tracing::error!(
                     copy = position.seq,
                     database = head,
-                    "the copy has commits that the database does not have, or is too old, or their history is gone (steward_commits); making it again"
+                    "the copy has commits that the database does not have, or their history is gone (steward_commits); making it again"
                 );
                 close(database)?;
                 let kept = file::free_name(fs, path, "forked");
@@ -95,7 +95,7 @@ pub(super) fn open(
     let mut was_overtaken = false;
     let upgraded = fill(fs, path, cache, source, |database| {
         let upgraded = upgrade(database, source);
-        was_overtaken = matches!(upgraded, Err(Fault::Forked));
+        was_overtaken = matches!(upgraded, Err(Fault::Forked | Fault::TooOld));
         upgraded
     });
     // Another node replaced all rows while this one waited for its turn.

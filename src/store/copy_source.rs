@@ -72,7 +72,11 @@ impl CopySource {
             return Err(Fault::Outdated(lacking));
         }
         let Lacking { rows, of } = lacking;
-        tracing::warn!(rows, of, "the copy lacks many rows of the database; it takes them before this node serves again");
+        tracing::warn!(
+            rows,
+            of,
+            "the copy lacks many rows of the database; it takes them before this node serves again"
+        );
         let mut taken = TakenRows::new();
         let head = self.origin.since_far(known, &mut |row| {
             self.require_open()?;

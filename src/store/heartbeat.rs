@@ -110,7 +110,10 @@ impl Heartbeat {
     fn compare_clocks(&mut self, ahead: i64) {
         let is_apart = ahead.unsigned_abs() > CLOCK_TOLERANCE;
         if is_apart && !std::mem::replace(&mut self.known.is_apart, is_apart) {
-            tracing::warn!(ahead_ms = ahead, "the clock of this node differs from that of the database");
+            tracing::warn!(
+                ahead_ms = ahead,
+                "the clock of this node differs from that of the database"
+            );
         }
         self.known.is_apart = is_apart;
     }

@@ -50,10 +50,7 @@ pub(super) struct NewRows {
 /// What the origin said of a copy that is not as new as it.
 pub(super) enum Lacked {
     /// The copy lacks these rows up to the commit `head`.
-    Rows {
-        head: Position,
-        rows: Vec<Row>,
-    },
+    Rows { head: Position, rows: Vec<Row> },
     /// The copy lacks more rows than are kept in memory.
     Many,
     /// The copy is of another past, and must be made again.

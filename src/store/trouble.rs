@@ -45,16 +45,24 @@ impl Trouble {
         match self {
             Self::Copy => "the copy of the database cannot be used; requests fail until it can",
             Self::Reads => "the database is away; requests fail until it answers",
-            Self::Writes => "the database takes no durable writes; this node is not ready for writes until it does",
+            Self::Writes => {
+                "the database takes no durable writes; this node is not ready for writes until it does"
+            }
             Self::Name => "another node has the name of this node",
         }
     }
 
     const fn way_out(self) -> &'static str {
         match self {
-            Self::Copy => "make room on its disk, or mend what the cause names; this node then goes on by itself",
-            Self::Reads => "see that the server runs and that this machine reaches it; this node then goes on by itself",
-            Self::Writes => "see that a synchronous standby streams and that the role may write; this node then goes on by itself",
+            Self::Copy => {
+                "make room on its disk, or mend what the cause names; this node then goes on by itself"
+            }
+            Self::Reads => {
+                "see that the server runs and that this machine reaches it; this node then goes on by itself"
+            }
+            Self::Writes => {
+                "see that a synchronous standby streams and that the role may write; this node then goes on by itself"
+            }
             Self::Name => "give each node a name of its own (--node)",
         }
     }

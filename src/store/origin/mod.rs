@@ -85,8 +85,10 @@ pub(in crate::store) enum Fault {
     Unknown(String),
     /// Somebody holds up commits for longer than a commit waits. Nothing was done. The text says who.
     Held(String),
-    /// The copy is of another past, or older than the horizon. It must be copied again.
+    /// The copy is of another past, or its past is not known. It must be copied again.
     Forked,
+    /// The copy is older than the horizon. It must be copied again, and has nothing of its own.
+    TooOld,
     /// The copy lacks more than one question returns. [`Origin::since_far`] reads it.
     Behind,
     /// The copy lacks so much that it is made again sooner than it takes what it lacks.
@@ -110,6 +112,9 @@ impl Display for Fault {
                 write!(f, "the database did not say whether it took a commit: {why}")
             }
             Self::Forked => f.write_str("the copy does not belong to this state of the database"),
+            Self::TooOld => {
+                f.write_str("the copy is older than what the database remembers, so it is made again")
+            }
             Self::Behind => f.write_str("the copy lacks much of what the database has"),
             Self::Outdated(Lacking { rows, of }) => {
                 write!(f, "the copy lacks {rows} of {of} rows, so it is made again")

@@ -71,9 +71,7 @@ impl Writer {
             return Attempt::Done;
         };
         let is_doubted = origin.doubted_at.is_some_and(|at| !origin.state.has_beaten_since(at));
-        if is_doubted
-            && let Err(fault) = confirm(&*source.origin, until)
-        {
+        if is_doubted && let Err(fault) = confirm(&*source.origin, until) {
             return Attempt::Refused(Error::unavailable(RETRY_AFTER, fault));
         }
         origin.doubted_at = None;

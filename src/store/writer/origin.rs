@@ -134,7 +134,10 @@ impl Writer {
                     if Instant::now() < until {
                         continue;
                     }
-                    Error::unavailable(RETRY_AFTER, "commits of other nodes came first again and again")
+                    Error::unavailable(
+                        RETRY_AFTER,
+                        "commits of other nodes came first again and again",
+                    )
                 }
                 Attempt::Refused(error) => error,
             };
@@ -370,7 +373,7 @@ fn refuse(fault: Fault) -> Result<Attempt> {
 fn require_intact(fault: Fault) -> Result<Fault> {
     match fault {
         Fault::Copy(error) if error.status() == 503 => Err(error),
-        fault @ (Fault::Forked | Fault::Outdated(_)) => Err(Error::unavailable(RETRY_AFTER, fault)),
+        fault @ (Fault::Forked | Fault::TooOld | Fault::Outdated(_)) => Err(Error::unavailable(RETRY_AFTER, fault)),
         fault => Ok(fault),
     }
 }

@@ -113,11 +113,9 @@ fn write_whose_wait_for_the_standby_is_ended_is_not_acknowledged() {
             reply.assert_error(503, "server_error", "unavailable");
         }
         pair.standby.control(&["start"]);
-        until("the write is acknowledged", || {
-            match cluster.nodes[1].send(&mut None, &sent) {
-                Answer::Reply(reply) if reply.status == 201 => Some(()),
-                _ => None,
-            }
+        until("the write is acknowledged", || match cluster.nodes[1].send(&mut None, &sent) {
+            Answer::Reply(reply) if reply.status == 201 => Some(()),
+            _ => None,
         });
     }
     pair.fail_over();

@@ -56,6 +56,7 @@ async fn node_counts_its_questions_and_commits() {
         ("origin_copies_made_total", "counter"),
         ("origin_overtaken_total", "counter"),
         ("origin_seconds", "histogram"),
+        ("origin_trouble", "gauge"),
         ("origin_unknown_total", "counter"),
         ("origin_up", "gauge"),
     ];
@@ -63,6 +64,9 @@ async fn node_counts_its_questions_and_commits() {
         assert_eq!(numbers.kinds.get(&format!("steward_{name}")).map(String::as_str), Some(kind));
     }
     let value = |name: &str| of_origin(&numbers, name);
+    for of in ["copy", "reads", "writes", "name"] {
+        assert!(is(numbers.value("steward_origin_trouble", &[("of", of)]), 0), "{of}");
+    }
     assert!(is(value("unknown_total"), 0) && is(value("copies_made_total"), 1));
     // Each of the four requests was one reader.
     assert!(value("asked_per_query_sum") > 3.5, "{numbers:?}");

@@ -175,9 +175,11 @@ fn addresses_are_no_names_of_files_and_are_never_shown() {
         ] {
             let what = format!("{command:?} {address}");
             is_refused(site.run(&[command, &["--data", address]].concat()), &what);
-            let by_variable = CommandOutput::new(site.steward(command).env("STEWARD_DATA", address));
+            let by_variable =
+                CommandOutput::new(site.steward(command).env("STEWARD_DATA", address));
             is_refused(by_variable, &what);
-            std::fs::write(site.path("steward.toml"), format!("data = {address:?}\n")).expect("written");
+            std::fs::write(site.path("steward.toml"), format!("data = {address:?}\n"))
+                .expect("written");
             is_refused(site.run(&[command, &["--config", "steward.toml"]].concat()), &what);
             std::fs::remove_file(site.path("steward.toml")).expect("removed");
         }
@@ -192,7 +194,10 @@ fn addresses_are_no_names_of_files_and_are_never_shown() {
             &["serve", "--backup-dir"],
             &["init", "--email", "ann@corp.example", "--secrets-of"],
         ] {
-            is_refused(site.run(&[command, &[address]].concat()), &format!("{command:?} {address}"));
+            is_refused(
+                site.run(&[command, &[address]].concat()),
+                &format!("{command:?} {address}"),
+            );
         }
         let shown = site.run(&["config", "--data", address]).ok();
         assert!(shown.contains("data = \"********\" # flag, masked"), "{shown}");

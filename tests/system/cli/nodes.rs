@@ -17,7 +17,8 @@ fn nodes_are_listed_by_a_server_and_without_one() {
     let [a, b] = ["a", "b"].map(|name| {
         let site = DataFolder::empty();
         let founds = (name == "a").then_some("--found");
-        let server = site.serve(&[&["--data", &url, "--node", name][..], founds.as_slice()].concat());
+        let server =
+            site.serve(&[&["--data", &url, "--node", name][..], founds.as_slice()].concat());
         (site, server)
     });
     let list = |site: &DataFolder| site.json(&["nodes", "--data", &url]);

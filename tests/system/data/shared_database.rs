@@ -1,7 +1,7 @@
 //! A shared PostgreSQL database with the real binary: nodes that start, die and come back, and the commands around them.
 
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -136,14 +136,14 @@ fn copy_of_another_workspace_is_never_given_up() {
     let refused = cluster.nodes[0].try_serve(&["--data", &url]).err().expect("a refusal");
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(
-        refused.stderr.contains("steward-copy.redb is a copy of another workspace than postgres://"),
+        refused
+            .stderr
+            .contains("steward-copy.redb is a copy of another workspace than postgres://"),
         "{refused:?}"
     );
     assert!(copy_of(&cluster.nodes[0]) == copy, "the copy of a stopped node");
     // The node that runs serves nothing of the new workspace, and keeps its copy as well.
-    until("the node refuses", || {
-        (second.get("/api/users/@me/", &key).status == 503).then_some(())
-    });
+    until("the node refuses", || (second.get("/api/users/@me/", &key).status == 503).then_some(()));
     until("the node says why", || {
         let nodes = cluster.nodes[1].json(&["nodes"]);
         nodes.to_string().contains("copy of another workspace").then_some(())
@@ -165,7 +165,9 @@ fn each_copy_of_another_past_is_kept() {
     let server = cluster.found();
     let (key, project) = cluster.first_run(0, &server);
     let path = format!("/api/projects/{project}/dashboards/");
-    for (round, name) in ["steward-copy.redb.forked", "steward-copy.redb.forked-2"].iter().enumerate() {
+    for (round, name) in
+        ["steward-copy.redb.forked", "steward-copy.redb.forked-2"].iter().enumerate()
+    {
         // The last commit gets another name, as after a failover that lost it.
         cluster.schema.execute(
             "UPDATE steward_head SET name = gen_random_uuid();
@@ -272,6 +274,16 @@ fn database_that_goes_away_and_comes_back_is_used_again() {
     server.stop();
 }
 
+/// A process that ends with its test.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 #[test]
 fn node_that_waits_for_its_database_says_why_and_stops_at_once() {
     let (node, address) = (DataFolder::empty(), own_address());
@@ -279,18 +291,22 @@ fn node_that_waits_for_its_database_says_why_and_stops_at_once() {
     let url = format!("postgres://ann:hunter2@{}/x", own_address());
     let mut command = node.steward(&["serve", "--json", "--listen", &address.to_string()]);
     command.args(["--data", &url]).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("the binary starts");
-    let errors = BufReader::new(child.stderr.take().expect("a pipe"));
+    let mut child = Process(command.spawn().expect("the binary starts"));
+    let errors = BufReader::new(child.0.stderr.take().expect("a pipe"));
     let mut lines = errors.lines().map(|line| line.expect("a line"));
     let waiting = lines.find(|line| line.contains("waiting for the database")).expect("a line");
     assert!(waiting.contains("WARN") && waiting.contains("ann:********@"), "{waiting}");
     let mut connection = until("it listens", || Connection::open(address).ok());
     for path in ["/_readyz", "/_readyz/reads"] {
-        connection.send("GET", path, "", None).expect("an answer").assert_error(503, "server_error", "unavailable");
+        connection.send("GET", path, "", None).expect("an answer").assert_error(
+            503,
+            "server_error",
+            "unavailable",
+        );
     }
-    kill_process(Pid::from_child(&child), Signal::TERM).expect("it runs");
+    kill_process(Pid::from_child(&child.0), Signal::TERM).expect("it runs");
     let rest: Vec<_> = lines.collect();
-    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{rest:?}");
+    assert_eq!(child.0.wait().expect("it ends").code(), Some(0), "{rest:?}");
     let rest = rest.join("\n");
     assert!(rest.contains("stopped before the data file was open"), "{rest}");
     assert!(!rest.contains("panicked") && !rest.contains("hunter2"), "{rest}");
@@ -305,7 +321,9 @@ fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
     let text = std::fs::read_to_string(node.path("steward-copy.redb.first-key"));
     let key = text.expect("a key").trim_end().to_owned();
     let is_ready = |path: &str| server.get(path, "").status == 200;
-    until("the node is ready", || (is_ready("/_readyz") && is_ready("/_readyz/reads")).then_some(()));
+    until("the node is ready", || {
+        (is_ready("/_readyz") && is_ready("/_readyz/reads")).then_some(())
+    });
     let set = |names: &str| {
         execute(&url, &format!("ALTER SYSTEM SET synchronous_standby_names = {names}"));
         execute(&url, "SELECT pg_reload_conf()");
@@ -322,7 +340,9 @@ fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
     assert_eq!(server.get("/api/users/@me/", &key).status, 200);
     set("''");
     until("writes are ready again", || is_ready("/_readyz").then_some(()));
-    until("nothing is wrong", || node.json(&["nodes"])["results"][0]["problem"].is_null().then_some(()));
+    until("nothing is wrong", || {
+        node.json(&["nodes"])["results"][0]["problem"].is_null().then_some(())
+    });
     let log = server.stop();
     assert!(log.contains("WARN") && log.contains("takes no durable writes"), "{log}");
 }
@@ -345,9 +365,8 @@ fn deleted_history_costs_no_more_than_one_copy() {
             (shown.status == 200 && shown.json()["count"] == round + 1).then_some(())
         });
     }
-    let forked = |node: &DataFolder| {
-        node.names().iter().filter(|name| name.contains("forked")).count()
-    };
+    let forked =
+        |node: &DataFolder| node.names().iter().filter(|name| name.contains("forked")).count();
     for node in &cluster.nodes {
         assert!(forked(node) <= 3, "{:?}", node.names());
         node.check();

@@ -173,7 +173,14 @@ fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
         for _ in 0..2 {
             let reply = connection.send("GET", "/_livez", "", None).expect("an answer");
             assert_eq!((reply.status, reply.body.as_slice()), (200, b"ok\n".as_slice()));
-            for line in ["GET /_readyz", "GET /_readyz/reads", &format!("GET {me}"), "GET /", "POST /_livez", "X /api/"] {
+            for line in [
+                "GET /_readyz",
+                "GET /_readyz/reads",
+                &format!("GET {me}"),
+                "GET /",
+                "POST /_livez",
+                "X /api/",
+            ] {
                 connection.write(format!("{line} HTTP/1.1\r\nHost: x\r\n\r\n")).expect("sent");
                 let reply = connection.reply().expect("an answer");
                 reply.assert_error(503, "server_error", "unavailable");

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::future::{join_all, join4};
 use tokio::runtime::{Builder, Runtime};
@@ -208,10 +208,15 @@ fn reason(server: &Server, fault: &Fault) -> String {
     let why = fault_text(fault);
     let hint = if why.contains("invalid peer certificate") {
         let authorities = &server.authorities;
-        format!("; it must come from {authorities} (--data-ca), and have the name of the host in --data")
+        format!(
+            "; it must come from {authorities} (--data-ca), and have the name of the host in --data"
+        )
     } else if why.contains("password missing") {
         let file = server.password.as_ref().map(|file| file.path.display().to_string());
-        format!("; name one in --data, PGPASSWORD or a password file ({})", file.unwrap_or_default())
+        format!(
+            "; name one in --data, PGPASSWORD or a password file ({})",
+            file.unwrap_or_default()
+        )
     } else {
         String::new()
     };

@@ -116,7 +116,9 @@ fn way_out(state: &SqlState) -> Option<&'static str> {
         }
         "3D000" => "create the database, or correct its name in --data",
         "3F000" => "create the schema, or correct the search_path of the role",
-        "53300" => "raise max_connections or the limit of the role: a node needs up to six connections",
+        "53300" => {
+            "raise max_connections or the limit of the role: a node needs up to six connections"
+        }
         "53100" => "make room on the disk of the database",
         "22021" | "22P05" => {
             "the encoding of the database lacks a character, for example one of the name of this node: choose another \

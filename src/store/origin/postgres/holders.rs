@@ -48,7 +48,9 @@ impl Session {
 
     fn describe(&self) -> String {
         let Self { pid, application, role, state, age, .. } = self;
-        format!("session {pid} ({application}, role {role}, {state}, its transaction is {age} s old) holds the lock")
+        format!(
+            "session {pid} ({application}, role {role}, {state}, its transaction is {age} s old) holds the lock"
+        )
     }
 }
 

@@ -46,7 +46,9 @@ impl Server {
     /// [`Fault::Refused`] if the file with the password cannot be used.
     pub(super) fn config(&self) -> Result<Config, Fault> {
         let mut config = self.config.clone();
-        if let Some(password) = self.password.as_ref().map(PasswordFile::read).transpose()?.flatten() {
+        if let Some(password) =
+            self.password.as_ref().map(PasswordFile::read).transpose()?.flatten()
+        {
             config.password(password);
         }
         Ok(config)
@@ -309,7 +311,10 @@ mod tests {
             assert_eq!(config.get_options(), Some("-c c=d"));
         }
         for (name, value) in [("PGPORT", "hunter"), ("PGSSLMODE", "never"), ("PGHOST", "")] {
-            assert!(matches!(read_with("postgres://ann@/x", &[(name, value)]), Err(Fault::Refused(_))));
+            assert!(matches!(
+                read_with("postgres://ann@/x", &[(name, value)]),
+                Err(Fault::Refused(_))
+            ));
         }
         let private = read_with("postgres://ann@localhost/x", &[("PGSSLMODE", "require")]);
         assert!(private.expect("servers")[0].tls.is_some());

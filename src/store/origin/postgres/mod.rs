@@ -5,8 +5,8 @@
 
 mod columns;
 mod connect;
-mod holders;
 mod failure;
+mod holders;
 mod hosts;
 mod link;
 mod password_file;

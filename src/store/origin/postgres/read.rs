@@ -142,9 +142,8 @@ fn each(
     take: &mut dyn FnMut(SqlRow) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let mut chunks = pin!(rows.ready_chunks(CHUNK));
-    while let Some(chunk) = link
-        .wait(limit, async { Ok(chunks.next().await) })
-        .map_err(|failure| of(&failure))?
+    while let Some(chunk) =
+        link.wait(limit, async { Ok(chunks.next().await) }).map_err(|failure| of(&failure))?
     {
         for row in chunk {
             take(row.map_err(|error| of(&Failure::Sql(error)))?)?;
@@ -162,7 +161,10 @@ fn head_of(found: &SqlRow, known: Position) -> Result<Position, Fault> {
     let head = Position { seq: number(found, 2)?, name: column(found, 3)? };
     let (horizon, mine) = (number(found, 1)?, column::<Option<Uuid>>(found, 4)?);
     let is_past = mine == Some(known.name) && (horizon..=head.seq).contains(&known.seq);
-    if is_past || head == known { Ok(head) } else { Err(Fault::Forked) }
+    if is_past || head == known {
+        return Ok(head);
+    }
+    Err(if mine == Some(known.name) { Fault::TooOld } else { Fault::Forked })
 }
 
 /// Returns the changed row, if there is one: its table is the column `at`, its key and value are the next two.

@@ -88,9 +88,8 @@ mod tests {
         assert_eq!(settings.parameter("sslmode", "PGSSLMODE").as_deref(), Some("require"));
         assert_eq!((settings.variable("PGUSER"), settings.authorities()), (None, None));
         let plain = "postgres://db/x".parse().expect("a URL");
-        let settings = Settings::with(&plain, |name| {
-            (name == "HOME").then(|| "/home/ann".to_owned())
-        });
+        let settings =
+            Settings::with(&plain, |name| (name == "HOME").then(|| "/home/ann".to_owned()));
         assert_eq!(settings.password_file(), Some(("/home/ann/.pgpass".into(), false)));
         assert_eq!(settings.own_certificate(), None);
     }

@@ -116,12 +116,7 @@ fn rolled_back(failure: &Failure) -> Result<Outcome, Fault> {
 }
 
 /// Puts rows into the commit `seq`, whose transaction has moved the head. Waits for it at most for `limit`.
-pub(super) fn put(
-    link: &mut Link,
-    seq: u64,
-    rows: &[Row],
-    limit: Duration,
-) -> Result<(), Failure> {
+pub(super) fn put(link: &mut Link, seq: u64, rows: &[Row], limit: Duration) -> Result<(), Failure> {
     let statement = link.prepared(sql::PUT_MORE)?;
     let Arrays { tables, keys, values } = Arrays::of(rows);
     let seq = parameter(seq);

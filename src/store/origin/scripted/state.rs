@@ -92,10 +92,10 @@ impl State {
         if head.format > FORMAT {
             return Err(Fault::Newer { found: head.format });
         }
-        let is_past = self.commits.get(&known.seq) == Some(&known.name)
-            && (self.horizon..=self.position.seq).contains(&known.seq);
+        let is_known = self.commits.get(&known.seq) == Some(&known.name);
+        let is_past = is_known && (self.horizon..=self.position.seq).contains(&known.seq);
         if known != Position::NONE && known != self.position && !is_past {
-            return Err(Fault::Forked);
+            return Err(if is_known { Fault::TooOld } else { Fault::Forked });
         }
         for ((table, key), (sealed, seq)) in &self.rows {
             if *seq > known.seq && (sealed.is_some() || known != Position::NONE) {

@@ -310,9 +310,9 @@ fn turn_does_not_commit_on_an_older_state(nodes: &Nodes) {
 }
 
 fn is_forked(origin: &dyn Origin, known: Position) -> bool {
-    let by_since = matches!(since(origin, known), Err(Fault::Forked));
-    let by_turn = matches!(origin.turn(known, &mut |_| Ok(())), Err(Fault::Forked));
-    assert_eq!(by_since, by_turn);
+    let by_since = matches!(since(origin, known), Err(Fault::Forked | Fault::TooOld));
+    let by_turn = origin.turn(known, &mut |_| Ok(()));
+    assert_eq!(by_since, matches!(by_turn, Err(Fault::Forked | Fault::TooOld)));
     by_since
 }
 
@@ -354,6 +354,10 @@ fn replaced_rows_are_all_rows_and_every_copy_is_forked(nodes: &Nodes) {
     assert_eq!(third, Position { seq: 3, name });
     assert_eq!(all(&*nodes.a), (vec![put("a", "9"), put("c", "9")], third));
     assert!(is_forked(&*nodes.a, first) && is_forked(&*nodes.a, second));
+    // The database knows that both are older states of its own.
+    assert!(matches!(since(&*nodes.a, second), Err(Fault::TooOld)));
+    let elsewhere = Position { name: new_name(), ..second };
+    assert!(matches!(since(&*nodes.a, elsewhere), Err(Fault::Forked)));
     assert_eq!(commit(&*nodes.a, second, &[put("a", "2")]), Outcome::Overtaken);
     assert_eq!(taken(&*nodes.a, third, &[put("a", "10")]).seq, 4);
 }

@@ -160,7 +160,9 @@ fn session_that_has_locked_the_head_is_named() {
             "UPDATE steward_head SET seq = {}, name = '{}' WHERE seq = {}",
             database.first.seq, database.first.name, head.seq
         ));
-        database.schema.execute(&format!("DELETE FROM steward_commits WHERE seq > {}", database.first.seq));
+        database
+            .schema
+            .execute(&format!("DELETE FROM steward_commits WHERE seq > {}", database.first.seq));
     }
     let second = taken(&database.origin, database.first, &[put("a", "3")]);
     assert_eq!(second.seq, 2);
