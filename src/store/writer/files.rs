@@ -83,7 +83,9 @@ impl Writer {
         wrote: bool,
         cause: &Error,
     ) -> Option<Database> {
-        tracing::error!(%cause, "the data file failed; opening it again");
+        if !self.note_trouble(cause) {
+            tracing::error!(%cause, "the data file failed; opening it again");
+        }
         self.shared.close();
         drop(database);
         let (first, rest) = if wrote {
@@ -125,17 +127,22 @@ impl Writer {
     /// Reports why the file cannot be opened. Writes that an origin has and the copy could not show are answered: they may wait
     /// for long.
     fn note_closed(&mut self, cause: &Error) {
-        let Some(origin) = &mut self.origin else {
+        if !self.note_trouble(cause) {
             tracing::error!(%cause, "the data file cannot be opened yet");
-            return;
-        };
-        let (database, node) = (origin.source.origin.shown(), origin.source.origin.node());
-        let at = At { database, node, seq: origin.position.seq };
-        origin.state.troubles.note(Trouble::Copy, at, &cause.to_string());
-        let unanswered = origin.unanswered.take();
+        }
+        let unanswered = self.origin.as_mut().and_then(|origin| origin.unanswered.take());
         for write in unanswered.into_iter().flat_map(|(_, writes)| writes) {
             write.answer(Err(Error::outcome_unknown(RETRY_AFTER, cause)));
         }
+    }
+
+    /// Records why the copy of an origin is closed. Returns false for a data file.
+    fn note_trouble(&self, cause: &Error) -> bool {
+        let Some(origin) = &self.origin else { return false };
+        let (database, node) = (origin.source.origin.shown(), origin.source.origin.node());
+        let at = At { database, node, seq: origin.position.seq };
+        origin.state.troubles.note(Trouble::Copy, at, &cause.to_string());
+        true
     }
 
     fn try_open(&mut self) -> Result<Database> {
