@@ -45,6 +45,7 @@ fn question_that_the_database_ends_is_asked_without_limits() {
     let second = taken(&database.origin, database.first, &[put("a", "2")]);
     let other = open(&database.schema.url(), "asking");
     let holder = database.origin.link().expect("a connection");
+    holder.run("SET idle_in_transaction_session_timeout = 0").expect("a setting");
     holder.run("BEGIN; LOCK TABLE steward_rows").expect("a lock");
     let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity \
                   WHERE application_name = 'steward asking' AND wait_event_type = 'Lock'";
@@ -117,7 +118,7 @@ fn session_that_has_locked_the_head_is_named() {
     for lock in [
         "SELECT * FROM steward_head FOR UPDATE",
         "UPDATE steward_head SET horizon = horizon",
-        "LOCK TABLE steward_head IN SHARE MODE",
+        "LOCK TABLE steward_head IN EXCLUSIVE MODE",
         "LOCK TABLE steward_head",
     ] {
         let holder = other.link().expect("a connection");
