@@ -140,7 +140,7 @@ impl Heartbeat {
         }
     }
 
-    /// Returns what other nodes are told of the troubles of this one.
+    /// Returns what this node tells the others of its troubles.
     fn problem(&self) -> Option<String> {
         self.state.troubles.list().into_iter().next().map(|(_, text)| text)
     }

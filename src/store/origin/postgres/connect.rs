@@ -66,7 +66,7 @@ impl Connector {
         if found.is_before(known) {
             return Err(Fault::Refused(format!(
                 "this is an old primary that came back: it is at timeline {}, and this node has followed timeline {}; shut it \
-                 down, or, if the database was taken back on purpose, move the copy of this node away",
+                 down, or, if you restored this state on purpose, move the copy of this node away",
                 found.timeline, known.timeline
             )));
         }

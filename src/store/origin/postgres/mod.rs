@@ -44,7 +44,7 @@ use turn::HeldTurn;
 pub(in crate::store) struct Postgres {
     connector: Connector,
     idle: Mutex<Vec<Link>>,
-    /// The warning about whoever holds up commits.
+    /// The warning about sessions that hold up commits.
     held: Mutex<RepeatedWarning>,
     /// The name of this node.
     node: String,
