@@ -173,7 +173,8 @@ impl Origin for Scripted {
     }
 
     fn nodes(&self) -> Result<Vec<Node>, Fault> {
-        Ok(self.inner().state.nodes.clone())
+        let inner = self.inner();
+        if inner.is_away { Err(away()) } else { Ok(inner.state.nodes.clone()) }
     }
 
     fn shown(&self) -> &'static str {

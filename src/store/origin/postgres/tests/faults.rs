@@ -44,6 +44,8 @@ fn question_that_the_database_ends_is_asked_without_limits() {
     let database = Database::new();
     let second = taken(&database.origin, database.first, &[put("a", "2")]);
     let other = open(&database.schema.url(), "asking");
+    // Prepares the question, which looks at the table too.
+    since(&other, database.first).expect("an answer");
     let holder = database.origin.link().expect("a connection");
     holder.run("SET idle_in_transaction_session_timeout = 0").expect("a setting");
     holder.run("BEGIN; LOCK TABLE steward_rows").expect("a lock");
