@@ -87,10 +87,9 @@ async fn displayed_json_has_no_character_that_disguises_it() {
     let body: serde_json::Value = serde_json::from_str(body).expect("JSON");
     assert_eq!(body, json!({ "last_name": name }));
     let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
-    let export = json!({ "name": "x", "interval": "day", "filters": { "a": name },
-        "destination": { "type": "NoOp", "config": {} } });
-    let exports = format!("/api/projects/{}/batch_exports/", workspace.made.project_id);
-    workspace.owner.post(&exports, export).await.ok();
+    workspace.owner.post(&workspace.dashboards(""), json!({ "name": "x" })).await.ok();
+    let filters = json!({ "filters": { "a": name } });
+    workspace.owner.patch(&workspace.dashboards("1/"), filters).await.ok();
     let page = owner.get(&log).await;
     assert!(page.html.contains("\\u202e") && !page.html.contains('\u{202e}'), "{}", page.html);
 }

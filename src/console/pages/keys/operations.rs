@@ -61,7 +61,9 @@ impl Abilities {
 
     fn of(operations: Vec<KeyOperation>) -> Self {
         let mut found = Self { total: operations.len(), ..Self::default() };
-        for operation in operations {
+        for mut operation in operations {
+            // The marks of code in the document.
+            operation.summary = operation.summary.replace('`', "");
             if !operation.allowed {
                 found.refused.push(operation);
                 continue;
