@@ -55,7 +55,7 @@ const NEEDLESS_SCROLLING: &str = "const shell = document.querySelector('.shell')
 /// Returns the parts of the frame that a long name makes too high or too narrow.
 const SQUEEZED_FRAME: &str = "const sizes = (selector) => [...document.querySelectorAll(selector)] \
       .filter(one => one.checkVisibility({ visibilityProperty: true })).map(one => [selector, one.offsetWidth, one.offsetHeight]); \
-    return [...sizes('header.top').filter(([, , height]) => height > 64), ...sizes('.find').filter(([, width]) => width < 48), \
+    return [...sizes('header.top').filter(([, , height]) => height > 72), ...sizes('.find').filter(([, width]) => width < 48), \
       ...sizes('nav.side .switch').filter(([, , height]) => height > 90), ...sizes('nav.side h2').filter(([, , height]) => height > 48)]";
 
 /// Returns what is wrong with a page on any screen.

@@ -39,7 +39,7 @@ const INPUTS: &[Input] = &[
         .hint("Shown if the name is empty."),
     Input::new("filters")
         .label("Legacy filters")
-        .hint("A JSON object. Ignored if there is a query."),
+        .hint("A JSON object. It is of use only without a query."),
     Input::new("order").label("Order").hint("A number to sort by."),
 ];
 
