@@ -4,23 +4,32 @@ use std::time::{Duration, Instant};
 
 /// How often a warning is repeated while its reason lasts.
 const INTERVAL: Duration = Duration::from_secs(30);
-/// How often a reason that changes is logged.
+/// The time without a warning after which the reason may change [`MAX_CHANGES`] times again.
 const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
+/// How many reasons are logged that follow one another at once.
+const MAX_CHANGES: u32 = 5;
 
 /// Decides when to log a warning about something that lasts.
 #[derive(Debug, Default)]
 pub struct RepeatedWarning {
     logged: Option<(String, Instant)>,
+    changes: u32,
 }
 
 impl RepeatedWarning {
-    /// Whether to log this text now: it is new, or the last one was logged a while ago.
+    /// Whether to log this text now: it is new, or was logged a while ago.
     pub fn is_due(&mut self, text: &str) -> bool {
-        if let Some((known, at)) = &self.logged
-            && at.elapsed() < if known == text { INTERVAL } else { CHANGE_INTERVAL }
-        {
-            return false;
+        if let Some((known, at)) = &self.logged {
+            let age = at.elapsed();
+            if age >= CHANGE_INTERVAL {
+                self.changes = 0;
+            }
+            let is_due = if known == text { age >= INTERVAL } else { self.changes < MAX_CHANGES };
+            if !is_due {
+                return false;
+            }
         }
+        self.changes += 1;
         self.logged = Some((text.to_owned(), Instant::now()));
         true
     }
