@@ -112,9 +112,9 @@ impl Display for Fault {
                 write!(f, "the database did not say whether it took a commit: {why}")
             }
             Self::Forked => f.write_str("the copy does not belong to this state of the database"),
-            Self::TooOld => {
-                f.write_str("the copy is older than what the database remembers, so it is made again")
-            }
+            Self::TooOld => f.write_str(
+                "the copy is older than what the database remembers, so it is made again",
+            ),
             Self::Behind => f.write_str("the copy lacks much of what the database has"),
             Self::Outdated(Lacking { rows, of }) => {
                 write!(f, "the copy lacks {rows} of {of} rows, so it is made again")

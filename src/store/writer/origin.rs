@@ -373,7 +373,9 @@ fn refuse(fault: Fault) -> Result<Attempt> {
 fn require_intact(fault: Fault) -> Result<Fault> {
     match fault {
         Fault::Copy(error) if error.status() == 503 => Err(error),
-        fault @ (Fault::Forked | Fault::TooOld | Fault::Outdated(_)) => Err(Error::unavailable(RETRY_AFTER, fault)),
+        fault @ (Fault::Forked | Fault::TooOld | Fault::Outdated(_)) => {
+            Err(Error::unavailable(RETRY_AFTER, fault))
+        }
         fault => Ok(fault),
     }
 }
