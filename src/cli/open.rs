@@ -142,10 +142,10 @@ pub(super) async fn open_or_create(
 /// Whether the workspace of a first start that failed may exist.
 fn may_exist(place: &Place, error: &OpenError) -> bool {
     match (place, error) {
-        (_, OpenError::Exists(_) | OpenError::HasWorkspace(_)) => false,
-        (Place::File(path), _) => path.symlink_metadata().is_ok(),
         // The database refused it as a whole.
-        (Place::Shared { .. }, OpenError::Database { .. }) => false,
+        (_, OpenError::Exists(_) | OpenError::HasWorkspace(_))
+        | (Place::Shared { .. }, OpenError::Database { .. }) => false,
+        (Place::File(path), _) => path.symlink_metadata().is_ok(),
         (Place::Shared { .. }, _) => true,
     }
 }

@@ -104,7 +104,7 @@ impl Asker {
                 }
                 // The copy is closed, and its writer says why.
                 Err(Fault::Copy(error)) if error.status() != 500 => {
-                    self.answer(readers, Err(error))
+                    self.answer(readers, Err(error));
                 }
                 Err(fault) => {
                     let since = *failing.get_or_insert_with(Instant::now);

@@ -9,8 +9,11 @@ use crate::store::place::DatabaseUrl;
 /// A URL, and the variables of the environment. An empty variable counts as unset.
 pub(super) struct Settings<'u> {
     url: &'u DatabaseUrl,
-    variable: Box<dyn Fn(&str) -> Option<String> + 'u>,
+    variable: Box<Variable<'u>>,
 }
+
+/// Returns the value of a variable.
+type Variable<'u> = dyn Fn(&str) -> Option<String> + 'u;
 
 impl<'u> Settings<'u> {
     /// Reads the variables of this process.
