@@ -131,7 +131,7 @@ impl Cli {
 
 /// Fails if the file of `--data-ca` cannot be used: a connection would fail with every attempt.
 fn require_authorities(file: &Path) -> Result<(), Failure> {
-    let used = read_certificates(file).and_then(|named| client_config(Vec::new(), named));
+    let used = read_certificates(file).and_then(|named| client_config(Vec::new(), named, None));
     used.map(drop)
         .map_err(|why| Failure::Usage(format!("cannot use --data-ca {}: {why}", file.display())))
 }
