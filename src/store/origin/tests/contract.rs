@@ -382,7 +382,7 @@ fn heartbeat_shows_the_node(nodes: &Nodes) {
     let mut before = None;
     for (position, problem) in [(Position::NONE, Some("a problem")), (first, None)] {
         let beat = nodes.a.heartbeat(position, now, problem).expect("an answer");
-        assert_eq!(std::mem::replace(&mut before, Some(beat.seen)), beat.before);
+        assert_eq!(before.replace(beat.seen), beat.before);
         let [node] = &nodes.b.nodes().expect("an answer")[..] else { panic!("not one node") };
         assert_eq!((node.seen, node.problem.as_deref()), (beat.seen, problem));
         assert_eq!((node.seq, &*node.release), (position.seq, env!("CARGO_PKG_VERSION")));
