@@ -10,7 +10,7 @@ use super::super::{
     Turn,
 };
 use super::state::State;
-use super::{Calls, Event, Ghost, Inner, Scripted};
+use super::{Calls, Event, Ghost, Inner, Outage, Scripted};
 
 fn away() -> Fault {
     Fault::Away("the script says so".to_owned())
@@ -27,7 +27,7 @@ impl Inner {
         calls: Calls,
         answer: impl FnOnce(&State) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        if self.is_away {
+        if self.is_away() {
             return Err(away());
         }
         match self.begin(calls) {
@@ -38,7 +38,7 @@ impl Inner {
 
     /// Does what a commit does, with the event of this call.
     fn commit(&mut self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
-        if self.is_away {
+        if self.is_away() {
             return Err(away());
         }
         let Commit { from, name, rows } = *commit;
@@ -98,7 +98,7 @@ impl Origin for Scripted {
     fn confirm(&self) -> Result<(), Fault> {
         let mut inner = self.inner();
         inner.ask(Calls::Writing, |_| Ok(()))?;
-        if !inner.has_standby {
+        if inner.outage == Some(Outage::Standby) {
             // Not one of the faults after which a node asks again.
             return Err(Fault::Refused("the script has no standby".to_owned()));
         }
@@ -108,7 +108,7 @@ impl Origin for Scripted {
 
     fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
         let mut inner = self.inner();
-        if inner.is_away {
+        if inner.is_away() {
             return Err(away());
         }
         if inner.state.head().is_some() {
@@ -121,7 +121,7 @@ impl Origin for Scripted {
 
     fn head(&self) -> Result<Option<Head>, Fault> {
         let inner = self.inner();
-        if inner.is_away { Err(away()) } else { Ok(inner.state.head()) }
+        if inner.is_away() { Err(away()) } else { Ok(inner.state.head()) }
     }
 
     fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
@@ -138,10 +138,10 @@ impl Origin for Scripted {
         problem: Option<&str>,
     ) -> Result<Beat, Fault> {
         let mut inner = self.inner();
-        if inner.is_away {
+        if inner.is_away() {
             return Err(away());
         }
-        if inner.refuses_heartbeats {
+        if inner.outage == Some(Outage::Heartbeats) {
             return Err(Fault::Away("the script takes no heartbeats".to_owned()));
         }
         let node = Node {
@@ -174,7 +174,7 @@ impl Origin for Scripted {
 
     fn nodes(&self) -> Result<Vec<Node>, Fault> {
         let inner = self.inner();
-        if inner.is_away { Err(away()) } else { Ok(inner.state.nodes.clone()) }
+        if inner.is_away() { Err(away()) } else { Ok(inner.state.nodes.clone()) }
     }
 
     fn shown(&self) -> &'static str {
@@ -187,7 +187,7 @@ struct HeldTurn<'o>(&'o Scripted);
 
 impl Turn for HeldTurn<'_> {
     fn extend(&self) -> Result<(), Fault> {
-        if self.0.inner().is_away { Err(away()) } else { Ok(()) }
+        if self.0.inner().is_away() { Err(away()) } else { Ok(()) }
     }
 
     fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
@@ -196,7 +196,7 @@ impl Turn for HeldTurn<'_> {
 
     fn replace(self: Box<Self>, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
         let mut inner = self.0.inner();
-        if inner.is_away {
+        if inner.is_away() {
             return Err(away());
         }
         let rows = rows.collect::<Result<Vec<Row>, _>>()?;

@@ -52,15 +52,21 @@ struct Inner {
     script: HashMap<(Calls, u64), Event>,
     counts: HashMap<Calls, u64>,
     ghosts: Vec<Ghost>,
-    is_away: bool,
+    outage: Option<Outage>,
     has_turn: bool,
     /// How many durable writes that change nothing were made.
     confirmed: u64,
-    has_standby: bool,
-    refuses_heartbeats: bool,
     primary: Primary,
     /// How many random names were drawn.
     drawn: u64,
+}
+
+/// What does not answer. One at a time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outage {
+    All,
+    Standby,
+    Heartbeats,
 }
 
 /// A commit that its caller has given up.
@@ -85,11 +91,9 @@ impl Default for Scripted {
             script: HashMap::new(),
             counts: HashMap::new(),
             ghosts: Vec::new(),
-            is_away: false,
+            outage: None,
             has_turn: false,
             confirmed: 0,
-            has_standby: true,
-            refuses_heartbeats: false,
             primary: Primary::default(),
             drawn: 0,
         };
@@ -120,17 +124,17 @@ impl Scripted {
 
     /// Lets no heartbeat succeed, although questions are answered.
     pub(in crate::store) fn refuse_heartbeats(&self, refuses: bool) {
-        self.inner().refuses_heartbeats = refuses;
+        self.inner().outage = refuses.then_some(Outage::Heartbeats);
     }
 
     /// Lets no durable write succeed while the standby is away.
     pub(in crate::store) fn set_standby(&self, is_there: bool) {
-        self.inner().has_standby = is_there;
+        self.inner().outage = (!is_there).then_some(Outage::Standby);
     }
 
     /// Lets all calls fail without effect, or lets them through again.
     pub(in crate::store) fn set_away(&self, is_away: bool) {
-        self.inner().is_away = is_away;
+        self.inner().outage = is_away.then_some(Outage::All);
     }
 
     /// Changes the format of the rows, as a newer release does.
@@ -195,6 +199,10 @@ impl Scripted {
 }
 
 impl Inner {
+    fn is_away(&self) -> bool {
+        self.outage == Some(Outage::All)
+    }
+
     fn new_name(&mut self) -> uuid::Uuid {
         self.drawn += 1;
         uuid::Uuid::from_u64_pair(u64::MAX, self.drawn)
