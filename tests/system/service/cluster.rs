@@ -112,6 +112,9 @@ fn haproxy_waits_longer_than_nodes_and_closes_idle_connections_sooner() {
     assert!(config.contains("\n    use_backend reads if METH_GET "));
     let (_, backends) = config.split_once("\nbackend writes\n").expect("a backend");
     let (writes, reads) = backends.split_once("\nbackend reads\n").expect("a backend");
+    // What a node may have done goes to another one only if it is done once.
+    let once = "unless METH_POST { req.hdr(Idempotency-Key) -m found }";
+    assert!(writes.contains(&format!("\n    http-request disable-l7-retry {once}\n")));
     for (backend, asked) in [(writes, "/_readyz"), (reads, "/_readyz/reads")] {
         assert!(backend.contains(&format!("\n    http-check send meth GET uri {asked} ver ")));
         // The response without a node has the members of every error.
