@@ -68,8 +68,9 @@ pub(super) fn send(
         match committed(origin, commit.name, until) {
             // Somebody may have ended the wait for the standby of the attempt that was taken.
             Ok(Some(seq)) if seq == commit.from.seq + 1 => {
-                return match confirm(origin, until) {
-                    Ok(()) => Sent::Stands(Position { seq, name: commit.name }),
+                let position = Position { seq, name: commit.name };
+                return match confirm(origin, position, until) {
+                    Ok(()) => Sent::Stands(position),
                     Err(fault) => Sent::Refused(refusal(true, &fault)),
                 };
             }
@@ -87,9 +88,9 @@ fn committed(origin: &dyn Origin, name: Uuid, until: Instant) -> Result<Option<u
     answer_of(|| origin.committed(name), until)
 }
 
-/// Waits until everything that the origin has shown survives a failover.
-pub(super) fn confirm(origin: &dyn Origin, until: Instant) -> Result<(), Fault> {
-    answer_of(|| origin.confirm(), until)
+/// Waits until a failover keeps the commit `known` and all before it.
+pub(super) fn confirm(origin: &dyn Origin, known: Position, until: Instant) -> Result<(), Fault> {
+    answer_of(|| origin.confirm(known), until)
 }
 
 /// Calls `ask` until the origin answers, at least once.

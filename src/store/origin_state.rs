@@ -141,13 +141,6 @@ impl OriginState {
         self.beat.send_replace(Some(begun));
     }
 
-    /// Whether the origin took a heartbeat that began after `moment`: a durable write, as [`confirm`] makes one.
-    ///
-    /// [`confirm`]: super::origin::Origin::confirm
-    pub(super) fn has_beaten_since(&self, moment: Instant) -> bool {
-        self.beat.borrow().is_some_and(|begun| begun > moment)
-    }
-
     /// Returns since when the origin both answers and takes heartbeats: the earlier of the last two answers.
     pub(super) fn proven_at(&self) -> Option<Instant> {
         self.asked_at().zip(*self.beat.borrow()).map(|(asked, beat)| asked.min(beat))

@@ -52,15 +52,17 @@ const GATHER_TIME: Duration = Duration::from_millis(1);
 struct BatchRun {
     /// Whether any of them changed something.
     changed: bool,
-    /// Whether any of them succeeded.
-    succeeded: bool,
+    /// Whether any of them succeeded and changed nothing, so that its response tells of earlier changes only.
+    repeats: bool,
 }
 
 impl BatchRun {
     /// Notes a write that succeeded.
     fn note(&mut self, tx: &WriteTx<'_>) {
-        self.changed |= tx.changes_file();
-        self.succeeded = true;
+        let changes = tx.changes_file();
+        // Ranks that an earlier write of the batch builds are no change of this one.
+        self.repeats |= !tx.wrote_anything() && (!changes || self.changed);
+        self.changed |= changes;
     }
 }
 

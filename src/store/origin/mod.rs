@@ -238,8 +238,9 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault>;
 
     /// Makes a durable write that changes nothing, and waits as a commit does until the origin has it where it promises. So
-    /// everything that the origin has shown before survives as well.
-    fn confirm(&self) -> Result<(), Fault>;
+    /// the commit `known` and all before it survive as well. Fails with [`Fault::Forked`] if the origin does not have that
+    /// commit: a failover has lost it.
+    fn confirm(&self, known: Position) -> Result<(), Fault>;
 
     /// Creates what the database lacks. If it holds no workspace, founds one with these rows in a commit of this name.
     /// Returns `None` if the database already holds a workspace.

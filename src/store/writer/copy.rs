@@ -59,22 +59,23 @@ impl Writer {
         self.origin.as_ref().map_or(Position::NONE, |origin| origin.position)
     }
 
-    /// Ends a batch that changed nothing. A response that tells of an earlier change, such as a repeated one, is sent only if a
-    /// failover keeps that change.
+    /// Ends a batch without a commit of the origin. A response that tells of an earlier change, such as a repeated one, is sent
+    /// only if a failover keeps that change.
     pub(super) fn end_unchanged(
         &mut self,
         source: &CopySource,
         done: BatchRun,
         until: Instant,
     ) -> Attempt {
-        let Some(origin) = self.origin.as_mut().filter(|_| done.succeeded) else {
+        let Some(origin) = self.origin.as_mut().filter(|_| done.repeats) else {
             return Attempt::Done;
         };
-        let is_doubted = origin.doubted_at.is_some_and(|at| !origin.state.has_beaten_since(at));
-        if is_doubted && let Err(fault) = confirm(&*source.origin, until) {
+        if origin.kept != origin.position
+            && let Err(fault) = confirm(&*source.origin, origin.position, until)
+        {
             return Attempt::Refused(Error::unavailable(RETRY_AFTER, fault));
         }
-        origin.doubted_at = None;
+        origin.kept = origin.position;
         Attempt::Done
     }
 
@@ -82,7 +83,6 @@ impl Writer {
     pub(super) fn start_at(&mut self, position: Position) {
         if let Some(origin) = &mut self.origin {
             origin.position = position;
-            origin.doubted_at = Some(Instant::now());
         }
         self.note_synced(true);
     }

@@ -47,8 +47,8 @@ pub(in crate::store) struct OriginWriter {
     /// How many batches still begin with a turn.
     wary: u32,
     pub(super) synced_at: Instant,
-    /// When the copy took commits of which this node does not know that a failover keeps them.
-    pub(super) doubted_at: Option<Instant>,
+    /// The last commit of which this node knows that a failover keeps it.
+    pub(super) kept: Position,
     /// Writes that the origin has in a commit of this number, but the copy has not.
     pub(super) unanswered: Option<(u64, Vec<Box<dyn QueuedWrite>>)>,
 }
@@ -59,9 +59,8 @@ impl OriginWriter {
         state: Arc<OriginState>,
         position: Position,
     ) -> Self {
-        let now = Instant::now();
-        let (wary, doubted_at, unanswered) = (0, Some(now), None);
-        Self { source, state, position, wary, synced_at: now, doubted_at, unanswered }
+        let (synced_at, kept) = (Instant::now(), Position::NONE);
+        Self { source, state, position, wary: 0, synced_at, kept, unanswered: None }
     }
 }
 
@@ -210,7 +209,7 @@ impl Writer {
             }
             return Err(cause);
         }
-        if done.changed { Ok(Attempt::Done) } else { Ok(self.end_unchanged(source, done, until)) }
+        if is_own { Ok(Attempt::Done) } else { Ok(self.end_unchanged(source, done, until)) }
     }
 
     /// Takes the turn if another node was first lately, and the rows that it left.
@@ -306,7 +305,7 @@ impl Writer {
         transaction.commit().map_err(storage_error)?;
         if let Some(origin) = &mut self.origin {
             origin.position = position;
-            origin.doubted_at = if is_own { None } else { Some(begun) };
+            origin.kept = if is_own { position } else { origin.kept };
         }
         self.note_synced(is_synced);
         if finished.has_access_changes {

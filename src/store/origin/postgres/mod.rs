@@ -142,8 +142,8 @@ impl Origin for Postgres {
         self.with_link(|link| read::committed(link, name))
     }
 
-    fn confirm(&self) -> Result<(), Fault> {
-        self.with_link(upkeep::confirm)
+    fn confirm(&self, known: Position) -> Result<(), Fault> {
+        self.with_link(|link| upkeep::confirm(link, known))
     }
 
     fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {

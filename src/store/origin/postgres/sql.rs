@@ -99,9 +99,13 @@ pub(super) const BLOCKERS: &str = "WITH RECURSIVE chain (pid) AS ( \
 /// Ends a session of the same role.
 pub(super) const TERMINATE: &str = "SELECT pg_terminate_backend($1)";
 
-/// Writes a lock that waits for nobody, and that changes nothing.
-pub(super) const CONFIRM: &str =
-    concat!("SELECT seq FROM steward_head WHERE ", head_row!(), " FOR KEY SHARE");
+/// Writes a lock that waits for nobody, and that changes nothing. Returns whether the commit `$1` has the name `$2`.
+pub(super) const CONFIRM: &str = concat!(
+    "SELECT coalesce(p.name = $2, false) OR (h.seq = $1 AND h.name = $2) \
+     FROM steward_head h LEFT JOIN steward_commits p ON p.seq = $1 WHERE h.",
+    head_row!(),
+    " FOR KEY SHARE OF h"
+);
 
 /// Takes a commit if the head is still the one that it names. Updates the head first: every statement locks it before any
 /// other row, so no two of them wait for each other. No row: another commit came first.

@@ -62,13 +62,17 @@ fn record(link: &mut Link, parameters: &[&(dyn ToSql + Sync)]) -> Result<Row, Fa
     link.wait_durably(ANSWER, link.client().query_one(&statement, parameters))
 }
 
-/// Returns once everything that the database has shown is where its settings want it: a write, which waits for the standby
-/// like every other.
-pub(super) fn confirm(link: &mut Link) -> Result<(), Fault> {
+/// Returns once the commit `known` is where the settings of the database want it: a write, which waits for the standby like
+/// every other. The same statement looks for the commit, so that both are of one server.
+pub(super) fn confirm(link: &mut Link, known: Position) -> Result<(), Fault> {
     let question = |failure: Failure| failure.of_question();
     let statement = link.prepared(sql::CONFIRM).map_err(question)?;
-    let locked = link.wait_durably(ANSWER, link.client().query_opt(&statement, &[]));
-    locked.map_err(question)?.map(drop).ok_or_else(no_workspace)
+    let seq = parameter(known.seq);
+    let parameters: [&(dyn ToSql + Sync); 2] = [&seq, &known.name];
+    let locked = link.wait_durably(ANSWER, link.client().query_opt(&statement, &parameters));
+    let locked = locked.map_err(question)?.ok_or_else(no_workspace)?;
+    let has_commit: bool = column(&locked, 0)?;
+    if has_commit { Ok(()) } else { Err(Fault::Forked) }
 }
 
 /// Returns the nodes, ordered by name.

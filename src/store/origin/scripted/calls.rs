@@ -95,9 +95,12 @@ impl Origin for Scripted {
         self.inner().ask(Calls::Writing, |state| Ok(state.committed(name)))
     }
 
-    fn confirm(&self) -> Result<(), Fault> {
+    fn confirm(&self, known: Position) -> Result<(), Fault> {
         let mut inner = self.inner();
-        inner.ask(Calls::Writing, |_| Ok(()))?;
+        inner.ask(Calls::Writing, |state| {
+            let has_commit = state.position == known || state.has(known);
+            if has_commit { Ok(()) } else { Err(Fault::Forked) }
+        })?;
         if inner.outage == Some(Outage::Standby) {
             // Not one of the faults after which a node asks again.
             return Err(Fault::Refused("the script has no standby".to_owned()));

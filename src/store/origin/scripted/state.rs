@@ -92,7 +92,7 @@ impl State {
         if head.format > FORMAT {
             return Err(Fault::Newer { found: head.format });
         }
-        let is_known = self.commits.get(&known.seq) == Some(&known.name);
+        let is_known = self.has(known);
         let is_past = is_known && (self.horizon..=self.position.seq).contains(&known.seq);
         if known != Position::NONE && known != self.position && !is_past {
             return Err(if is_known { Fault::TooOld } else { Fault::Forked });
@@ -103,6 +103,11 @@ impl State {
             }
         }
         Ok(self.position)
+    }
+
+    /// Whether the commit at this position is remembered.
+    pub(super) fn has(&self, known: Position) -> bool {
+        self.commits.get(&known.seq) == Some(&known.name)
     }
 
     /// Returns the number of the commit with this name.

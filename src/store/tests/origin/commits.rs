@@ -143,6 +143,28 @@ async fn write_that_changes_nothing_waits_until_a_failover_keeps_what_it_tells_o
 }
 
 #[tokio::test]
+async fn what_a_failover_has_lost_is_not_acknowledged_again() {
+    let (shared, store) = Shared::new();
+    let before = shared.position().seq;
+    let other = shared.open("b").expect("a second node");
+    add_thing(&other).await.expect("a write that a failover loses");
+    store.refresh().await.expect("a fresh state");
+    let (blocker, blocking) = Blocker::hold(&store).await;
+    let repeating = {
+        let store = store.clone();
+        tokio::spawn(async move { store.write(|tx| tx.get::<Thing>(&(1, 1)).map(drop)).await })
+    };
+    tokio::task::yield_now().await;
+    // Between the look at the copy and the durable write.
+    shared.origin.rewind(before);
+    blocker.release();
+    let _ = blocking.await.expect("a task");
+    assert_unavailable(&repeating.await.expect("a task"));
+    until(|| store.snapshot().is_ok_and(|now| now.position == shared.position())).await;
+    shared.assert_same(&store).await;
+}
+
+#[tokio::test]
 async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
     let (shared, store) = Shared::new();
     shared.plan(1, Event::OvertakeWith(Vec::new()));

@@ -70,10 +70,10 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
     for by in ["pg_cancel_backend", "pg_terminate_backend"] {
         assert!(waiting.ends_a_wait(by), "{by}");
         // To look for it is no proof. A durable write waits as well.
-        let unconfirmed = waiting.end(by, Origin::confirm);
+        let head = waiting.head;
+        let unconfirmed = waiting.end(by, |origin| origin.confirm(head));
         assert!(matches!(unconfirmed, Err(Fault::Away(_))), "{by}: {unconfirmed:?}");
         let now = OffsetDateTime::UNIX_EPOCH;
-        let head = waiting.head;
         let beat = waiting.end(by, |origin| origin.heartbeat(head, now, None));
         assert!(matches!(beat, Err(Fault::Away(_))), "{by}: {beat:?}");
         let (from, replaced) = (waiting.head, new_name());
@@ -86,7 +86,7 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
         waiting.head = Position { seq, name: replaced };
     }
     waiting.set_standbys("''");
-    until("no standby is waited for", || waiting.origin.confirm().ok());
+    until("no standby is waited for", || waiting.origin.confirm(waiting.head).ok());
     assert!(waiting.origin.heartbeat(waiting.head, OffsetDateTime::UNIX_EPOCH, None).is_ok());
 }
 
@@ -96,11 +96,15 @@ fn durable_write_changes_nothing_and_waits_for_no_turn() {
     let database = Database::new();
     let (head, held) = turn(&database.origin, database.first);
     let other = open(&database.schema.url(), "node b");
-    other.confirm().expect("an answer");
+    other.confirm(head).expect("an answer");
+    let lost = Position { name: new_name(), ..head };
+    assert!(matches!(other.confirm(lost), Err(Fault::Forked)));
+    database.schema.execute("DELETE FROM steward_commits");
+    other.confirm(head).expect("the head needs no history");
     assert_eq!(since(&other, head).expect("an answer"), (Vec::new(), head));
     drop(held);
     let empty = Schema::new();
-    let why = refusal(open(&empty.url(), "node a").confirm());
+    let why = refusal(open(&empty.url(), "node a").confirm(head));
     assert!(why.contains("no Steward workspace"), "{why}");
 }
 
