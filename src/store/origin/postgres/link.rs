@@ -11,6 +11,7 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
 
+use super::super::Primary;
 use super::failure::Failure;
 
 /// How long a statement may take. The limits of the session are shorter, so that a statement that is late there fails with
@@ -31,6 +32,8 @@ pub(super) struct Link {
     statements: HashMap<&'static str, Statement>,
     /// Set when the server sends a warning.
     is_warned: Arc<AtomicBool>,
+    /// The server at the other end.
+    pub(super) primary: Primary,
 }
 
 impl fmt::Debug for Link {
@@ -51,7 +54,8 @@ impl Drop for Link {
 impl Link {
     /// Wraps a client whose connection runs on `runtime`, and sets `is_warned` when the server sends a warning.
     pub(super) fn new(runtime: Runtime, client: Client, is_warned: Arc<AtomicBool>) -> Self {
-        Self { runtime: Some(runtime), client, statements: HashMap::new(), is_warned }
+        let (runtime, statements, primary) = (Some(runtime), HashMap::new(), Primary::default());
+        Self { runtime, client, statements, is_warned, primary }
     }
 
     /// Returns the client, for statements that [`wait`](Self::wait) runs.

@@ -68,14 +68,21 @@ impl Postgres {
         Ok(Self { connector, idle: Mutex::default(), held: Mutex::default(), node, shown })
     }
 
-    /// Returns an idle connection that is still open, or a new one.
+    /// Returns an idle connection that is still open, or a new one. A server that another has replaced since may have frozen,
+    /// and gone on: its connections are still open.
     fn link(&self) -> Result<Link, Fault> {
         loop {
-            let idle = self.idle().pop();
+            let (idle, primary) = (self.idle().pop(), self.connector.primary());
             match idle {
-                Some(link) if link.is_open() => return Ok(link),
+                Some(link) if link.is_open() && !link.primary.is_before(primary) => {
+                    return Ok(link);
+                }
                 Some(_) => {}
-                None => return self.connector.connect(),
+                None => {
+                    let mut link = self.connector.connect()?;
+                    link.primary = self.connector.primary();
+                    return Ok(link);
+                }
             }
         }
     }

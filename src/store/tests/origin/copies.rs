@@ -287,6 +287,10 @@ async fn copy_remembers_the_server_that_it_has_followed() {
         assert_eq!(shared.origin.primary(), primary);
         store.close().await;
     }
+    let newer = Primary { timeline: 3, ..primary };
+    shared.origin.remember(newer);
+    shared.open("a").expect("the node again").close().await;
+    assert_eq!(shared.origin.primary(), newer, "a failover is not forgotten");
     assert!(Primary { timeline: 1, ..primary }.is_before(primary));
     assert!(!primary.is_before(primary) && !Primary { system: 8, timeline: 1 }.is_before(primary));
 }

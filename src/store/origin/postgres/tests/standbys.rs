@@ -126,6 +126,8 @@ fn old_primary_that_came_back_is_not_followed() {
     let folders = [&old, &new].map(|one| one.folder().display().to_string().replace('/', "%2F"));
     let both = format!("postgres://{}@{}/postgres", support::ROLE, folders.join(","));
     let node = open(&both, "node b");
+    assert!(node.head().is_ok());
+    assert_eq!(node.primary(), known, "the connection to the first server is idle");
     node.remember(newer);
     let link = node.link().expect("a connection");
     let row = link.ask(ANSWER, "SHOW unix_socket_directories", &[]).expect("a row").expect("a row");
