@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use super::copy_position::{position_of, primary_of, put_position};
 use super::copy_source::{CopySource, take_rows};
 use super::engine::close;
-use super::file::{self, Owner};
+use super::file;
 use super::file_system::FsHandle;
 use super::migrate::format_of;
 use super::open_error::OpenError;
@@ -21,9 +21,6 @@ use super::secrets::WorkspaceId;
 use super::shared_upgrade::{is_current, upgrade};
 use super::snapshot::Snapshot;
 use super::trouble::not_taken;
-
-/// What the name of a copy ends in while one that lacks less takes its place.
-const OUTDATED: &str = "outdated";
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
@@ -55,10 +52,10 @@ pub(super) fn open(
                 tracing::warn!(seq, %cause, "the database is away; the copy is opened as it is");
                 return Ok((database, position));
             }
+            // The new copy has all that this one has, and takes its place when it is complete.
             Err(fault @ (Fault::Outdated(_) | Fault::TooOld)) => {
                 tracing::warn!("{fault}");
                 close(database)?;
-                set_aside(fs, path, OUTDATED)?;
                 None
             }
             Err(Fault::Forked) => {
@@ -89,8 +86,6 @@ pub(super) fn open(
         Some(opened) => opened,
         None => make(fs, path, cache, source)?,
     };
-    // The new copy has all that it had.
-    file::remove(fs, &file::beside(path, OUTDATED))?;
     if is_current(&database)? {
         return Ok((database, position));
     }
@@ -148,7 +143,8 @@ fn make(
     })
 }
 
-/// Creates the copy with what `fill` takes from the origin, and opens it. It appears complete or not at all.
+/// Creates the copy with what `fill` takes from the origin, and opens it. It appears complete or not at all, in the place of an
+/// older one if there is one.
 fn fill(
     fs: &FsHandle,
     path: &Path,
@@ -157,7 +153,7 @@ fn fill(
     fill: impl FnOnce(&Database) -> Result<Position, Fault>,
 ) -> Result<(Database, Position), OpenError> {
     let mut taken = Ok(Position::NONE);
-    file::create(fs, (path, Owner::OfFolder), cache, |database| {
+    file::recreate(fs, path, cache, |database| {
         taken = fill(database);
         match &taken {
             Ok(_) => format_of(database, path).map(drop),

@@ -171,6 +171,26 @@ pub(super) fn create(
     sync_folder(fs, data)
 }
 
+/// Creates a data file as [`create`] does, in the place of the one at `data`, if there is one. Until the new file is complete
+/// and on disk, the old one keeps its name.
+pub(super) fn recreate(
+    fs: &FsHandle,
+    data: &Path,
+    cache: usize,
+    fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
+    remove_draft(fs, data)?;
+    let draft = draft_path(data);
+    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| {
+        adopt(&draft, data)?;
+        fs.file_system().rename(&draft, data).map_err(not_replaced(data))
+    });
+    let removed = remove_draft(fs, data);
+    outcome?;
+    removed?;
+    sync_folder(fs, data)
+}
+
 /// Fails if something exists at `data`.
 pub(super) fn require_absent(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
     match fs.file_system().is_file(data) {
