@@ -112,7 +112,8 @@ pub(super) fn lacking(link: &mut Link, known: Position) -> Result<Lacking, Fault
     let question = |failure: Failure| failure.of_question();
     begin_long(link)?;
     past(link, known)?;
-    let counted = link.ask(FAR, sql::LACKING, &[&parameter(known.seq)]).map_err(question)?;
+    // The whole table is read, on a cold server from its disk.
+    let counted = link.ask(LONG, sql::LACKING, &[&parameter(known.seq)]).map_err(question)?;
     let counted = counted.ok_or_else(no_workspace)?;
     link.run("COMMIT").map_err(question)?;
     Ok(Lacking { rows: number(&counted, 0)?, of: number(&counted, 1)? })
@@ -127,9 +128,9 @@ fn past(link: &Link, known: Position) -> Result<(Position, u64), Fault> {
     Ok((head_of(&found, known)?, format))
 }
 
-/// Begins a reading that may take longer than a statement may.
+/// Begins a reading that may take longer than a statement may, and whose node may be slow to store what it read.
 fn begin_long(link: &Link) -> Result<(), Fault> {
-    let begin = format!("{}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS);
+    let begin = format!("{}; {}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS, sql::LONG_WAIT);
     link.run(&begin).map_err(|failure| failure.of_question())
 }
 
@@ -164,7 +165,8 @@ fn head_of(found: &SqlRow, known: Position) -> Result<Position, Fault> {
     if is_past || head == known {
         return Ok(head);
     }
-    Err(if mine == Some(known.name) { Fault::TooOld } else { Fault::Forked })
+    let is_older = mine == Some(known.name) && known.seq < head.seq;
+    Err(if is_older { Fault::TooOld } else { Fault::Forked })
 }
 
 /// Returns the changed row, if there is one: its table is the column `at`, its key and value are the next two.

@@ -203,7 +203,7 @@ pub(super) const WITHOUT_LIMITS: &str =
     "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0";
 
 /// Lets the transaction wait for its node for ten minutes.
-pub(super) const LONG_TURN: &str = "SET LOCAL idle_in_transaction_session_timeout = 600000";
+pub(super) const LONG_WAIT: &str = "SET LOCAL idle_in_transaction_session_timeout = 600000";
 
 /// Returns how commits become durable, and keeps the session at that if the server's configuration changes.
 pub(super) const DURABILITY: &str =

@@ -50,7 +50,7 @@ impl Turn for HeldTurn<'_> {
     fn extend(&self) -> Result<(), Fault> {
         let over = || Fault::Away("the turn has ended".to_owned());
         let link = self.link.as_ref().filter(|link| link.is_open()).ok_or_else(over)?;
-        link.run(sql::LONG_TURN).map_err(|failure| failure.of_question())
+        link.run(sql::LONG_WAIT).map_err(|failure| failure.of_question())
     }
 
     fn commit(mut self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
