@@ -12,6 +12,7 @@ use super::super::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
 use super::super::origin::Position;
 use super::super::origin_commit::confirm;
 use super::super::secrets::stored_secret;
+use super::super::trouble::Trouble;
 use super::origin::Attempt;
 use super::{BatchRun, OriginWriter, Writer};
 
@@ -70,9 +71,15 @@ impl Writer {
         let Some(origin) = self.origin.as_mut().filter(|_| done.repeats) else {
             return Attempt::Done;
         };
-        if origin.kept != origin.position
-            && let Err(fault) = confirm(&*source.origin, origin.position, until)
-        {
+        if origin.kept == origin.position {
+            return Attempt::Done;
+        }
+        // To try it would keep the writer waiting, and leave a session of the database that waits for the standby.
+        let mut troubles = origin.state.troubles.list().into_iter();
+        if let Some((_, cause)) = troubles.find(|(lasting, _)| *lasting == Trouble::Writes) {
+            return Attempt::Refused(Error::unavailable(RETRY_AFTER, cause));
+        }
+        if let Err(fault) = confirm(&*source.origin, origin.position, until) {
             return Attempt::Refused(Error::unavailable(RETRY_AFTER, fault));
         }
         origin.kept = origin.position;

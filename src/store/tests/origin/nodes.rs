@@ -172,8 +172,11 @@ async fn node_says_why_it_does_not_serve_while_that_lasts() {
     shared.origin.refuse_heartbeats(true);
     until(|| matches!(&store.troubles()[..], [(Trouble::Writes, why)] if why.contains("no heartbeats"))).await;
     store.refresh().await.expect("reads go on");
+    assert_unavailable(&store.write(|_| Ok(())).await);
+    assert_eq!(shared.origin.confirmed(), 0, "no durable write is tried in vain");
     shared.origin.refuse_heartbeats(false);
     until(|| store.troubles().is_empty()).await;
+    store.write(|_| Ok(())).await.expect("an answer");
 }
 
 #[tokio::test]
