@@ -157,18 +157,12 @@ pub(super) fn create(
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     require_absent(fs, data)?;
-    remove_draft(fs, data)?;
-    let draft = draft_path(data);
-    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| {
+    create_as(fs, data, cache, fill, |draft| {
         if owner == Owner::OfFolder {
-            adopt(&draft, data)?;
+            adopt(draft, data)?;
         }
-        publish(fs, &draft, data)
-    });
-    let removed = remove_draft(fs, data);
-    outcome?;
-    removed?;
-    sync_folder(fs, data)
+        publish(fs, draft, data)
+    })
 }
 
 /// Creates a data file as [`create`] does, in the place of the one at `data`, if there is one. Until the new file is complete
@@ -179,12 +173,23 @@ pub(super) fn recreate(
     cache: usize,
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
+    create_as(fs, data, cache, fill, |draft| {
+        adopt(draft, data)?;
+        fs.file_system().rename(draft, data).map_err(not_replaced(data))
+    })
+}
+
+/// Creates a data file that gets its name from `give_name` when it is complete and on disk.
+fn create_as(
+    fs: &FsHandle,
+    data: &Path,
+    cache: usize,
+    fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
+    give_name: impl FnOnce(&Path) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     remove_draft(fs, data)?;
     let draft = draft_path(data);
-    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| {
-        adopt(&draft, data)?;
-        fs.file_system().rename(&draft, data).map_err(not_replaced(data))
-    });
+    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| give_name(&draft));
     let removed = remove_draft(fs, data);
     outcome?;
     removed?;
