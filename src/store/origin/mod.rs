@@ -115,7 +115,7 @@ impl Display for Fault {
             Self::TooOld => f.write_str(
                 "the copy is older than what the database remembers, so it is made again",
             ),
-            Self::Behind => f.write_str("the copy lacks much of what the database has"),
+            Self::Behind => f.write_str("the copy lacks many rows of the database, and takes them"),
             Self::Outdated(Lacking { rows, of }) => {
                 write!(f, "the copy lacks {rows} of {of} rows, so it is made again")
             }
