@@ -134,8 +134,17 @@ impl Heartbeat {
         }
     }
 
+    /// Lets the origin forget old commits, on a thread of its own: after a large deletion that takes longer than the time between
+    /// two heartbeats.
     fn trim(&self) {
-        if let Err(cause) = self.origin.trim(KEPT_COMMITS) {
+        let origin = Arc::clone(&self.origin);
+        let trim = move || {
+            if let Err(cause) = origin.trim(KEPT_COMMITS) {
+                tracing::warn!(%cause, "the database could not forget old commits");
+            }
+        };
+        let thread = std::thread::Builder::new().name("trim".to_owned());
+        if let Err(cause) = thread.spawn(trim) {
             tracing::warn!(%cause, "the database could not forget old commits");
         }
     }
