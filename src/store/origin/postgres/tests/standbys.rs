@@ -133,6 +133,9 @@ fn old_primary_that_came_back_is_not_followed() {
     let row = link.ask(ANSWER, "SHOW unix_socket_directories", &[]).expect("a row").expect("a row");
     assert_eq!(row.get::<_, &str>(0), new.folder().to_str().expect("UTF-8"));
     assert_eq!(node.primary(), newer);
+    let lost = taken(&origin, head, &[put("a", "2")]);
+    node.confirm(head).expect("the new primary has it");
+    assert!(matches!(node.confirm(lost), Err(Fault::Forked)), "the failover has lost it");
     let alone = open(&old.url(support::ROLE), "node c");
     alone.remember(newer);
     let why = refusal(alone.head());
