@@ -126,6 +126,7 @@ pub(super) fn replace_with(
         let taken = take_turn(database, source, position);
         let (_, turn) = taken.map_err(|fault| origin_error(origin, fault))?;
         require_kept_secret(database, &secret)?;
+        turn.extend().map_err(|fault| origin_error(origin, fault))?;
         Ok(turn)
     });
     let turn = match turn {

@@ -31,7 +31,8 @@ pub(super) fn found(
         return Ok(None);
     }
     create_tables(link)?;
-    begin(link)?;
+    link.run(sql::BEGIN).map_err(|failure| failure.of_question())?;
+    lift_limits(link)?;
     let format = parameter(FORMAT);
     // Waits for another node that is founding: then there is a head, or it has failed.
     let parameters: [&(dyn ToSql + Sync); 4] = [&workspace, &format, &name, &sql::LAYOUT];
@@ -68,7 +69,7 @@ pub(super) fn replace(
     rows: &mut Rows<'_>,
 ) -> Result<Position, Fault> {
     let question = |failure: Failure| failure.of_question();
-    link.run(sql::WITHOUT_LIMITS).map_err(question)?;
+    lift_limits(link)?;
     let format = parameter(FORMAT);
     let head = link
         .ask(LONG, sql::MOVE_HORIZON, &[&name, &format])
@@ -80,10 +81,10 @@ pub(super) fn replace(
     Ok(position)
 }
 
-/// Begins a transaction without time limits. A restore takes as long as its data.
-fn begin(link: &Link) -> Result<(), Fault> {
-    let begin = format!("{}; {}", sql::BEGIN, sql::WITHOUT_LIMITS);
-    link.run(&begin).map_err(|failure| failure.of_question())
+/// Lifts the time limits of the transaction. A restore takes as long as its data, which may come from a slow disk.
+fn lift_limits(link: &Link) -> Result<(), Fault> {
+    let lift = format!("{}; {}", sql::WITHOUT_LIMITS, sql::LONG_WAIT);
+    link.run(&lift).map_err(|failure| failure.of_question())
 }
 
 /// Records the commit, sends the rows, and commits.
