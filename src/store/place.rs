@@ -112,6 +112,15 @@ impl DatabaseUrl {
         &self.shown
     }
 
+    /// Whether it names a port.
+    pub(super) fn has_port(&self) -> bool {
+        let rest = self.text.split_once("://").map_or("", |(_, rest)| rest);
+        let authority = rest.split(['/', '?']).next().unwrap_or_default();
+        let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+        hosts.split(',').any(|host| !split_port(host).1.is_empty())
+            || self.parameter("port").is_some()
+    }
+
     /// Returns the last value of this parameter, as it was written.
     pub(super) fn parameter(&self, name: &str) -> Option<&str> {
         let (_, query) = self.text.split_once('?')?;
@@ -173,13 +182,18 @@ impl FromStr for DatabaseUrl {
     }
 }
 
+/// Splits a host from its port, which may be empty.
+fn split_port(text: &str) -> (&str, &str) {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port),
+        _ => (text, ""),
+    }
+}
+
 /// Returns whether `text` is a name, an address or a percent-encoded path of a socket, with or without a port. It may be
 /// empty, because a parameter can name the host.
 fn is_host(text: &str) -> bool {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port),
-        _ => (text, ""),
-    };
+    let (host, port) = split_port(text);
     let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | '%');
     let is_valid = address.map_or_else(

@@ -76,11 +76,11 @@ fn servers_of(
     let privacy = Privacy::asked_by(settings.parameter("sslmode", "PGSSLMODE").as_deref())?;
     let plain = without_parameters(url.reveal(), &OWN_PARAMETERS);
     let mut parsed: Config = plain.parse().map_err(refused)?;
-    complete(&mut parsed, settings)?;
+    settings.complete(&mut parsed)?;
     if !parsed.get_hostaddrs().is_empty() {
         return Err(Fault::Refused("the URL of the database may not have hostaddr".to_owned()));
     }
-    let (hosts, ports) = (parsed.get_hosts(), parsed.get_ports());
+    let (hosts, ports) = (parsed.get_hosts(), settings.ports(&parsed)?);
     if hosts.is_empty() {
         return Err(Fault::Refused(
             "the URL of the database names no host, and neither does PGHOST".to_owned(),
@@ -88,7 +88,7 @@ fn servers_of(
     }
     if ports.len() > 1 && ports.len() != hosts.len() {
         return Err(Fault::Refused(
-            "the URL of the database needs a port for each host".to_owned(),
+            "the URL of the database, or PGPORT, needs a port for each host".to_owned(),
         ));
     }
     let ca = ca.map(Path::to_owned).or_else(|| settings.authorities());
@@ -125,45 +125,6 @@ fn servers_of(
 
 /// The parameters that this program reads, and the client's library does not know.
 const OWN_PARAMETERS: [&str; 5] = ["sslmode", "passfile", "sslcert", "sslkey", "sslrootcert"];
-
-/// Adds what the URL leaves out and PostgreSQL's variables have.
-fn complete(parsed: &mut Config, settings: &Settings<'_>) -> Result<(), Fault> {
-    let variable = |name: &str| settings.variable(name);
-    let number = |name: &str| {
-        let invalid = |_| Fault::Refused(format!("{name} is not a number"));
-        variable(name).map(|text| text.trim().parse::<u16>().map_err(invalid)).transpose()
-    };
-    if parsed.get_hosts().is_empty() {
-        let named = variable("PGHOST").unwrap_or_default();
-        for host in named.split(',').map(str::trim).filter(|host| !host.is_empty()) {
-            // A path is the folder of a socket.
-            parsed.host(host);
-        }
-    }
-    if parsed.get_ports().is_empty()
-        && let Some(port) = number("PGPORT")?
-    {
-        parsed.port(port);
-    }
-    if let Some(user) = variable("PGUSER").filter(|_| parsed.get_user().is_none_or(str::is_empty)) {
-        parsed.user(user);
-    }
-    if let Some(name) = variable("PGDATABASE").filter(|_| parsed.get_dbname().is_none()) {
-        parsed.dbname(name);
-    }
-    if let Some(password) = variable("PGPASSWORD").filter(|_| parsed.get_password().is_none()) {
-        parsed.password(password);
-    }
-    if let Some(options) = variable("PGOPTIONS").filter(|_| parsed.get_options().is_none()) {
-        parsed.options(options);
-    }
-    if parsed.get_connect_timeout().is_none()
-        && let Some(seconds) = number("PGCONNECT_TIMEOUT")?.filter(|seconds| *seconds > 0)
-    {
-        parsed.connect_timeout(Duration::from_secs(seconds.into()));
-    }
-    Ok(())
-}
 
 /// Returns where the password of a server is, if it has none yet.
 fn password_file(
@@ -246,7 +207,7 @@ impl Privacy {
             Some("require" | "verify-ca" | "verify-full") => Ok(Self::Always),
             Some("disable") => Ok(Self::Never),
             Some(_) => Err(Fault::Refused(
-                "sslmode in the URL of the database is not one of disable, require and verify-full"
+                "sslmode in the URL of the database, or PGSSLMODE, is not one of disable, require and verify-full"
                     .to_owned(),
             )),
         }
@@ -310,14 +271,36 @@ mod tests {
             assert_eq!(config.get_password(), Some(&b"own"[..]));
             assert_eq!(config.get_options(), Some("-c c=d"));
         }
-        for (name, value) in [("PGPORT", "hunter"), ("PGSSLMODE", "never"), ("PGHOST", "")] {
-            assert!(matches!(
-                read_with("postgres://ann@/x", &[(name, value)]),
-                Err(Fault::Refused(_))
-            ));
-        }
+        let nowhere = read_with("postgres://ann@/x", &[("PGHOST", "")]);
+        assert!(matches!(nowhere, Err(Fault::Refused(_))));
         let private = read_with("postgres://ann@localhost/x", &[("PGSSLMODE", "require")]);
         assert!(private.expect("servers")[0].tls.is_some());
+    }
+
+    #[test]
+    fn variable_that_is_not_valid_or_not_read_is_refused_by_name() {
+        for (name, value) in [
+            ("PGPORT", "hunter"),
+            ("PGPORT", "1,2"),
+            ("PGCONNECT_TIMEOUT", "soon"),
+            ("PGSSLMODE", "never"),
+            ("PGSERVICE", "steward"),
+            ("PGHOSTADDR", "192.0.2.1"),
+        ] {
+            match read_with("postgres://ann@localhost/x", &[(name, value)]) {
+                Err(Fault::Refused(why)) => assert!(why.contains(name), "{name}: {why}"),
+                read => panic!("{name}: {:?}", read.map(|servers| servers.len())),
+            }
+        }
+    }
+
+    #[test]
+    fn ports_of_a_variable_count_if_the_url_has_none() {
+        for (hosts, expected) in [("a,b", ["a:1", "b:2"]), ("a:3,b", ["a:3", "b:5432"])] {
+            let url = format!("postgres://ann@{hosts}/x?sslmode=disable");
+            let servers = read_with(&url, &[("PGPORT", "1,2")]).expect("servers");
+            assert!(servers.iter().map(|server| server.name.as_str()).eq(expected), "{hosts}");
+        }
     }
 
     #[test]

@@ -1,10 +1,18 @@
 //! Settings that a URL leaves out: from PostgreSQL's variables, as its own clients read them.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+use tokio_postgres::Config;
 
 use crate::store::place::DatabaseUrl;
+
+use super::super::Fault;
+
+/// Variables by which PostgreSQL's own clients find or check a server, and which this program does not read.
+const UNREAD: [&str; 6] =
+    ["PGSERVICE", "PGHOSTADDR", "PGREQUIREAUTH", "PGREQUIREPEER", "PGSSLCRL", "PGSSLCRLDIR"];
 
 /// A URL, and the variables of the environment. An empty variable counts as unset.
 pub(super) struct Settings<'u> {
@@ -40,6 +48,60 @@ impl<'u> Settings<'u> {
         decoded.or_else(|| self.variable(variable))
     }
 
+    /// Adds what the URL leaves out and the variables have.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] names a variable whose value is not valid. A variable that is not read is refused too: without it, this
+    /// could be another server than the operator means.
+    pub(super) fn complete(&self, parsed: &mut Config) -> Result<(), Fault> {
+        if let Some(name) = UNREAD.iter().find(|name| self.variable(name).is_some()) {
+            return Err(Fault::Refused(format!(
+                "the variable {name} is set, and Steward does not read it; unset it, and write what it stands for in --data"
+            )));
+        }
+        if parsed.get_hosts().is_empty() {
+            let named = self.variable("PGHOST").unwrap_or_default();
+            for host in named.split(',').map(str::trim).filter(|host| !host.is_empty()) {
+                // A path is the folder of a socket.
+                parsed.host(host);
+            }
+        }
+        let has_user = parsed.get_user().is_some_and(|user| !user.is_empty());
+        if let Some(user) = self.variable("PGUSER").filter(|_| !has_user) {
+            parsed.user(user);
+        }
+        if let Some(name) = self.variable("PGDATABASE").filter(|_| parsed.get_dbname().is_none()) {
+            parsed.dbname(name);
+        }
+        let password = self.variable("PGPASSWORD");
+        if let Some(password) = password.filter(|_| parsed.get_password().is_none()) {
+            parsed.password(password);
+        }
+        if let Some(options) = self.variable("PGOPTIONS").filter(|_| parsed.get_options().is_none())
+        {
+            parsed.options(options);
+        }
+        let limit = self.variable("PGCONNECT_TIMEOUT");
+        if let Some(limit) = limit.filter(|_| parsed.get_connect_timeout().is_none()) {
+            let seconds = number("PGCONNECT_TIMEOUT", &limit)?;
+            if seconds > 0 {
+                parsed.connect_timeout(Duration::from_secs(seconds.into()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the ports of the servers, or one for all: those of the URL, or of the variable if the URL has none.
+    ///
+    /// # Errors
+    /// [`Fault::Refused`] if the variable is not valid.
+    pub(super) fn ports(&self, parsed: &Config) -> Result<Vec<u16>, Fault> {
+        match self.variable("PGPORT").filter(|_| !self.url.has_port()) {
+            Some(named) => named.split(',').map(|port| number("PGPORT", port)).collect(),
+            None => Ok(parsed.get_ports().to_vec()),
+        }
+    }
+
     /// Returns the file with passwords, and whether it was named. If not, it need not exist.
     pub(super) fn password_file(&self) -> Option<(PathBuf, bool)> {
         let named = self.parameter("passfile", "PGPASSFILE").map(|path| (path.into(), true));
@@ -66,6 +128,10 @@ impl<'u> Settings<'u> {
     fn home(&self) -> Option<PathBuf> {
         self.variable("HOME").map(PathBuf::from)
     }
+}
+
+fn number(name: &str, text: &str) -> Result<u16, Fault> {
+    text.trim().parse().map_err(|_| Fault::Refused(format!("{name} is not a number")))
 }
 
 #[cfg(test)]
