@@ -23,6 +23,9 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const KEEPALIVE_RETRIES: u32 = 3;
 
+/// The usual folders of sockets. A password file has the name `localhost` for them.
+const SOCKET_FOLDERS: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
+
 /// One server of a URL.
 pub(super) struct Server {
     /// What connects to it. Has a password: never show it.
@@ -136,11 +139,14 @@ fn password_file(
     if config.get_password().is_some() {
         return None;
     }
+    let is_usual = |folder: &Path| SOCKET_FOLDERS.iter().any(|usual| folder == Path::new(usual));
     let host = match host {
         Host::Tcp(name) => name.clone(),
+        Host::Unix(folder) if is_usual(folder) => "localhost".to_owned(),
         Host::Unix(folder) => folder.display().to_string(),
     };
-    let user = config.get_user().unwrap_or_default().to_owned();
+    let user = config.get_user().filter(|user| !user.is_empty()).map(str::to_owned);
+    let user = user.or_else(|| settings.variable("USER")).unwrap_or_default();
     let name = config.get_dbname().map_or_else(|| user.clone(), str::to_owned);
     let (path, is_named) = settings.password_file()?;
     Some(PasswordFile { path, is_named, of: [host, port.to_string(), name, user] })
@@ -314,6 +320,11 @@ mod tests {
             assert_eq!((file.path.to_str(), file.is_named), (Some("/etc/pass"), true));
             assert_eq!(&file.of[1..], ["5432", "x", "ann"]);
         }
+        let usual = "postgres:///x?host=/var/run/postgresql";
+        let variables = [("HOME", "/home/ann"), ("USER", "ann")];
+        let servers = read_with(usual, &variables).expect("servers");
+        let file = servers[0].password.as_ref().expect("a file");
+        assert_eq!(file.of, ["localhost", "5432", "x", "ann"]);
     }
 
     /// Returns the name of each server and whether its connection is private.

@@ -23,7 +23,8 @@ pub(super) struct PasswordFile {
 }
 
 impl PasswordFile {
-    /// Returns the password, or `None` if the file has none for this server.
+    /// Returns the password, or `None` if the file has none for this server, or if nobody named the file and it cannot be
+    /// opened: it may be that of another user.
     ///
     /// # Errors
     /// [`Fault::Refused`] if the file cannot be read, or others may read it. The text has no password.
@@ -31,11 +32,13 @@ impl PasswordFile {
         let refused = |why: &str| {
             Err(Fault::Refused(format!("the password file {}: {why}", self.path.display())))
         };
-        let mut file = match File::open(&self.path) {
+        // Opening anything but a file can wait without end.
+        let opened = std::fs::metadata(&self.path).and_then(|about| {
+            if about.is_file() { File::open(&self.path) } else { Err(not_a_file()) }
+        });
+        let file = match opened {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.is_named => {
-                return Ok(None);
-            }
+            Err(_) if !self.is_named => return Ok(None),
             Err(error) => return refused(&error.to_string()),
         };
         match file.metadata() {
@@ -45,7 +48,7 @@ impl PasswordFile {
             _ => {}
         }
         let mut text = String::new();
-        match file.by_ref().take(MAX_SIZE).read_to_string(&mut text) {
+        match file.take(MAX_SIZE).read_to_string(&mut text) {
             Ok(_) => Ok(self.find(&text)),
             Err(error) => refused(&error.to_string()),
         }
@@ -60,6 +63,10 @@ impl PasswordFile {
             is_own.then(|| password.clone())
         })
     }
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 
 /// Splits a line at its colons. A backslash takes a colon or a backslash as it is.
@@ -108,6 +115,8 @@ mod tests {
         let server = ["db", "5432", "x", "ann"];
         let why = of(path.clone(), server).read().expect_err("no file").to_string();
         assert!(why.contains("pass"), "{why}");
+        let why = of(folder.path().to_owned(), server).read().expect_err("a folder").to_string();
+        assert!(why.contains("not a regular file"), "{why}");
         let usual = PasswordFile { is_named: false, ..of(path.clone(), server) };
         assert!(matches!(usual.read(), Ok(None)));
         std::fs::write(&path, "*:*:*:*:hunter2\n").expect("a file");
