@@ -62,15 +62,15 @@ impl Connector {
 
     /// Fails if this server was replaced by one that this node has followed.
     fn require_current(&self, found: Primary) -> Result<(), Fault> {
-        let known = self.primary();
-        if found.is_before(known) {
+        let mut known = self.primary.lock().unwrap_or_else(PoisonError::into_inner);
+        if found.is_before(*known) {
             return Err(Fault::Refused(format!(
                 "this is an old primary that came back: it is at timeline {}, and this node has followed timeline {}; shut it \
                  down, or, if you restored this state on purpose, move the copy of this node away",
                 found.timeline, known.timeline
             )));
         }
-        self.remember(found);
+        *known = found;
         Ok(())
     }
 
@@ -110,12 +110,13 @@ impl Connector {
             None => connect(&runtime, how, NoTls, Arc::clone(&is_warned)),
         };
         let client = client.map_err(|failure| failure.of_connecting())?;
-        let link = Link::new(runtime, client, is_warned);
-        self.begin_session(server, &link)?;
+        let mut link = Link::new(runtime, client, is_warned);
+        link.primary = self.begin_session(server, &link)?;
         Ok(link)
     }
 
-    fn begin_session(&self, server: &Server, link: &Link) -> Result<(), Fault> {
+    /// Sets what the store relies on. Returns which server this is, if it says so.
+    fn begin_session(&self, server: &Server, link: &Link) -> Result<Primary, Fault> {
         let client = link.client();
         let settings = sql::SESSION.iter().map(|setting| client.batch_execute(setting));
         let session = async {
@@ -133,12 +134,16 @@ impl Connector {
         }
         let durability = durability.and_then(|row| row.try_get::<_, String>(0));
         require_durable(&durability.map_err(|error| Failure::Sql(error).of_connecting())?)?;
-        match primary.map_err(Failure::Sql).and_then(|row| primary_of(&row)) {
-            Ok(found) => self.require_current(found)?,
+        let found = match primary.map_err(Failure::Sql).and_then(|row| primary_of(&row)) {
+            Ok(found) => {
+                self.require_current(found)?;
+                found
+            }
             Err(failure) => {
                 tracing::debug!(server = server.name, ?failure, "the database names no timeline");
+                Primary::default()
             }
-        }
+        };
         let has_risk = standbys.and_then(|row: Row| row.try_get(0)).unwrap_or(false);
         if has_risk && !self.has_warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
@@ -146,7 +151,7 @@ impl Connector {
                 "no standby of the database is synchronous: a failover loses the last commits"
             );
         }
-        Ok(())
+        Ok(found)
     }
 }
 

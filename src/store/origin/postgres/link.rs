@@ -32,7 +32,7 @@ pub(super) struct Link {
     statements: HashMap<&'static str, Statement>,
     /// Set when the server sends a warning.
     is_warned: Arc<AtomicBool>,
-    /// The server at the other end.
+    /// The server, if it says which it is.
     pub(super) primary: Primary,
 }
 

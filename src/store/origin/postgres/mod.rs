@@ -68,21 +68,15 @@ impl Postgres {
         Ok(Self { connector, idle: Mutex::default(), held: Mutex::default(), node, shown })
     }
 
-    /// Returns an idle connection that is still open, or a new one. A server that another has replaced since may have frozen,
-    /// and gone on: its connections are still open.
+    /// Returns an idle connection that is still open, to a server that no other has replaced, or a new one.
     fn link(&self) -> Result<Link, Fault> {
+        let is_current = |link: &Link| !link.primary.is_before(self.connector.primary());
         loop {
-            let (idle, primary) = (self.idle().pop(), self.connector.primary());
+            let idle = self.idle().pop();
             match idle {
-                Some(link) if link.is_open() && !link.primary.is_before(primary) => {
-                    return Ok(link);
-                }
+                Some(link) if is_current(&link) && link.is_open() => return Ok(link),
                 Some(_) => {}
-                None => {
-                    let mut link = self.connector.connect()?;
-                    link.primary = self.connector.primary();
-                    return Ok(link);
-                }
+                None => return self.connector.connect(),
             }
         }
     }
