@@ -118,10 +118,11 @@ impl Heartbeat {
         self.known.is_apart = is_apart;
     }
 
-    /// Notices that another node records heartbeats under the same name.
+    /// Notices that another node records heartbeats under the same name: there is one after the last one of this node. After a
+    /// restore or a failover, the database may have lost that.
     fn compare_names(&mut self, beat: &Beat) {
         let last = self.known.seen.replace(beat.seen);
-        if last.is_some() && beat.before.is_some() && last != beat.before {
+        if last.zip(beat.before).is_some_and(|(last, before)| before > last) {
             self.known.alone = 0;
             let node = self.origin.node();
             let cause = format!("another process sends heartbeats as {node}");
