@@ -145,6 +145,11 @@ fn missing_grants_are_refused_by_name() {
     assert_eq!(since(&origin, first).expect("an answer").1, first);
     let why = refusal(origin.commit(&Commit { from: first, name: new_name(), rows: &[] }));
     assert!(why.contains("permission denied for table"), "{why}");
+    grant("SELECT, INSERT, UPDATE ON steward_nodes, steward_head, steward_commits");
+    grant("INSERT ON steward_rows");
+    // A heartbeat needs what a commit needs.
+    let why = refusal(origin.heartbeat(first, OffsetDateTime::UNIX_EPOCH, None));
+    assert!(why.contains("permission denied for table steward_rows"), "{why}");
     grant(&format!("SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema}"));
     let second = taken(&origin, first, &[put("a", "2")]);
     origin.heartbeat(second, OffsetDateTime::UNIX_EPOCH, None).expect("an answer");
