@@ -43,7 +43,7 @@ pub(super) fn heartbeat(
     let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
     let seq = parameter(position.seq);
     let parameters: [&(dyn ToSql + Sync); 4] = [&node, &release, &seq, &problem];
-    let row = record(link, &parameters).map_err(|failure| failure.of_question())?;
+    let row = record(link, &parameters)?;
     let seen: OffsetDateTime = column(&row, 0)?;
     let ahead = (now - seen).whole_milliseconds();
     let ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
@@ -51,15 +51,28 @@ pub(super) fn heartbeat(
 }
 
 /// Records a heartbeat. Completes the table of an earlier release first, if it lacks a column.
-fn record(link: &mut Link, parameters: &[&(dyn ToSql + Sync)]) -> Result<Row, Failure> {
+fn record(link: &mut Link, parameters: &[&(dyn ToSql + Sync)]) -> Result<Row, Fault> {
+    let question = |failure: Failure| failure.of_question();
     let statement = match link.prepared(sql::HEARTBEAT) {
         Err(failure) if failure.is(&SqlState::UNDEFINED_COLUMN) => {
-            link.run(sql::ADD_PROBLEM)?;
-            link.prepared(sql::HEARTBEAT)?
+            link.run(sql::ADD_PROBLEM).map_err(|failure| incomplete(&failure))?;
+            link.prepared(sql::HEARTBEAT)
         }
-        statement => statement?,
+        statement => statement,
     };
-    link.wait_durably(ANSWER, link.client().query_one(&statement, parameters))
+    let statement = statement.map_err(question)?;
+    link.wait_durably(ANSWER, link.client().query_one(&statement, parameters)).map_err(question)
+}
+
+/// Returns the fault of a table to which a column could not be added.
+fn incomplete(failure: &Failure) -> Fault {
+    if failure.is(&SqlState::INSUFFICIENT_PRIVILEGE) {
+        return Fault::Refused(format!(
+            "the table steward_nodes is of an earlier release, and the role may not change it; run as its owner: {}",
+            sql::ADD_PROBLEM
+        ));
+    }
+    failure.of_question()
 }
 
 /// Returns once the commit `known` is where the settings of the database want it: a write, which waits for the standby like

@@ -155,6 +155,11 @@ fn missing_grants_are_refused_by_name() {
     origin.heartbeat(second, OffsetDateTime::UNIX_EPOCH, None).expect("an answer");
     origin.trim(0).expect("an answer");
     assert_eq!(turn(&origin, second).0, second);
+    guest.schema.execute("ALTER TABLE steward_nodes DROP COLUMN problem");
+    origin.idle().clear();
+    let why = refusal(origin.heartbeat(second, OffsetDateTime::UNIX_EPOCH, None));
+    assert!(why.contains("run as its owner: ALTER TABLE steward_nodes ADD COLUMN"), "{why}");
+    assert_eq!(origin.nodes().expect("an answer")[0].problem, None);
 }
 
 #[test]
