@@ -89,12 +89,35 @@ pub(super) const TRY_LOCKS: &str = concat!(
     " FOR NO KEY UPDATE; ROLLBACK"
 );
 
-/// The sessions at the end of the chains of sessions for which `$1` waits.
-pub(super) const BLOCKERS: &str = "WITH RECURSIVE chain (pid) AS ( \
+/// What [`BLOCKERS`] and [`WRITERS`] return of a session. Other roles may see less of it.
+macro_rules! session {
+    () => {
+        "coalesce(pid, 0), coalesce(application_name, ''), coalesce(usename::text, ''), coalesce(state, 'unknown'), \
+         coalesce(wait_event, ''), coalesce(extract(epoch FROM now() - xact_start), 0)::int8, \
+         coalesce(to_char(xact_start AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'), '')"
+    };
+}
+
+/// The sessions at the end of the chains of sessions for which `$1` waits. A prepared transaction has the number 0.
+pub(super) const BLOCKERS: &str = concat!(
+    "WITH RECURSIVE chain (pid) AS ( \
        SELECT unnest(pg_blocking_pids($1)) UNION SELECT unnest(pg_blocking_pids(chain.pid)) FROM chain) \
-     SELECT pid, coalesce(application_name, ''), coalesce(usename::text, ''), coalesce(state, 'unknown'), \
-       coalesce(wait_event, '') = 'ClientWrite', coalesce(extract(epoch FROM now() - xact_start), 0)::int8 \
-     FROM chain JOIN pg_stat_activity USING (pid) WHERE wait_event_type IS DISTINCT FROM 'Lock' ORDER BY pid";
+     SELECT ",
+    session!(),
+    " FROM chain LEFT JOIN pg_stat_activity s USING (pid) \
+     WHERE (pid = 0 OR s.pid IS NOT NULL) AND wait_event_type IS DISTINCT FROM 'Lock' ORDER BY pid"
+);
+
+/// The sessions that may have locked rows of a commit or a heartbeat for longer than a moment.
+pub(super) const WRITERS: &str = concat!(
+    "SELECT DISTINCT ",
+    session!(),
+    " FROM pg_locks LEFT JOIN pg_stat_activity s USING (pid) WHERE locktype = 'relation' AND granted \
+     AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) \
+     AND relation IN ('steward_commits'::regclass, 'steward_rows'::regclass, 'steward_nodes'::regclass) \
+     AND mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock') \
+     AND pid IS DISTINCT FROM pg_backend_pid() AND coalesce(now() - xact_start > interval '3 seconds', true)"
+);
 
 /// Ends a session of the same role.
 pub(super) const TERMINATE: &str = "SELECT pg_terminate_backend($1)";

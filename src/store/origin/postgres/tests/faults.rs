@@ -173,6 +173,26 @@ fn session_that_has_locked_the_head_is_named() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
+fn session_that_has_locked_a_row_of_a_commit_is_named() {
+    let database = Database::new();
+    let other = open(&format!("{}&application_name=psql", database.schema.url()), "node b");
+    let holder = other.link().expect("a connection");
+    holder.run("SET idle_in_transaction_session_timeout = 0").expect("a setting");
+    holder.run("BEGIN; SELECT * FROM steward_rows FOR UPDATE").expect("a lock");
+    let commit = Commit { from: database.first, name: new_name(), rows: &[put("a", "2")] };
+    let why = until("the session is named", || {
+        hurry(&database.origin);
+        match database.origin.commit(&commit) {
+            Err(Fault::Held(why)) => why.contains("psql").then_some(why),
+            outcome => panic!("{outcome:?}"),
+        }
+    });
+    assert!(why.contains("pg_terminate_backend"), "{why}");
+    holder.run("ROLLBACK").expect("an answer");
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
 fn node_that_stops_to_read_while_it_has_the_turn_is_ended() {
     let database = Database::new();
     let long = "x".repeat(1 << 20);
