@@ -60,7 +60,7 @@ impl Failure {
     /// Whether a retry would fail until somebody changes the command line or the configuration.
     fn is_of_configuration(&self) -> bool {
         match self {
-            Self::Usage(_) => true,
+            Self::Usage(_) | Self::Open(OpenError::DatabaseSetting { .. }) => true,
             Self::Open(OpenError::Refused(error)) | Self::Refused(error) => {
                 error.code() == INVALID_CONFIGURATION
             }

@@ -144,7 +144,9 @@ fn may_exist(place: &Place, error: &OpenError) -> bool {
     match (place, error) {
         // The database refused it as a whole.
         (_, OpenError::Exists(_) | OpenError::HasWorkspace(_))
-        | (Place::Shared { .. }, OpenError::Database { .. }) => false,
+        | (Place::Shared { .. }, OpenError::DatabaseSetting { .. } | OpenError::Database { .. }) => {
+            false
+        }
         (Place::File(path), _) => path.symlink_metadata().is_ok(),
         (Place::Shared { .. }, _) => true,
     }

@@ -125,6 +125,13 @@ pub enum OpenError {
         /// The database, without a password.
         database: String,
     },
+    /// A setting of the connection to the shared database is not valid.
+    DatabaseSetting {
+        /// The database, without a password.
+        database: String,
+        /// What is wrong. It names the setting.
+        cause: String,
+    },
     /// The shared database cannot be used as it is.
     Database {
         /// The database, without a password.
@@ -238,6 +245,7 @@ impl fmt::Display for OpenError {
                 "{} is a copy of another workspace than {database} holds, and was left untouched; correct --data, or move the copy away",
                 copy.display()
             ),
+            Self::DatabaseSetting { database, cause } => write!(f, "--data {database}: {cause}"),
             Self::Database { database, cause } => write!(f, "cannot use {database}: {cause}"),
             Self::Refused(error) => error.fmt(f),
         }

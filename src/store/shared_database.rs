@@ -134,7 +134,7 @@ pub(super) fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenError> {
     let Place::Shared { url, ca, node, .. } = place else {
         return Err(Error::internal("a data file is no shared database").into());
     };
-    let refused = |fault: Fault| OpenError::Database {
+    let refused = |fault: Fault| OpenError::DatabaseSetting {
         database: url.shown().to_owned(),
         cause: fault.to_string(),
     };

@@ -96,6 +96,8 @@ fn file_of_a_setting_that_cannot_be_used_exits_with_2_and_names_the_variable() {
         (serve, "STEWARD_DATA_CA", database),
         (&["user", "list"], "STEWARD_DATA_CA", database),
         (&["user", "list"], "STEWARD_DATA", &[("STEWARD_DATA", "postgres://db:x/y")]),
+        (&["user", "list"], "STEWARD_DATA", &[("STEWARD_DATA", "postgres://db/y?sslmode=x")]),
+        (serve, "STEWARD_DATA", &[("STEWARD_DATA", "postgres://db/y"), ("PGPORT", "x")]),
         (serve, "STEWARD_CONFIG", &[]),
         (&["user", "list"], "STEWARD_CONFIG", &[]),
     ] {
