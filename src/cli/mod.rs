@@ -87,7 +87,7 @@ struct Cli {
 
     /// A PEM file with the certificates of the authorities that the certificate of a shared database may come from. By
     /// default those of the system.
-    #[arg(long, global = true, env = "STEWARD_DATA_CA", value_name = "FILE")]
+    #[arg(long, global = true, env = "STEWARD_DATA_CA", value_name = "FILE", value_parser = file_path())]
     data_ca: Option<PathBuf>,
 
     /// The name of this node of a shared database. By default the name of the machine and the path of the copy.
@@ -100,7 +100,7 @@ struct Cli {
 
     /// A configuration file in TOML, such as `listen = "127.0.0.1:8000"`. Its keys are the flags of serve. Flags and
     /// environment variables override it.
-    #[arg(long, global = true, env = "STEWARD_CONFIG", value_name = "FILE")]
+    #[arg(long, global = true, env = "STEWARD_CONFIG", value_name = "FILE", value_parser = file_path())]
     config: Option<PathBuf>,
 
     #[command(subcommand)]

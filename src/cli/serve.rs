@@ -17,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::config::{Config, DEFAULT_LISTEN, parse_duration, parse_listen};
+use crate::config::{Config, DEFAULT_LISTEN, file_path, parse_duration, parse_listen};
 use crate::error::Error;
 use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
@@ -91,7 +91,7 @@ pub(super) struct Serve {
     cell: Option<Cell>,
 
     /// Found a workspace if the shared database holds none. Pass it once, to the first node: `steward init` does the same
-    /// without serving. A data file needs no such word.
+    /// without serving. A data file needs no such flag.
     #[arg(long, env = "STEWARD_FOUND", value_parser = FalseyValueParser::new())]
     found: bool,
 
@@ -101,11 +101,11 @@ pub(super) struct Serve {
 
     /// A PEM file with the certificate for HTTPS, followed by the certificates up to its root. Without it the server
     /// speaks HTTP. Both TLS files are reloaded when they change, and on SIGHUP.
-    #[arg(long, env = "STEWARD_TLS_CERT", value_name = "FILE", requires = "tls_key")]
+    #[arg(long, env = "STEWARD_TLS_CERT", value_name = "FILE", value_parser = file_path(), requires = "tls_key")]
     tls_cert: Option<PathBuf>,
 
     /// A PEM file with the certificate's private key, unencrypted.
-    #[arg(long, env = "STEWARD_TLS_KEY", value_name = "FILE", requires = "tls_cert")]
+    #[arg(long, env = "STEWARD_TLS_KEY", value_name = "FILE", value_parser = file_path(), requires = "tls_cert")]
     tls_key: Option<PathBuf>,
 
     #[command(flatten)]

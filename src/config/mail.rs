@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, Args, Command};
 
-use super::{SmtpUrl, parse_duration};
+use super::{SmtpUrl, file_path, parse_duration};
 
 /// The configuration of outgoing mail. Without a server no mail is sent.
 #[derive(Debug, Clone, Args)]
@@ -24,12 +24,12 @@ pub struct MailConfig {
     pub smtp_from: Option<String>,
 
     /// A file with the password for the mail server.
-    #[arg(long, env = "STEWARD_SMTP_PASSWORD_FILE", value_name = "FILE")]
+    #[arg(long, env = "STEWARD_SMTP_PASSWORD_FILE", value_name = "FILE", value_parser = file_path())]
     pub smtp_password_file: Option<PathBuf>,
 
     /// A PEM file with a certificate to trust for the mail server, its own or that of an authority, in addition to those of
     /// the system.
-    #[arg(long, env = "STEWARD_SMTP_CA_FILE", value_name = "FILE")]
+    #[arg(long, env = "STEWARD_SMTP_CA_FILE", value_name = "FILE", value_parser = file_path())]
     pub smtp_ca_file: Option<PathBuf>,
 
     /// The time limit for sending one mail.

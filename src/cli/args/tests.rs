@@ -1,5 +1,6 @@
 //! Tests that every flag of `serve` is a key of the configuration file. New flags are included automatically.
 
+use std::any::TypeId;
 use std::fs;
 
 use proptest::prelude::*;
@@ -108,6 +109,27 @@ fn every_flag_has_an_environment_variable_of_its_name() {
     for flag in flags(serve_command(&whole())) {
         let variable = format!("STEWARD_{}", key(flag).replace('-', "_").to_uppercase());
         assert_eq!(flag.get_env(), Some(variable.as_ref()), "--{}", key(flag));
+    }
+}
+
+/// Returns the arguments of a command and its subcommands.
+fn arguments(command: &Command) -> Vec<&Arg> {
+    let below = command.get_subcommands().flat_map(arguments);
+    command.get_arguments().chain(below).collect()
+}
+
+#[test]
+fn argument_for_a_file_takes_no_address_of_a_database() {
+    let whole = whole();
+    let is_path = |arg: &&Arg| arg.get_value_parser().type_id() == TypeId::of::<PathBuf>();
+    let paths: Vec<_> = arguments(&whole).into_iter().filter(is_path).collect();
+    assert!(paths.len() > 12, "{}", paths.len());
+    for arg in paths {
+        match parse_error(arg, "mysql://ann:hunter2@db/x") {
+            Some(why) => assert!(why.contains("address") && !why.contains("hunter2"), "{why}"),
+            // It is read later, with a better error.
+            None => assert_eq!(arg.get_id().as_str(), "data"),
+        }
     }
 }
 

@@ -143,68 +143,30 @@ fn invalid_configuration_file_exits_with_2() {
     assert_eq!(site.names(), ["steward.toml"]);
 }
 
-/// Texts that are meant as the address of a database, with a password that nobody may see.
-const ADDRESSES: [&str; 10] = [
-    "mysql://ann:hunter2@db/x",
-    "postgre://ann:hunter2@db/x",
-    "postgres:/ann:hunter2@db/x",
-    "postgres//ann:hunter2@db/x",
-    " postgres://ann:hunter2@db/x",
-    "'postgres://ann:hunter2@db/x'",
-    "ann:hunter2@db/x",
-    "postgres://ann:hunter2 @db/x",
-    "host=db user=ann password=hunter2 dbname=x",
-    "password = hunter2",
-];
-
 #[test]
-fn addresses_are_no_names_of_files_and_are_never_shown() {
+fn address_of_a_database_is_no_name_of_a_file_and_is_never_shown() {
     let site = DataFolder::empty();
-    let is_refused = |run: CommandOutput, what: &str| {
-        let shown = format!("{run:?}");
-        assert!(run.code == Some(2) && !shown.contains("hunter2"), "{what}: {shown}");
-        assert!(!run.stderr.is_empty(), "{what}");
+    let is_refused = |run: CommandOutput| {
+        assert!(run.code == Some(2) && !run.stderr.is_empty(), "{run:?}");
+        assert!(!format!("{run:?}").contains("hunter2"), "{run:?}");
     };
-    for address in ADDRESSES {
-        for command in [
-            &["serve", "--listen", "127.0.0.1:0"][..],
-            &["init", "--email", "ann@corp.example"],
-            &["user", "list"],
-            &["check"],
-            &["healthcheck"],
-            &["backup", "x.redb"],
-            &["restore", "x.redb"],
-        ] {
-            let what = format!("{command:?} {address}");
-            is_refused(site.run(&[command, &["--data", address]].concat()), &what);
-            let by_variable =
-                CommandOutput::new(site.steward(command).env("STEWARD_DATA", address));
-            is_refused(by_variable, &what);
-            std::fs::write(site.path("steward.toml"), format!("data = {address:?}\n"))
-                .expect("written");
-            is_refused(site.run(&[command, &["--config", "steward.toml"]].concat()), &what);
-            std::fs::remove_file(site.path("steward.toml")).expect("removed");
-        }
-        // Where only a file can be, or nothing.
-        for command in [
-            &["backup"][..],
-            &["restore"],
-            &["import"],
-            &["export"],
-            &["user", "list"],
-            &["serve", "--copy"],
-            &["serve", "--backup-dir"],
-            &["init", "--email", "ann@corp.example", "--secrets-of"],
-        ] {
-            is_refused(
-                site.run(&[command, &[address]].concat()),
-                &format!("{command:?} {address}"),
-            );
-        }
-        let shown = site.run(&["config", "--data", address]).ok();
-        assert!(shown.contains("data = \"********\" # flag, masked"), "{shown}");
-        assert_eq!(site.names(), [""; 0], "{address}");
+    let mistyped = "postgre://ann:hunter2@db/x";
+    for args in [
+        &["serve", "--listen", "127.0.0.1:0", "--data", mistyped][..],
+        &["init", "--email", OWNER, "--data", "host=db user=ann password=hunter2"],
+        &["serve", "--config", mistyped],
+        &["serve", mistyped],
+        &["backup", mistyped],
+        &["user", "list", mistyped],
+    ] {
+        is_refused(site.run(args));
     }
+    is_refused(CommandOutput::new(site.steward(&["check"]).env("STEWARD_DATA", mistyped)));
+    std::fs::write(site.path("steward.toml"), format!("data = {mistyped:?}\n")).expect("written");
+    is_refused(site.run(&["healthcheck", "--config", "steward.toml"]));
+    let shown = site.run(&["config", "--data", mistyped]).ok();
+    assert!(shown.contains("data = \"********\" # flag, masked"), "{shown}");
+    assert_eq!(site.names(), ["steward.toml"]);
     let named = site.run(&["user", "list", "--data", "./host=db"]);
     named.assert_failed("./host=db does not exist");
 }
