@@ -62,7 +62,7 @@ fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, OpenErro
         match Store::open_at(fs, place, config.page_cache, &record_registry()) {
             Err(error @ OpenError::Unreachable { .. }) => {
                 if warning.is_due(&error.to_string()) {
-                    let way_out = "see that its server runs and that this machine reaches it";
+                    let way_out = "do what the error says, or see that the server runs and that this machine reaches it";
                     tracing::warn!(%error, way_out, "waiting for the database");
                 }
                 std::thread::sleep(CONNECT_INTERVAL);

@@ -55,13 +55,13 @@ impl Trouble {
     const fn way_out(self) -> &'static str {
         match self {
             Self::Copy => {
-                "make room on its disk, or mend what the cause names; this node then goes on by itself"
+                "do what the cause says, or make room on the disk of the copy; this node then goes on by itself"
             }
             Self::Reads => {
-                "see that the server runs and that this machine reaches it; this node then goes on by itself"
+                "do what the cause says, or see that the server runs and that this machine reaches it; this node then goes on by itself"
             }
             Self::Writes => {
-                "see that a synchronous standby streams and that the role may write; this node then goes on by itself"
+                "do what the cause says, or see that a synchronous standby streams; this node then goes on by itself"
             }
             Self::Name => "give each node a name of its own (--node)",
         }

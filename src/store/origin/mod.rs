@@ -121,7 +121,7 @@ impl Display for Fault {
             }
             Self::Newer { found } => write!(
                 f,
-                "the database has format {found}, or a table or a layout of a newer release; this release reads up to format {FORMAT}"
+                "the database has format {found}, or a table or a layout of a newer release; this release reads up to format {FORMAT}: install the newer one"
             ),
             Self::Refused(why) | Self::Held(why) => f.write_str(why),
             Self::Copy(error) => Display::fmt(error, f),

@@ -157,13 +157,16 @@ fn is_overtaking(state: &SqlState) -> bool {
 
 /// Returns the fault of a database without a workspace.
 pub(super) fn no_workspace() -> Fault {
-    Fault::Refused("the database holds no Steward workspace".to_owned())
+    Fault::Refused(
+        "the database holds no Steward workspace; restore it, or correct --data".to_owned(),
+    )
 }
 
 /// Returns the fault of a database whose tables are not as this program creates them.
 pub(super) fn not_ours(why: &str) -> Fault {
     Fault::Refused(format!(
-        "the database has tables of Steward's names that Steward did not create: {why}"
+        "the database has tables of Steward's names that Steward did not create: {why}; use another database or schema, or \
+         restore this one"
     ))
 }
 

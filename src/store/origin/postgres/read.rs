@@ -207,7 +207,7 @@ pub(super) fn head(link: &mut Link) -> Result<Option<Head>, Fault> {
     let layout: i32 = column(&row, 1)?;
     if layout > sql::LAYOUT {
         return Err(Fault::Refused(format!(
-            "the tables of the database have the layout {layout} of a newer release, this release reads up to {}",
+            "the tables of the database have the layout {layout} of a newer release, this release reads up to {}: install the newer one",
             sql::LAYOUT
         )));
     }
