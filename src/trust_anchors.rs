@@ -15,6 +15,7 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tokio_rustls::rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
@@ -24,13 +25,10 @@ use x509_parser::pem::Pem;
 use x509_parser::time::ASN1Time;
 
 /// A certificate by which a server knows its client, with those of its authorities, and its key.
-pub struct Identity {
-    chain: Vec<CertificateDer<'static>>,
-    key: PrivateKeyDer<'static>,
-}
+pub struct Identity(CertifiedKey);
 
 impl Identity {
-    /// Reads both PEM files.
+    /// Reads both PEM files, which must belong together.
     ///
     /// # Errors
     /// One line that names the file and its problem.
@@ -39,7 +37,10 @@ impl Identity {
         let chain = read_certificates(certificate).map_err(|why| named(certificate, why))?;
         let read = PrivateKeyDer::from_pem_file(key);
         let private = read.map_err(|error| named(key, format!("no private key: {error}")))?;
-        Ok(Self { chain, key: private })
+        let pair = CertifiedKey::from_der(chain, private, &ring::default_provider());
+        let unfit =
+            |error: Error| format!("cannot be used with {}: {error}", certificate.display());
+        Ok(Self(pair.map_err(|error| named(key, unfit(error)))?))
     }
 }
 
@@ -69,12 +70,12 @@ pub fn client_config(
         let verifier = Arc::new(Verifier { authorities, named });
         config.dangerous().with_custom_certificate_verifier(verifier)
     };
-    match identity {
-        None => Ok(config.with_no_client_auth()),
-        Some(Identity { chain, key }) => {
-            config.with_client_auth_cert(chain, key).map_err(|error| error.to_string())
+    Ok(match identity {
+        None => config.with_no_client_auth(),
+        Some(Identity(pair)) => {
+            config.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(pair)))
         }
-    }
+    })
 }
 
 /// Returns the certificates of the system's authorities that can be read.

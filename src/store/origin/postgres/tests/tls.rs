@@ -127,6 +127,31 @@ fn client_shows_its_own_certificate() {
 }
 
 #[test]
+fn certificate_of_the_client_needs_its_own_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ((params, key), (_, other)) = (authority(), authority());
+    let certificate = params.self_signed(&key).expect("a certificate").pem();
+    let files = [
+        ("own.pem", certificate),
+        ("own.key", key.serialize_pem()),
+        ("other.key", other.serialize_pem()),
+    ];
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).expect("a file");
+    }
+    let own = folder.path().join("own.pem");
+    let open = |key: &str| {
+        let key = folder.path().join(key);
+        let files = format!("sslcert={}&sslkey={}", own.display(), key.display());
+        let url = format!("postgres://ann@db.example/x?{files}").parse().expect("a URL");
+        Postgres::new(&url, Some(&own), "node a")
+    };
+    assert!(open("own.key").is_ok());
+    let why = refusal(open("other.key"));
+    assert!(why.contains("other.key") && why.contains("own.pem"), "{why}");
+}
+
+#[test]
 fn server_without_tls_is_refused_where_it_is_needed() {
     let plain = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = plain.local_addr().expect("an address");
