@@ -22,9 +22,9 @@ pub struct NodeStatus {
     pub release: String,
     /// The number of the last commit that its copy held at its last heartbeat.
     pub position: u64,
-    /// How many commits of the database the copy lacked then; `None` if the database does not answer.
+    /// How many commits of the database the copy lacked then; `None` if the database does not answer, or has no heartbeat.
     pub behind: Option<u64>,
-    /// The time of the last heartbeat, by the clock of the database; `None` if the database does not answer.
+    /// The time of the last heartbeat, by the clock of the database; `None` if it does not answer, or has none.
     pub seen_at: Option<Timestamp>,
     /// What keeps the node from serving.
     pub problem: Option<String>,
@@ -59,9 +59,13 @@ impl Store {
         // Later than the nodes, so that none of them is ahead.
         let head = self.fresh().await.ok().map(|state| state.position.seq);
         let mut nodes: Vec<_> = found.into_iter().map(|node| status(node, head)).collect();
-        // This process knows its own problem before it can tell the database.
-        if let Some(node) = nodes.iter_mut().find(|node| own == Some(node.name.as_str())) {
-            node.problem = problem;
+        // This process knows its own problem before it can tell the database, and also if it never can.
+        if let Some(own) = own {
+            match nodes.iter_mut().find(|node| node.name == own) {
+                Some(node) => node.problem = problem,
+                None => nodes.push(self.own_status(own, problem)),
+            }
+            nodes.sort_by(|a, b| a.name.cmp(&b.name));
         }
         Ok(Some(nodes))
     }

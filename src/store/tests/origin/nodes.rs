@@ -180,6 +180,18 @@ async fn node_says_why_it_does_not_serve_while_that_lasts() {
 }
 
 #[tokio::test]
+async fn node_whose_heartbeats_are_never_taken_lists_itself() {
+    let (shared, store) = Shared::new();
+    shared.origin.refuse_heartbeats(true);
+    store.start_heartbeat().expect("a thread");
+    until(|| !store.troubles().is_empty()).await;
+    let nodes = store.nodes().await.expect("a list").expect("a shared database");
+    let [node] = &nodes[..] else { panic!("{nodes:?}") };
+    assert_eq!((node.name.as_str(), node.seen_at), ("node", None));
+    assert!(node.problem.as_ref().is_some_and(|why| why.contains("no heartbeats")), "{node:?}");
+}
+
+#[tokio::test]
 async fn two_nodes_of_one_name_are_noticed_by_both() {
     let (shared, store) = Shared::new();
     let other = shared.open("b").expect("a second node");
