@@ -205,7 +205,8 @@ fn is_host(text: &str) -> bool {
 
 fn check_parameters(query: &str) -> Result<(), String> {
     for (name, value) in parameters(query) {
-        let what = if value.is_none_or(|value| value.contains(['@', '?'])) {
+        // No name needs an escape, which could hide that of a password.
+        let what = if name.contains('%') || value.is_none_or(|value| value.contains(['@', '?'])) {
             "a parameter of the URL is not valid"
         } else if name.to_ascii_lowercase().contains("password") {
             "the password belongs before the host"
@@ -281,6 +282,7 @@ mod tests {
             "postgres://ann:hunter2@d b/x",
             "postgres://ann@db/x?password=hunter2",
             "postgres://ann@db/x?sslpassword=hunter2",
+            "postgres://ann@db/x?pass%77ord=hunter2",
             "postgres://ann:hunter2@db/x?sslmode",
         ] {
             let refused = text.parse::<DatabaseUrl>().expect_err(text);
