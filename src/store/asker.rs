@@ -115,7 +115,9 @@ impl Asker {
                     } else {
                         self.state.put_back(readers);
                     }
-                    if !self.state.pause(RETRY_INTERVAL) {
+                    // An operator needs longer than a pause, and each attempt may be a new connection.
+                    let pause = if is_final(&fault) { IDLE_INTERVAL } else { RETRY_INTERVAL };
+                    if !self.state.pause(pause) {
                         return;
                     }
                 }
