@@ -36,9 +36,9 @@ use super::{Failure, systemd};
 #[derive(Args)]
 #[command(
     after_help = "If there is no data file, serve creates one with a first organization, project, owner and API key. \
-    With --found it does so in an empty shared database. It prints the key once, with a command to try it. If stdout is not a terminal, it writes the key to FILE.first-key \
-    instead.\n\nStop the server with Ctrl-C or SIGTERM: it finishes open requests and closes the file. SIGHUP reloads the \
-    certificate; without one, closing the terminal stops the server."
+    With --found it does so in an empty shared database. It prints the key once, with a command to try it. If stdout is not \
+    a terminal, it writes the key to FILE.first-key instead.\n\nStop the server with Ctrl-C or SIGTERM: it finishes open requests and \
+    closes the file. SIGHUP reloads the certificate; without one, closing the terminal stops the server."
 )]
 pub(super) struct Serve {
     /// The address to listen on. Port 0 selects a free port, which is printed.
