@@ -214,8 +214,8 @@ pub(super) const NODES: &str = "SELECT name, release, seq, seen, to_jsonb(n)->>'
 
 /// The settings of a session. A database that does not know a setting goes without it.
 ///
-/// The time limits end a statement or a turn whose node or lock holder is frozen. A commit waits for longer than a turn lasts. [`SINCE`] is planned once for all
-/// positions, and must then use the index: nearly always it finds nothing.
+/// The time limits end a statement or a turn whose node or lock holder is frozen. A commit waits for longer than a turn lasts.
+/// [`SINCE`] is planned once for all positions, and must then use the index: nearly always it finds nothing.
 pub(super) const SESSION: [&str; 7] = [
     "SET lock_timeout = 4000",
     "SET statement_timeout = 5500",

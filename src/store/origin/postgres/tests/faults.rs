@@ -105,7 +105,7 @@ fn turn_that_the_database_has_ended_is_overtaken() {
 }
 
 /// Lets the statements of `origin` wait for a lock for only a moment.
-fn hurry(origin: &Postgres) {
+pub(super) fn hurry(origin: &Postgres) {
     let link = origin.link().expect("a connection");
     link.run("SET lock_timeout = 100").expect("a setting");
     origin.idle().push(link);

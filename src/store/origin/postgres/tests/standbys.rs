@@ -2,6 +2,7 @@
 
 use std::thread;
 
+use super::faults::hurry;
 use super::*;
 use crate::wait::until;
 
@@ -88,6 +89,28 @@ fn commit_whose_wait_for_a_standby_is_ended_is_unknown() {
     waiting.set_standbys("''");
     until("no standby is waited for", || waiting.origin.confirm(waiting.head).ok());
     assert!(waiting.origin.heartbeat(waiting.head, OffsetDateTime::UNIX_EPOCH, None).is_ok());
+}
+
+#[test]
+#[ignore = "needs PostgreSQL"]
+fn node_that_waits_for_a_standby_is_not_to_blame() {
+    let waiting = Waiting::new();
+    let url = waiting.server.url(support::ROLE);
+    let commit = Commit { from: waiting.head, name: new_name(), rows: &[put("a", "3")] };
+    thread::scope(|scope| {
+        let working = scope.spawn(|| waiting.origin.commit(&commit).map(drop));
+        until("it waits", || {
+            let sql = "SELECT 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+            (!support::execute(&url, sql).is_empty()).then_some(())
+        });
+        let other = open(&url, "node b");
+        hurry(&other);
+        let why = other.commit(&commit).expect_err("a lock").to_string();
+        assert!(why.contains("waits for a synchronous standby"), "{why}");
+        assert!(!why.contains("terminate"), "{why}");
+        waiting.set_standbys("''");
+        let _ = working.join().expect("no panic");
+    });
 }
 
 #[test]
