@@ -50,9 +50,12 @@ impl Connector {
         })
     }
 
-    /// Uses no server that was replaced by `primary`.
+    /// Uses no server that was replaced by `primary`. A copy that is opened again may not know the last one.
     pub(super) fn remember(&self, primary: Primary) {
-        *self.primary.lock().unwrap_or_else(PoisonError::into_inner) = primary;
+        let mut known = self.primary.lock().unwrap_or_else(PoisonError::into_inner);
+        if primary.system != 0 && !primary.is_before(*known) {
+            *known = primary;
+        }
     }
 
     /// Returns the server that was connected last.

@@ -163,8 +163,10 @@ fn old_primary_that_came_back_is_not_followed() {
     alone.remember(newer);
     let why = refusal(alone.head());
     assert!(why.contains("an old primary that came back: it is at timeline 1"), "{why}");
-    // Nor by a connection that was open before.
-    origin.remember(newer);
+    // Nor by a connection that was open before, or after a copy was opened that knows only the old one.
+    for primary in [newer, known, Primary::default()] {
+        origin.remember(primary);
+    }
     assert!(refusal(origin.head()).contains("an old primary that came back"));
     // Another history has no order with this one.
     alone.remember(Primary { system: 1, ..newer });
