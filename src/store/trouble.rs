@@ -179,13 +179,4 @@ mod tests {
         troubles.end(&Trouble::ALL);
         assert_eq!(troubles.list(), []);
     }
-
-    #[test]
-    fn warning_is_due_when_its_reason_changes_but_not_without_end() {
-        let mut warning = RepeatedWarning::default();
-        let due = ["a", "a", "b", "b", "a"].map(|reason| warning.is_due(reason));
-        assert_eq!(due, [true, false, true, false, true]);
-        let mut warning = RepeatedWarning::default();
-        assert!(!(0..10_000_u32).all(|number| warning.is_due(&number.to_string())));
-    }
 }
