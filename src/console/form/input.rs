@@ -21,7 +21,7 @@ pub(super) enum Shape {
 pub(in crate::console) struct Input {
     pub(super) name: &'static str,
     pub(super) label: Option<&'static str>,
-    pub(super) hint: Option<&'static str>,
+    pub(super) hint: &'static str,
     pub(super) choices: &'static [(&'static str, &'static str)],
     pub(super) heading: Option<&'static str>,
     pub(super) shape: Shape,
@@ -35,7 +35,7 @@ impl Input {
         Self {
             name,
             label: None,
-            hint: None,
+            hint: "",
             choices: &[],
             heading: None,
             shape: Shape::Plain,
@@ -49,9 +49,9 @@ impl Input {
         self
     }
 
-    /// Sets the text below the field. Otherwise it is the rest of the property's description.
+    /// Sets the text below the field. The description of the property never stands there: it speaks to clients of the API.
     pub(in crate::console) const fn hint(mut self, hint: &'static str) -> Self {
-        self.hint = Some(hint);
+        self.hint = hint;
         self
     }
 

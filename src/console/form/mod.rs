@@ -281,7 +281,7 @@ impl Form {
     /// Replaces the text below a field.
     pub(super) fn with_hint(mut self, name: &str, hint: &'static str) -> Self {
         for field in self.fields.iter_mut().filter(|field| field.input.name == name) {
-            field.input.hint = Some(hint);
+            field.input.hint = hint;
         }
         self
     }

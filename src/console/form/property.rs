@@ -33,7 +33,7 @@ impl Property {
             kind: FieldKind::of(schema, &types, is_nullable),
             is_nullable,
             max_length,
-            description: for_people(&description.unwrap_or_default().replace('\n', " ")),
+            description: description.unwrap_or_default().replace('\n', " "),
         }
     }
 
@@ -108,31 +108,6 @@ impl NotJson {
         };
         Self { detail, position: Some(TextPosition { line: error.line(), column }) }
     }
-}
-
-/// What sentences of a description say that is of use to clients of the API alone.
-const OF_REQUESTS: [&str; 8] = [
-    "a request",
-    "the request",
-    "null",
-    "ignored",
-    "merged into",
-    "replace the stored",
-    "replaces the set",
-    "as sent",
-];
-
-/// Returns the sentences of a description that are of use on a page, without marks of code. Sentences about requests, and about
-/// other fields by their names, are for clients of the API.
-fn for_people(description: &str) -> String {
-    let is_for_people = |sentence: &&str| {
-        let lower = sentence.to_lowercase();
-        let mut code = sentence.split('`').skip(1).step_by(2);
-        !OF_REQUESTS.iter().any(|words| lower.contains(words))
-            && !code.any(|name| name.contains('_'))
-    };
-    let kept: Vec<&str> = description.split_inclusive(". ").filter(is_for_people).collect();
-    kept.concat().trim().replace('`', "")
 }
 
 impl ItemKind {
@@ -230,20 +205,6 @@ mod tests {
         assert_eq!(read(json!({"type": "string"}), ""), Ok(json!("")));
         assert_eq!(read(json!({"type": "string", "enum": ["a"]}), "b"), Ok(json!("b")));
         assert_eq!(read(json!({"type": "boolean"}), ""), Ok(json!(false)));
-    }
-
-    #[test]
-    fn descriptions_on_pages_do_not_speak_of_requests() {
-        for (description, expected) in [
-            ("Tags. Replace the stored ones.", "Tags."),
-            ("The level. Null deletes the rule.", "The level."),
-            ("Copies it. Not together with `use_template`.", "Copies it."),
-            ("In `HogQL`: one SELECT. A number.", "In HogQL: one SELECT. A number."),
-            ("Ignored on create.", ""),
-        ] {
-            let schema = json!({"type": "string", "description": description});
-            assert_eq!(property(&schema).description, expected);
-        }
     }
 
     #[test]

@@ -4,24 +4,14 @@ use crate::console::words::{capitalized, words};
 
 use super::field::Field;
 
-/// Returns whether a sentence says hardly more than a label: it has the words of the label, and few others.
-fn restates(sentence: &str, label: &str) -> bool {
-    const MAX_OTHERS: usize = 4;
-    let words = |text: &str| -> Vec<String> {
-        let words = text.split(|one: char| !one.is_alphanumeric());
-        words.filter(|word| !word.is_empty()).map(str::to_lowercase).collect()
-    };
-    let (said, of_label) = (words(sentence), words(label));
-    of_label.iter().all(|word| said.contains(word)) && said.len() <= of_label.len() + MAX_OTHERS
-}
-
 impl Field {
     /// Returns the label: that of the page, the first sentence of the description, or the name in words.
     pub(super) fn label(&self) -> String {
         if let Some(label) = self.input.label {
             return label.to_owned();
         }
-        let (first, _) = self.sentences();
+        let description = self.property.description.trim();
+        let first = description.split_once(". ").map_or(description, |(first, _)| first);
         let statement = first.strip_prefix("Whether ").unwrap_or(first);
         match statement.trim_end_matches('.') {
             "" => words(self.input.name.rsplit('.').next().unwrap_or_default()),
@@ -31,13 +21,7 @@ impl Field {
 
     /// Returns the text below the field.
     pub(super) fn hint(&self) -> String {
-        let (first, rest) = self.sentences();
-        let hint = match self.input.hint {
-            Some(hint) => hint,
-            None if self.input.label.is_some_and(|label| restates(first, label)) => "",
-            None if self.input.label.is_some() => first,
-            None => rest,
-        };
+        let hint = self.input.hint;
         let kept = "Leave it empty to keep the stored value.";
         let parts = [
             (!hint.is_empty()).then_some(hint),
@@ -63,14 +47,6 @@ impl Field {
             None if self.text.trim().is_empty() => "–".to_owned(),
             None => self.text.clone(),
         }
-    }
-
-    /// Splits the description after its first sentence.
-    fn sentences(&self) -> (&str, &str) {
-        let text = self.property.description.trim();
-        let end = text.find(". ").map_or(text.len(), |at| at + 1);
-        let (first, rest) = text.split_at_checked(end).unwrap_or((text, ""));
-        (first, rest.trim())
     }
 
     /// Returns the ids of the hint and the error, for `aria-describedby`.

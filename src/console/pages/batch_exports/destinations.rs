@@ -43,16 +43,18 @@ const INTERVALS: &[(&str, &str)] = &[
 
 /// The fields that exports to all destinations have.
 const EXPORT: &[Input] = &[
-    Input::new("name").label("Name").hint(""),
-    Input::new("interval").choices(INTERVALS).label("Interval").hint(""),
+    Input::new("name").label("Name"),
+    Input::new("interval").choices(INTERVALS).label("Interval"),
     Input::new("start_at").label("Start").hint("It does not run before this time."),
     Input::new("end_at").label("End").hint("It does not run after this time."),
     Input::new("model")
         .choices(&[("", "Not set"), ("events", "Events"), ("persons", "Persons")])
         .heading("Content")
-        .label("Model")
-        .hint(""),
-    Input::new("hogql_query").label("Query").code(),
+        .label("Model"),
+    Input::new("hogql_query")
+        .label("Query")
+        .hint("The rows and columns to export, in HogQL: one SELECT FROM events.")
+        .code(),
     Input::new("filters").label("Filters").hint("JSON."),
 ];
 

@@ -34,12 +34,9 @@ impl Part {
     }
 
     const fn spec(self) -> &'static FormSpec {
-        const OF_DESCRIPTION: FormSpec = FormSpec::change(
-            "Save",
-            &[Input::new("description").label("Description").hint("").area()],
-        );
-        const OF_TAGS: FormSpec =
-            FormSpec::change("Save", &[Input::new("tags").label("Tags").hint("One on each line.")]);
+        const OF_DESCRIPTION: FormSpec =
+            FormSpec::change("Save", &[Input::new("description").label("Description").area()]);
+        const OF_TAGS: FormSpec = FormSpec::change("Save", &[Input::new("tags").label("Tags")]);
         match self {
             Self::Description => &OF_DESCRIPTION,
             Self::Tags => &OF_TAGS,

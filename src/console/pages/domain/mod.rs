@@ -33,9 +33,16 @@ const PROVIDERS: &[(&str, &str)] = &[
 ];
 
 const SAML: [Input; 3] = [
-    Input::new("saml_entity_id").heading("SAML").label("Entity id").line(),
-    Input::new("saml_acs_url").label("URL").line(),
-    Input::new("saml_x509_cert").label("Certificate").area(),
+    Input::new("saml_entity_id")
+        .heading("SAML")
+        .label("Entity id")
+        .hint("That of the identity provider.")
+        .line(),
+    Input::new("saml_acs_url").label("URL").hint("That of the identity provider.").line(),
+    Input::new("saml_x509_cert")
+        .label("Certificate")
+        .hint("The signing certificate of the identity provider, as PEM or as its base64.")
+        .area(),
 ];
 
 const UNVERIFIED: FormSpec = FormSpec::change("Save", &SAML);
@@ -43,7 +50,10 @@ const UNVERIFIED: FormSpec = FormSpec::change("Save", &SAML);
 const VERIFIED: FormSpec = FormSpec::change(
     "Save",
     &[
-        Input::new("sso_enforcement").label("Required way to sign in").choices(PROVIDERS),
+        Input::new("sso_enforcement")
+            .label("Required way to sign in")
+            .hint("For users with an address in the domain.")
+            .choices(PROVIDERS),
         Input::new("jit_provisioning_enabled")
             .label("New users with an address in the domain join"),
         SAML[0],

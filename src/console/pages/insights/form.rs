@@ -24,9 +24,9 @@ const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
 const CREATE: &str = "insights_create";
 
 const INPUTS: &[Input] = &[
-    Input::new("name").label("Name").hint("").required(),
-    Input::new("description").label("Description").hint("").area(),
-    Input::new("tags").label("Tags").hint(""),
+    Input::new("name").label("Name").required(),
+    Input::new("description").label("Description").area(),
+    Input::new("tags").label("Tags"),
     Input::new("favorited").label("Favorite").hint("One flag for all users."),
     Input::new("saved").label("Saved").hint("Lists may leave out insights that are not saved."),
     Input::new("query")

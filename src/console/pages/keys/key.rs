@@ -29,8 +29,8 @@ const DEFAULT_GRACE: u32 = 24 * 60 * 60;
 const FORM: FormSpec = FormSpec::change(
     "Save",
     &[
-        Input::new("label").label("Label").hint(""),
-        Input::new("scopes").label("Scopes").hint(""),
+        Input::new("label").label("Label"),
+        Input::new("scopes").label("Scopes"),
         Input::new("scoped_organizations")
             .label("Only in these organizations")
             .hint("None: no limit."),

@@ -30,7 +30,7 @@ const FORM: FormSpec = FormSpec::create(
     "Create the key",
     &[
         Input::new("label").label("Label").hint("For example the program that will use the key."),
-        Input::new("scopes").label("Scopes").hint(""),
+        Input::new("scopes").label("Scopes"),
         Input::new("scoped_organizations")
             .label("Only in these organizations")
             .hint("None: the same organizations as this session."),

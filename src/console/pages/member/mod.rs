@@ -24,7 +24,7 @@ use roles::Role;
 
 const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
 
-const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level").hint("")]);
+const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level")]);
 
 /// Adds the page and its actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {

@@ -28,8 +28,10 @@ const FORM: FormSpec = FormSpec::change(
         Input::new("name").label("Name").heading("General"),
         Input::new("logo_media_id").label("Logo").hint("The id of an uploaded logo."),
         Input::new("members_can_invite").label("Members may invite").heading("Members"),
-        Input::new("members_can_use_personal_api_keys").label("Members may use API keys"),
-        Input::new("default_role_id").label("Default role"),
+        Input::new("members_can_use_personal_api_keys")
+            .label("Members may use API keys")
+            .hint("Otherwise API keys of plain members cannot access the organization."),
+        Input::new("default_role_id").label("Default role").hint("Users get it when they join."),
         Input::new("is_member_join_email_enabled")
             .label("Mail admins and owners when a user joins"),
         Input::new("enforce_2fa")

@@ -20,7 +20,7 @@ const FORM: FormSpec = FormSpec::change(
     &[
         Input::new("first_name").label("Given name"),
         Input::new("last_name").label("Family name"),
-        Input::new("role_at_organization").label("Role"),
+        Input::new("role_at_organization").label("Role").hint("Your role in the organization."),
         Input::new("theme_mode")
             .label("Theme")
             .hint("Without one, the console follows your system."),

@@ -14,14 +14,14 @@ const ON_KINDS: &str = "projects_resource_access_controls_update";
 const MEMBER: Input = Input::new("organization_member")
     .label("For the member")
     .hint("Without a member and a role, the rule is for everyone.");
-const ROLE: Input = Input::new("role").label("For the role").hint("");
+const ROLE: Input = Input::new("role").label("For the role");
 
 const PROJECT_FORM: FormSpec = FormSpec::create(
     "Set the rule",
     &[
         MEMBER,
         ROLE,
-        Input::new("access_level").label("Level").hint("").choices(&[
+        Input::new("access_level").label("Level").choices(&[
             ("none", "None: for everyone, it makes the project private"),
             ("member", "Member: sees the project, also if it is private"),
             ("admin", "Admin: also sets rules"),
@@ -32,10 +32,10 @@ const PROJECT_FORM: FormSpec = FormSpec::create(
 const KIND_FORM: FormSpec = FormSpec::create(
     "Set the rule on the kind",
     &[
-        Input::new("resource").label("Kind").hint(""),
+        Input::new("resource").label("Kind"),
         MEMBER,
         ROLE,
-        Input::new("access_level").label("Level").hint("").choices(&[
+        Input::new("access_level").label("Level").choices(&[
             ("none", "None: does not see the objects"),
             ("viewer", "Viewer: sees them"),
             ("editor", "Editor: also changes them"),

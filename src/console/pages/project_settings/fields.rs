@@ -9,8 +9,10 @@ pub(super) const FORM: FormSpec = FormSpec::change(
         Input::new("name").label("Name").heading("General"),
         Input::new("product_description"),
         Input::new("app_urls"),
-        Input::new("timezone").label("Time zone"),
-        Input::new("week_start_day").label("First day of the week").hint("").choices(&[
+        Input::new("timezone")
+            .label("Time zone")
+            .hint("A name of the IANA database, for example Europe/Berlin."),
+        Input::new("week_start_day").label("First day of the week").choices(&[
             ("", "Not set"),
             ("0", "Sunday"),
             ("1", "Monday"),
@@ -39,7 +41,6 @@ pub(super) const FORM: FormSpec = FormSpec::change(
         Input::new("path_cleaning_filters").heading("Web"),
         Input::new("cookieless_server_hash_mode")
             .label("Visitors without cookies")
-            .hint("")
             .choices(&[
                 ("", "Not set"),
                 ("0", "Are not distinguished"),

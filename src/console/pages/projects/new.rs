@@ -16,11 +16,15 @@ const NEW: &str = "/console/organizations/{organization_id}/projects/new/";
 
 const CREATE: &str = "organizations_projects_create";
 
+const TIME_ZONE: Input = Input::new("timezone")
+    .label("Time zone")
+    .hint("A name of the IANA database, for example Europe/Berlin.");
+
 const FORM: FormSpec = FormSpec::create(
     "Create the project",
     &[
-        Input::new("name").label("Name").hint("").required(),
-        Input::new("timezone").label("Time zone"),
+        Input::new("name").label("Name").required(),
+        TIME_ZONE,
         Input::new("is_demo").label("Demo project").hint("The project holds demo data."),
     ],
 );
@@ -30,7 +34,7 @@ const DEMO_FORM: FormSpec = FormSpec::create(
     "Create the demo project",
     &[
         Input::new("name").label("Name").hint("Members create demo projects only.").required(),
-        Input::new("timezone").label("Time zone"),
+        TIME_ZONE,
     ],
 );
 

@@ -28,9 +28,8 @@ const ADD: &str = "/console/organizations/{organization_id}/roles/{id}/add/";
 /// The number of members on a page.
 const PAGE_SIZE: u64 = 50;
 
-const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name").hint("")]);
-const MEMBER: FormSpec =
-    FormSpec::create("Add", &[Input::new("user_uuid").label("Member").hint("")]);
+const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
+const MEMBER: FormSpec = FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]);
 
 /// Adds the page and its actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {

@@ -11,8 +11,8 @@ pub(in crate::console::pages) const RULE_FORM: FormSpec = FormSpec::create(
         Input::new("organization_member")
             .label("For the member")
             .hint("Without a member and a role, the rule is for everyone."),
-        Input::new("role").label("For the role").hint(""),
-        Input::new("access_level").label("Level").hint("").choices(&[
+        Input::new("role").label("For the role"),
+        Input::new("access_level").label("Level").choices(&[
             ("none", "None: does not see it"),
             ("viewer", "Viewer: sees it"),
             ("editor", "Editor: also changes it"),

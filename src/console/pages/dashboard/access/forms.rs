@@ -22,7 +22,7 @@ const ADD: &str = "dashboards_collaborators_create";
 
 const RESTRICTION_FORM: FormSpec = FormSpec::change(
     "Save",
-    &[Input::new("restriction_level").label("Who may edit").hint("").choices(RESTRICTIONS)],
+    &[Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS)],
 );
 
 const COLLABORATOR_FORM: FormSpec = FormSpec::create(

@@ -20,9 +20,9 @@ const UPDATE: &str = "dashboards_partial_update";
 const FORM: FormSpec = FormSpec::change(
     "Save",
     &[
-        Input::new("name").label("Name").hint(""),
-        Input::new("description").label("Description").hint("").area(),
-        Input::new("tags").label("Tags").hint(""),
+        Input::new("name").label("Name"),
+        Input::new("description").label("Description").area(),
+        Input::new("tags").label("Tags"),
         Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first."),
         Input::new("filters")
             .label("Filters")

@@ -14,13 +14,13 @@ pub(super) enum Origin {
     Json,
 }
 
-const NAME: Input = Input::new("name").label("Name").hint("");
-const DESCRIPTION: Input = Input::new("description").label("Description").hint("").area();
-const TAGS: Input = Input::new("tags").label("Tags").hint("");
+const NAME: Input = Input::new("name").label("Name");
+const DESCRIPTION: Input = Input::new("description").label("Description").area();
+const TAGS: Input = Input::new("tags").label("Tags");
 const PINNED: Input =
     Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first.");
 const RESTRICTION: Input =
-    Input::new("restriction_level").label("Who may edit").hint("").choices(RESTRICTIONS);
+    Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS);
 
 const EMPTY: FormSpec =
     FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
@@ -28,7 +28,7 @@ const EMPTY: FormSpec =
 const FROM_TEMPLATE: FormSpec = FormSpec::create(
     "Create",
     &[
-        Input::new("use_template").label("Template").hint(""),
+        Input::new("use_template").label("Template"),
         NAME.hint("Leave it empty to use the name of the template."),
         TAGS.hint("In addition to those of the template."),
         PINNED,
@@ -39,7 +39,7 @@ const FROM_TEMPLATE: FormSpec = FormSpec::create(
 const COPY: FormSpec = FormSpec::create(
     "Duplicate",
     &[
-        Input::new("use_dashboard").label("Dashboard").hint(""),
+        Input::new("use_dashboard").label("Dashboard"),
         Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
             "Otherwise both dashboards show the same ones, and a change of one shows on both.",
         ),

@@ -21,7 +21,7 @@ use super::UPDATE;
 
 const TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/";
 
-const COLOR: Input = Input::new("tiles.0.color").label("Color").hint("").choices(COLORS);
+const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
 
 const TEXT: FormSpec = FormSpec::change(
     "Save",

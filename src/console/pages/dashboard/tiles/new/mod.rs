@@ -23,7 +23,7 @@ const FORM: FormSpec = FormSpec::create(
     "Add the text",
     &[
         Input::new("tiles.0.text.body").label("Text").hint("Markdown.").markdown(),
-        Input::new("tiles.0.color").label("Color").hint("").choices(COLORS),
+        Input::new("tiles.0.color").label("Color").choices(COLORS),
     ],
 );
 
