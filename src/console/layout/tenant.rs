@@ -93,27 +93,37 @@ impl Tenant {
 
 /// Returns the first project that the session may list, or else the first one that its key is limited to.
 async fn first_project(api: &Api) -> Result<Option<u64>> {
-    /// The key of the session.
+    let listed = api.get_if_allowed::<List<ProjectName>>("/api/projects/?limit=1").await?;
+    let ids: Vec<u64> = match listed {
+        Some(listed) => listed.results.iter().map(|project| project.id).collect(),
+        None => projects_of_key(api).await?,
+    };
+    Ok(ids.first().copied())
+}
+
+/// Returns the ids of the projects that the key of the session is limited to.
+async fn projects_of_key(api: &Api) -> Result<Vec<u64>> {
     #[derive(Deserialize)]
     struct Key {
         scoped_teams: Vec<u64>,
     }
-    let listed = api.get_if_allowed::<List<ProjectName>>("/api/projects/?limit=1").await?;
-    if let Some(listed) = listed {
-        return Ok(listed.results.first().map(|project| project.id));
-    }
     let key = api.get_if_allowed::<Key>("/api/personal_api_keys/@current/").await?;
-    Ok(key.and_then(|key| key.scoped_teams.first().copied()))
+    Ok(key.map_or(Vec::new(), |key| key.scoped_teams))
 }
 
 fn links(projects: &[ProjectName]) -> Vec<TenantLink> {
     projects.iter().map(|project| TenantLink::project(project.id, &project.name)).collect()
 }
 
-/// Loads a project outside of the current organization, with its organization's id and projects.
+/// Loads a project outside of the current organization, with its organization's id and projects. A session that may not read
+/// the project has those that its key is limited to, without their names.
 async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink>)> {
     let found = api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{id}/")).await?;
-    let Some(project) = found else { return Ok((None, Vec::new())) };
+    let Some(project) = found else {
+        let ids = projects_of_key(api).await?;
+        let link = |id| TenantLink::project(id, &format!("Project {id}"));
+        return Ok((None, ids.into_iter().map(link).collect()));
+    };
     let path =
         format!("/api/organizations/{}/projects/?limit={MAX_PROJECTS}", project.organization);
     let beside = api.get_if_allowed::<List<ProjectName>>(&path).await?;

@@ -135,6 +135,15 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
         let dashboards = format!("/console/projects/{project}/dashboards/");
         assert!(home.html.contains(&dashboards), "{scopes:?}: {}", home.html);
     }
+    // The names are unknown, and all projects of the key can be reached.
+    let project = workspace.made.project_id;
+    let to_two = json!({ "projects": [project, beside] });
+    let key = workspace.limited_key(OWNER, &["dashboard:read"], to_two).await.key.expect("a key");
+    let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
+    for project in [project.to_string(), beside.to_string()] {
+        let dashboards = format!("href=\"/console/projects/{project}/dashboards/\"");
+        assert!(home.html.contains(&dashboards), "{}", home.html);
+    }
     let scopes = ["organization:read", "organization_member:write"];
     let key = workspace.key(OWNER, &scopes).await.key.expect("a key");
     let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
