@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
 use axum::http::header::{ACCEPT, ALLOW, LOCATION};
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
@@ -220,14 +220,24 @@ fn no_endpoint(app: &App, request: &Request, start_page: Option<&'static str>) -
     response
 }
 
-/// Returns whether a browser opens `/`. Browsers ask for HTML, clients of the API do not.
+/// Returns whether a browser opens `/`. Browsers prefer HTML to JSON, clients of the API do not.
 fn is_browser_at_the_root(request: &Request) -> bool {
-    let asks_for_html = |line: &HeaderValue| {
-        line.to_str().is_ok_and(|line| line.to_ascii_lowercase().contains("text/html"))
-    };
+    let quality = |wanted| accepted_quality(request.headers(), wanted);
     matches!(*request.method(), Method::GET | Method::HEAD)
         && request.uri().path() == "/"
-        && request.headers().get_all(ACCEPT).iter().any(asks_for_html)
+        && quality("text/html") > quality("application/json")
+}
+
+/// Returns the quality with which a client accepts a media type by its name; 0 if it does not name it.
+fn accepted_quality(headers: &HeaderMap, wanted: &str) -> f32 {
+    let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    let qualities = lines.flat_map(|line| line.split(',')).filter_map(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_wanted = parts.next()?.eq_ignore_ascii_case(wanted);
+        let quality = parts.find_map(|part| part.strip_prefix(['q', 'Q'])?.strip_prefix('='));
+        is_wanted.then(|| quality.map_or(1.0, |text| text.parse::<f32>().unwrap_or(0.0)))
+    });
+    qualities.fold(0.0, f32::max)
 }
 
 /// Returns the spellings of a path: below [`ENVIRONMENTS`] as below [`PROJECTS`], with and without the trailing slash, and

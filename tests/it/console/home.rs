@@ -29,6 +29,10 @@ async fn root_leads_browsers_to_the_console_and_is_unknown_to_other_clients() {
             (Method::HEAD, "TEXT/HTML", is_on),
             (Method::GET, "*/*", false),
             (Method::GET, "application/json", false),
+            (Method::GET, "application/json, text/html;q=0.9, */*;q=0.1", false),
+            (Method::GET, "text/html, application/json", false),
+            (Method::GET, "*/*, text/html; q=0", false),
+            (Method::GET, "application/json; q=0.5, Text/HTML; charset=utf-8; q=0.6", is_on),
             (Method::POST, html, false),
         ] {
             let answer = nobody.fetch(method.clone(), "/", &[("accept", accept)], "").await;
