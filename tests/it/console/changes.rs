@@ -66,7 +66,7 @@ async fn deletion_of_the_last_page_of_the_list_leads_to_the_page_before() {
     let workspace = Workspace::new().await;
     boards(&workspace, &["n"; 51]).await;
     let mut owner = Visitor::owner(&workspace).await;
-    let sent = [("action", "delete"), ("id", "51")];
+    let sent = [("action", "delete"), ("sure", "true"), ("id", "51")];
     let deleted = owner.post(&format!("{LIST}?search=n&offset=50"), &sent).await;
     assert_eq!(
         deleted.location(),
@@ -127,8 +127,16 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     let mut owner = Visitor::owner(&workspace).await;
     owner.get(TRASH).await.assert_shows(200, "Trash");
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
+    let one = owner.post(LIST, &[("action", "delete"), ("id", "2")]).await;
+    one.assert_shows(200, "<bdi>Delete the dashboard B?</bdi>");
     let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "3")];
-    let deleted = owner.post(LIST, &sent).await;
+    let asked = owner.post(LIST, &sent).await;
+    asked.assert_shows(200, "<bdi>Delete 3 dashboards?</bdi>");
+    for name in ["A", "B", "C"] {
+        assert!(asked.html.contains(&format!("<bdi>{name}</bdi></li>")), "{}", asked.html);
+    }
+    assert!(owner.get(TRASH).await.html.contains("The trash is empty."), "it only asks");
+    let deleted = owner.submit(&asked.form("form")).await;
     assert_eq!(deleted.location(), format!("{LIST}?done=dashboard-deleted&count=3&undo=1,2,3"));
     let list = owner.get(deleted.location()).await;
     assert!(list.html.contains("<p>3 dashboards deleted.</p>"), "{}", list.html);

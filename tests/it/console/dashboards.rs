@@ -231,7 +231,9 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
     }
     let mut owner = Visitor::owner(&workspace).await;
     let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "999")];
-    let page = owner.post(LIST, &sent).await;
+    let asked = owner.post(LIST, &sent).await;
+    assert!(asked.html.contains("<bdi>Dashboard 999</bdi></li>"), "{}", asked.html);
+    let page = owner.submit(&asked.form("form")).await;
     page.assert_shows(200, "Dashboards");
     assert!(page.html.contains("2 done, 1 refused:"), "{}", page.html);
     let undo = page.forms().into_iter().find(|form| form.fields.len() == 3).expect("an undo");
@@ -241,7 +243,8 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
         format!("{LIST}?done=dashboard-restored&count=2")
     );
     assert_eq!(names(&owner.get(LIST).await.html), ["A", "B"]);
-    let page = owner.post(LIST, &[("action", "delete"), ("id", "999")]).await;
+    let sent = [("action", "delete"), ("sure", "true"), ("id", "999")];
+    let page = owner.post(LIST, &sent).await;
     page.assert_shows(404, "Dashboards");
     assert!(!page.html.contains("Undo</button>"), "{}", page.html);
     let page = owner.post(LIST, &[("action", "pin"), ("id", "1"), ("id", "999")]).await;

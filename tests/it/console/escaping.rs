@@ -158,7 +158,9 @@ async fn hostile_names_are_escaped_on_every_page() {
         let member = format!("{list}{}/access/", board["id"]);
         let tile = format!("{list}{}/tiles/new/", board["id"]);
         let id = board["id"].to_string();
-        let deleted = visitor.post(&list, &[("action", "delete"), ("id", &id)]).await;
+        let asked = visitor.post(&list, &[("action", "delete"), ("id", &id)]).await;
+        assert_safe(&asked.html);
+        let deleted = visitor.submit(&asked.form("form")).await;
         let trash = visitor.get(&format!("{list}trash/")).await;
         let restored = visitor.post(&list, &[("action", "restore"), ("id", &id)]).await;
         assert_eq!([deleted.status, trash.status, restored.status], [303, 200, 303]);

@@ -244,6 +244,9 @@ async fn several_dashboards_are_deleted_and_restored() {
     browser.click("tbody tr:last-child input.pick").await;
     browser.run("document.querySelector('#change select').value = 'delete'").await;
     browser.click("#change button").await;
+    shown(&browser, "Delete 2 dashboards?").await;
+    assert_sound(&browser, "the question about two").await;
+    browser.click("#form button.bad").await;
     assert_eq!(browser.text("[data-notice] p").await, "2 dashboards deleted.");
     let rows = "document.querySelectorAll('main tbody tr').length";
     browser.wait_until("one is left", &format!("{rows} === 1")).await;

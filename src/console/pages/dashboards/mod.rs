@@ -1,6 +1,7 @@
 //! The dashboards of a project: the list with its filters, changes of one or many, new ones, and the trash.
 
 mod change;
+mod deletion;
 mod filters;
 mod list;
 mod new;
@@ -37,6 +38,9 @@ fn base(project: &str) -> String {
 
 async fn apply(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
+    if deletion::needs_question(&request) {
+        return deletion::ask(&request, &project).await;
+    }
     match change::apply(&request, &project).await {
         Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
             let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
