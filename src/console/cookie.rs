@@ -18,6 +18,9 @@ const MAIL_LIFETIME: u32 = 10 * 60;
 /// What the browser keeps after a sign-in: for 400 days, in seconds. Browsers keep no cookie longer.
 const KNOWN_LIFETIME: u32 = 400 * 24 * 3600;
 
+/// The maximum number of values of a cookie that count. Another host of the domain can set any number.
+const MAX_VALUES: usize = 32;
+
 /// A cookie for one address of the service.
 pub(super) struct ConsoleCookie {
     name: String,
@@ -55,8 +58,8 @@ impl ConsoleCookie {
         &self.name
     }
 
-    /// Returns the values, each once. There are several if another port of the host, or another host of its domain, has set
-    /// a cookie of the same name.
+    /// Returns the first values, each once. There are several if another port of the host, or another host of its domain, has
+    /// set a cookie of the same name.
     pub(super) fn values(&self, headers: &HeaderMap) -> Vec<String> {
         // Other services on this host may have set cookies that are not ASCII.
         let lines = headers.get_all(COOKIE).iter();
@@ -64,7 +67,7 @@ impl ConsoleCookie {
         let cookies = lines.flat_map(Cookie::split_parse).filter_map(Result::ok);
         let mut values: Vec<String> = Vec::new();
         for cookie in cookies.filter(|cookie| cookie.name() == self.name) {
-            if !values.iter().any(|known| known == cookie.value()) {
+            if values.len() < MAX_VALUES && !values.iter().any(|known| known == cookie.value()) {
                 values.push(cookie.value().to_owned());
             }
         }
@@ -183,5 +186,7 @@ mod tests {
         assert_eq!(read(&["steward-8000=x", "steward-8000=z"]), ["x", "z"]);
         assert!(read(&["steward-800=x; Steward-8000=y; xsteward-8000=z"]).is_empty());
         assert!(read(&[]).is_empty());
+        let planted: Vec<String> = (0..100).map(|at| format!("steward-8000={at}")).collect();
+        assert_eq!(read(&[planted.join("; ").as_str()]).len(), MAX_VALUES);
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct MailRequest {
     nonce: BrowserNonce,
     email: String,
     ip_address: IpAddr,
-    known_browser: Option<KnownBrowser>,
+    known_browsers: Vec<KnownBrowser>,
 }
 
 /// Accepts requests for sign-in mails, and sends the mails.
@@ -85,7 +85,7 @@ impl App {
         self.0.mail_sign_in.is_some()
     }
 
-    /// Queues a request for a sign-in mail. `known_browser` is the proof that a user has signed in in the browser. Returns
+    /// Queues a request for a sign-in mail. `known_browsers` are the proofs that users have signed in in the browser. Returns
     /// the nonce for the browser's cookie. Neither the response nor its time depends on the accounts.
     ///
     /// # Errors
@@ -94,13 +94,13 @@ impl App {
         &self,
         email: &str,
         ip_address: IpAddr,
-        known_browser: Option<KnownBrowser>,
+        known_browsers: Vec<KnownBrowser>,
     ) -> Result<BrowserNonce> {
         let service = self.0.mail_sign_in.as_ref().ok_or_else(Error::not_found)?;
         let email = Email::read(&email.into())?;
         self.rate_limiter().check_sign_in_mail(ip_address)?;
         let nonce = BrowserNonce::generate(&mut Seed::generate().rng());
-        let request = MailRequest { nonce, email, ip_address, known_browser };
+        let request = MailRequest { nonce, email, ip_address, known_browsers };
         if service.requests.try_send(request).is_err() {
             tracing::error!("dropped a request for a sign-in mail: too many wait");
         }
@@ -121,7 +121,7 @@ impl App {
     }
 
     async fn store_mail_request(&self, request: MailRequest) -> Result<()> {
-        let MailRequest { nonce, email, ip_address, known_browser } = request;
+        let MailRequest { nonce, email, ip_address, known_browsers } = request;
         let stored = sessions::count_requests(&*self.store().fresh().await?)?;
         let is_full = stored >= MAX_STORED_REQUESTS;
         let code = MailCode::generate(&mut Seed::generate().rng());
@@ -133,7 +133,7 @@ impl App {
             code: code_digest,
             email,
             ip_address,
-            known_browser,
+            known_browsers,
             is_full,
         };
         let options = WriteOptions::of_small_write(Consumer::from_address(ip_address));

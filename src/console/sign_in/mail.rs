@@ -49,8 +49,8 @@ async fn ask(visit: Visit) -> PageResult {
     let next = Next::parse(visit.form.value("next"));
     let email = visit.form.value("email");
     let proofs = visit.known_browser_cookie().values(&visit.head.headers);
-    let proof = proofs.iter().find_map(|text| KnownBrowser::parse(text));
-    match visit.app.request_sign_in_mail(email, visit.client.address, proof) {
+    let proofs = proofs.iter().filter_map(|text| KnownBrowser::parse(text)).collect();
+    match visit.app.request_sign_in_mail(email, visit.client.address, proofs) {
         Ok(nonce) => {
             let mut response = see_other(&format!("{CODE}{}", next.to_query()))?;
             let cookie = visit.mail_cookie().set(&nonce.encode())?;

@@ -93,8 +93,8 @@ pub struct NewSignInRequest {
     pub email: String,
     /// The address of the browser.
     pub ip_address: IpAddr,
-    /// What the browser sent as proof that a user has signed in in it.
-    pub known_browser: Option<KnownBrowser>,
+    /// What the browser sent as proofs that users have signed in in it. Another host of its domain may have set some.
+    pub known_browsers: Vec<KnownBrowser>,
     /// Whether only requests of known browsers may still be stored.
     pub is_full: bool,
 }
@@ -122,10 +122,9 @@ pub fn open_request(
 ) -> Result<Option<MailRecipient>> {
     let network = client_network(new.ip_address);
     let user = users::find_by_email(tx, &new.email)?;
-    let known_browser = user
-        .as_ref()
-        .zip(new.known_browser)
-        .and_then(|(user, proof)| keys.recognize(&proof, user.meta.id));
+    let known_browser = user.as_ref().and_then(|user| {
+        new.known_browsers.iter().find_map(|proof| keys.recognize(proof, user.meta.id))
+    });
     if new.is_full && known_browser.is_none() {
         return Err(Error::overloaded(1, "there are too many requests"));
     }

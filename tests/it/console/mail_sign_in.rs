@@ -553,6 +553,7 @@ async fn only_the_proof_for_this_user_and_service_makes_a_browser_known() {
     let key = of_ann.key.clone().expect("a key");
     other.post("/console/sign_in/", &[("key", &key)]).await;
     let mut changed = proof.clone();
+    let of_another = other.known_cookie.clone().expect("a cookie");
     changed.replace_range(20..21, if &proof[20..21] == "A" { "B" } else { "A" });
     let forged = [
         "steward-known=".to_owned(),
@@ -570,7 +571,7 @@ async fn only_the_proof_for_this_user_and_service_makes_a_browser_known() {
     assert!(scene.requests().iter().all(|request| request.known_browser.is_none()));
     // A cookie that another host has set does not matter.
     let mut beside = known.clone();
-    beside.known_cookie = Some(format!("steward-known=x; {proof}"));
+    beside.known_cookie = Some(format!("steward-known=x; {of_another}; {proof}"));
     beside.post(ASK, &[("email", OWNER)]).await;
     scene.stored(requests + 1).await;
     let is_known = |request: &&SignInRequest| request.known_browser.is_some();
