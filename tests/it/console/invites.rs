@@ -127,6 +127,11 @@ async fn several_people_are_invited_by_mail_in_one_request() {
     let done = owner.submit(&without.with("_once", "another")).await;
     done.assert_shows(200, "Invites");
     assert!(done.html.contains("<output id=\"link-2\">"), "{}", done.html);
+    // The second invite replaces the first one of the address, whose link is of no use any more.
+    let form = owner.get(&list).await.form("form").without("send_email");
+    let done = owner.submit(&form.with("target_email", "eve@x.example\r\nEVE@x.example")).await;
+    assert!(done.html.contains("<bdi>EVE@x.example</bdi></span><output id=\"link\">"));
+    assert!(!done.html.contains("<output id=\"link-2\">"), "{}", done.html);
 }
 
 #[tokio::test]

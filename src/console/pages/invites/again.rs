@@ -9,7 +9,7 @@ use crate::console::operation::Write;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 use super::invite::Invite;
 use super::{Feedback, base, create};
@@ -17,8 +17,8 @@ use super::{Feedback, base, create};
 const AGAIN: &str = "/console/organizations/{organization_id}/invites/again/";
 const DELETE: &str = "/console/organizations/{organization_id}/invites/{id}/delete/";
 
-/// The maximum number of invites among which the one to delete is found.
-const MAX_SEARCHED: usize = 1000;
+/// The number of invites that one request reads to find the one to delete.
+const SEARCHED_AT_ONCE: usize = 1000;
 
 /// The field with the request body.
 const INVITE: &str = "invite";
@@ -49,9 +49,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let id = super::super::uuid(&request.visit, "id")?;
     let list = base(&organization);
     let done = with_notice(&list, "invite-deleted");
-    let path = format!("/api/organizations/{organization}/invites/?limit={MAX_SEARCHED}");
-    let found: List<Invite> = request.api.get(&path).await?;
-    let Some(invite) = found.results.into_iter().find(|invite| invite.id == id) else {
+    let Some(invite) = find(&request, &organization, &id).await? else {
         // A form that was sent twice.
         if !request.visit.head.method.is_safe() {
             return Ok(see_other(&done)?);
@@ -71,6 +69,21 @@ async fn delete(request: SignedIn) -> PageResult {
         state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &done).await
+}
+
+/// Finds an invite in the list, because the API returns no single one.
+async fn find(request: &SignedIn, organization: &str, id: &str) -> Result<Option<Invite>> {
+    let path = format!("/api/organizations/{organization}/invites/?limit={SEARCHED_AT_ONCE}");
+    let mut offset = 0;
+    loop {
+        let page: List<Invite> = request.api.get(&format!("{path}&offset={offset}")).await?;
+        let is_last = page.results.len() < SEARCHED_AT_ONCE;
+        let found = page.results.into_iter().find(|invite| invite.id == id);
+        if found.is_some() || is_last {
+            return Ok(found);
+        }
+        offset += SEARCHED_AT_ONCE;
+    }
 }
 
 async fn refused(request: &SignedIn, refusal: Error) -> PageResult {

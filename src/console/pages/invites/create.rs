@@ -36,7 +36,7 @@ const FORM: FormSpec = FormSpec::create(
             .several(),
         Input::new("send_email")
             .label("Send a mail")
-            .hint("Otherwise the next page shows the links to hand over."),
+            .hint("Otherwise the next page shows admins and owners the links to hand over."),
         Input::new("combine_pending_invites")
             .label("Keep what a pending invite of the same address gives"),
     ],
@@ -198,7 +198,14 @@ fn links(invites: &[Value]) -> Vec<Link> {
     let link = |invite: &Value| {
         Some(Link { address: text(invite, "target_email")?, url: text(invite, "accept_url")? })
     };
-    invites.iter().filter_map(link).collect()
+    let mut links: Vec<Link> = Vec::new();
+    for link in invites.iter().filter_map(link) {
+        // A later invite replaces that of the same address.
+        let address = link.address.to_lowercase();
+        links.retain(|earlier| earlier.address.to_lowercase() != address);
+        links.push(link);
+    }
+    links
 }
 
 /// Shows the links of new invites, which the API returns only now, or leads to the list.
