@@ -61,6 +61,11 @@ async fn text_is_previewed_and_added() {
     let done = owner.submit(&stale.form("form")).await;
     assert_eq!(done.location(), format!("{ONE}?done=text-added"));
     assert_eq!(tiles(&workspace).await[1]["text"]["body"], "Bye");
+    // What was typed is kept if the dashboard was deleted meanwhile.
+    workspace.owner.patch(&workspace.dashboards("1/"), json!({ "deleted": true })).await.ok();
+    let kept = owner.submit(&stale.form("form").with("tiles.0.text.body", "Still here")).await;
+    kept.assert_shows(404, "Add a text");
+    assert_eq!(kept.form("form").value("tiles.0.text.body"), "Still here");
 }
 
 #[tokio::test]

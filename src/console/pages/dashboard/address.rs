@@ -44,13 +44,13 @@ impl Address {
         Operation::new(id, [&self.project, &self.id])
     }
 
-    /// Reads the name of the dashboard.
+    /// Reads the name of the dashboard. A dashboard that was deleted meanwhile has only its id.
     ///
     /// # Errors
-    /// The error of the API.
+    /// The errors of the API, except refusals.
     pub(super) async fn name(&self, request: &SignedIn) -> Result<String> {
-        let found: Value = request.api.get(&self.api("")).await?;
-        Ok(name_in(&found))
+        let found: Option<Value> = request.api.get_if_allowed(&self.api("")).await?;
+        Ok(found.map_or_else(|| format!("Dashboard {}", self.id), |found| name_in(&found)))
     }
 
     /// Returns a request that changes the dashboard.

@@ -54,7 +54,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let refusal = rights::refusal(&request, &address, &found.rights).await?;
     let confirm = Confirm {
         question: format!("Delete the insight {}?", found.name()),
-        text: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is closed."
+        text: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is closed, if it has one."
             .to_owned(),
         name: None,
         submit: "Delete the insight",
