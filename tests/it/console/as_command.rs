@@ -71,7 +71,9 @@ async fn no_form_changes_anything_when_it_asks_for_its_command() {
 async fn displayed_json_has_no_character_that_disguises_it() {
     let workspace = Workspace::new().await;
     let mut owner = Visitor::owner(&workspace).await;
-    let hidden = ['\u{202e}', '\u{2066}', '\u{61c}', '\u{200e}', '\u{2028}', '\u{85}', '\u{feff}'];
+    let hidden = [
+        '\u{202e}', '\u{2066}', '\u{61c}', '\u{200e}', '\u{200b}', '\u{2028}', '\u{85}', '\u{feff}',
+    ];
     let name: String = hidden.iter().collect();
     let settings = json!({ "notification_settings": { "a": name } });
     workspace.owner.patch("/api/users/@me/", settings).await.ok();
