@@ -6,9 +6,10 @@ use axum::http::{Method, StatusCode};
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame};
 use crate::console::operation::Write;
+use crate::console::redirection::see_other;
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 use super::{ONCE, once_key};
 
@@ -88,7 +89,7 @@ impl Confirm {
                 self.state.error = Some("This is not the name.".to_owned());
             } else {
                 match self.send(request).await {
-                    Ok(()) => return Ok(crate::console::redirection::see_other(done)?),
+                    Ok(()) => return Ok(see_other(done)?),
                     Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
                     Err(error) => {
                         status = StatusCode::from_u16(error.status()).unwrap_or(status);
@@ -120,6 +121,22 @@ impl Confirm {
         let (method, _) = self.write.operation.target(request.api.table())?;
         Ok(method == Method::DELETE)
     }
+}
+
+/// Answers for a question whose object is gone. If a browser sends the form of the question, the same form was sent before, and
+/// it is done.
+///
+/// # Errors
+/// The error of the object, unless it is a 404 of a form.
+pub(in crate::console) fn answered_before(
+    request: &SignedIn,
+    error: Error,
+    done: &str,
+) -> PageResult {
+    if error.status() == 404 && !request.visit.head.method.is_safe() {
+        return Ok(see_other(done)?);
+    }
+    Err(error.into())
 }
 
 /// Returns whether a text is a name as browsers show it, or as they let it be pasted: a page shows white space of any kind

@@ -25,7 +25,7 @@ use super::operation::Operation;
 use super::visit::SignedIn;
 
 pub(super) use choice::Choice;
-pub(super) use confirm::{Confirm, ConfirmOption, ConfirmState};
+pub(super) use confirm::{Confirm, ConfirmOption, ConfirmState, answered_before};
 pub(super) use input::Input;
 pub(super) use submitted::{Outcome, SubmittedForm};
 

@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::console::form::{Confirm, ConfirmState, ONCE};
+use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::redirection::see_other;
@@ -44,14 +44,10 @@ async fn act(request: SignedIn, action: Action) -> PageResult {
 async fn delete(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let write = Write::new(DESTROY, [&address.project, &address.id]);
-    let list = address.list();
+    let done = with_notice(&address.list(), "export-deleted");
     let name = match address.read(&request).await {
         Ok(found) => found.body.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        // A form that was sent twice.
-        Err(error) if error.status() == 404 && !request.visit.head.method.is_safe() => {
-            return Ok(see_other(&with_notice(&list, "export-deleted"))?);
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return answered_before(&request, error, &done),
     };
     let frame = Frame::load(&request, Section::BatchExports, In::Project(&address.project)).await?;
     let confirm = Confirm {
@@ -65,5 +61,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write,
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&list, "export-deleted")).await
+    confirm.respond(&request, frame, &done).await
 }

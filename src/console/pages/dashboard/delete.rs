@@ -4,10 +4,9 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::form::{Confirm, ConfirmOption, ConfirmState};
+use crate::console::form::{Confirm, ConfirmOption, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::pages::dashboard_name;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -39,11 +38,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let done = format!("{done}&undo={}", address.id);
     let found: Dashboard = match request.api.get(&address.api("")).await {
         Ok(found) => found,
-        // A form that was sent twice.
-        Err(error) if error.status() == 404 && !request.visit.head.method.is_safe() => {
-            return Ok(see_other(&done)?);
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return answered_before(&request, error, &done),
     };
     let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
     let refusal = refusal(&request, &address.project, &found.rights).await?;

@@ -4,7 +4,7 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::form::{Confirm, ConfirmState, ONCE};
+use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::redirection::see_other;
@@ -54,9 +54,13 @@ async fn verify(request: SignedIn) -> PageResult {
 async fn delete(request: SignedIn) -> PageResult {
     let (organization, id) = ids(&request)?;
     let path = format!("/api/organizations/{organization}/domains/{id}/");
-    let domain: Domain = request.api.get(&path).await?;
-    let frame = Frame::load(&request, Section::Domains, In::Organization(&organization)).await?;
     let list = list(&organization);
+    let done = with_notice(&list, "domain-deleted");
+    let domain: Domain = match request.api.get(&path).await {
+        Ok(domain) => domain,
+        Err(error) => return answered_before(&request, error, &done),
+    };
+    let frame = Frame::load(&request, Section::Domains, In::Organization(&organization)).await?;
     let confirm = Confirm {
         question: format!("Delete the domain {}?", domain.name),
         text: "Its settings are lost, and any organization can add the domain. To add it again, you have to prove again \
@@ -69,5 +73,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write: Write::new("domains_destroy", [&organization, &id]),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&list, "domain-deleted")).await
+    confirm.respond(&request, frame, &done).await
 }

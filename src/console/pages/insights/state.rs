@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::console::form::{Confirm, ConfirmState};
+use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -38,18 +38,13 @@ async fn favorite(request: SignedIn) -> PageResult {
 /// Asks before an insight is moved to the trash.
 async fn delete(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
+    let list = with_notice(&address.list(), "insight-deleted");
+    let done = format!("{list}&undo={}", address.id());
     let found: Insight = match request.api.get(&address.api("")).await {
         Ok(found) => found,
-        // A form that was sent twice.
-        Err(error) if error.status() == 404 && !request.visit.head.method.is_safe() => {
-            let done = with_notice(&address.list(), "insight-deleted");
-            return Ok(see_other(&format!("{done}&undo={}", address.id()))?);
-        }
-        Err(error) => return Err(error.into()),
+        Err(error) => return answered_before(&request, error, &done),
     };
-    let list = with_notice(&address.list(), "insight-deleted");
-    let unsaved = if found.saved { "" } else { "&unsaved=true" };
-    let done = format!("{list}&undo={}{unsaved}", address.id());
+    let done = if found.saved { done } else { format!("{done}&unsaved=true") };
     let frame = Frame::load(&request, Section::Insights, In::Project(&address.project)).await?;
     let refusal = rights::refusal(&request, &address, &found.rights).await?;
     let confirm = Confirm {

@@ -2,11 +2,10 @@
 
 use axum::http::Method;
 
-use crate::console::form::{Confirm, ConfirmState, ONCE};
+use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::Write;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -50,11 +49,7 @@ async fn delete(request: SignedIn) -> PageResult {
     let list = base(&organization);
     let done = with_notice(&list, "invite-deleted");
     let Some(invite) = find(&request, &organization, &id).await? else {
-        // A form that was sent twice.
-        if !request.visit.head.method.is_safe() {
-            return Ok(see_other(&done)?);
-        }
-        return Err(Error::not_found().into());
+        return answered_before(&request, Error::not_found(), &done);
     };
     let frame = Frame::load(&request, Section::Invites, In::Organization(&organization)).await?;
     let confirm = Confirm {

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 
-use crate::console::form::{Confirm, ConfirmState};
+use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
@@ -21,7 +21,11 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 
 async fn revoke(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
-    let key: Key = request.api.get(&format!("/api/personal_api_keys/{id}/")).await?;
+    let done = with_notice(LIST, "key-revoked");
+    let key: Key = match request.api.get(&format!("/api/personal_api_keys/{id}/")).await {
+        Ok(key) => key,
+        Err(error) => return answered_before(&request, error, &done),
+    };
     let own = Key::of_session(&request).await?;
     let text = if own.is_some_and(|own| own.id == key.id) {
         "This session uses the key and ends with it. Programs that send the key stop working at once."
@@ -39,5 +43,5 @@ async fn revoke(request: SignedIn) -> PageResult {
         state: ConfirmState::default(),
     };
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
-    confirm.respond(&request, frame, &with_notice(LIST, "key-revoked")).await
+    confirm.respond(&request, frame, &done).await
 }

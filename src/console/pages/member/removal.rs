@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 
-use crate::console::form::{Confirm, ConfirmState};
+use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::pages::members::{Member, own_uuid};
@@ -23,16 +23,16 @@ async fn remove(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let organization = &address.organization;
     let frame = Frame::load(&request, Section::Members, In::Organization(organization)).await?;
-    let member: Member = request.api.get(&address.api()).await?;
+    let done = with_notice(&address.list(), "member-removed");
+    let member: Member = match request.api.get(&address.api()).await {
+        Ok(member) => member,
+        Err(error) => return answered_before(&request, error, &done),
+    };
     let is_own = own_uuid(&request, organization).await?.as_ref() == Some(&member.user.uuid);
     let (question, submit, done) = if is_own {
         ("Leave the organization?".to_owned(), "Leave", with_notice("/console/", "left"))
     } else {
-        (
-            format!("Remove {}?", member.name()),
-            "Remove",
-            with_notice(&address.list(), "member-removed"),
-        )
+        (format!("Remove {}?", member.name()), "Remove", done)
     };
     let confirm = Confirm {
         question,

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::assets::icon;
-use crate::console::form::{Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome};
+use crate::console::form::{
+    Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
+};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
@@ -129,7 +131,11 @@ async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Resu
 
 async fn delete(request: SignedIn) -> PageResult {
     let id = super::organization_id(&request.visit)?;
-    let found: Organization = request.api.get(&format!("/api/organizations/{id}/")).await?;
+    let done = with_notice("/console/", "organization-deleted");
+    let found: Organization = match request.api.get(&format!("/api/organizations/{id}/")).await {
+        Ok(found) => found,
+        Err(error) => return answered_before(&request, error, &done),
+    };
     let frame = Frame::load(&request, Section::OrganizationSettings, In::Organization(&id)).await?;
     let confirm = Confirm {
         question: format!("Delete the organization {}?", found.name),
@@ -141,5 +147,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write: Write::new("organizations_destroy", [&id]),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice("/console/", "organization-deleted")).await
+    confirm.respond(&request, frame, &done).await
 }

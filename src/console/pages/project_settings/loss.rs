@@ -1,8 +1,9 @@
 //! The actions that cannot be undone: a new token, and the deletion of the project.
 
 use axum::http::Method;
+use serde_json::Value;
 
-use crate::console::form::{Confirm, ConfirmState};
+use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
@@ -40,7 +41,14 @@ async fn reset_token(request: SignedIn) -> PageResult {
 
 async fn delete(request: SignedIn) -> PageResult {
     let id = crate::console::pages::project_id(&request.visit)?;
-    let found = request.api.get(&format!("/api/projects/{id}/")).await?;
+    let found: Value = match request.api.get(&format!("/api/projects/{id}/")).await {
+        Ok(found) => found,
+        // The organization of a deleted project is unknown.
+        Err(error) => {
+            let done = with_notice("/console/", "project-deleted");
+            return answered_before(&request, error, &done);
+        }
+    };
     let project = Project::of(&found)?;
     let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&id)).await?;
     let base = super::path(&id);

@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 
-use crate::console::form::{Confirm, ConfirmState};
+use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::Write;
 use crate::console::redirection::see_other;
@@ -40,10 +40,12 @@ async fn remove(request: SignedIn) -> PageResult {
 async fn delete(request: SignedIn) -> PageResult {
     let address = Address::of(&request.visit)?;
     let Address { organization, id } = &address;
-    let role: Role = request
-        .api
-        .get(&format!("/api/organizations/{organization}/roles/{id}/?basic=true"))
-        .await?;
+    let done = with_notice(&address.list(), "role-deleted");
+    let path = format!("/api/organizations/{organization}/roles/{id}/?basic=true");
+    let role: Role = match request.api.get(&path).await {
+        Ok(role) => role,
+        Err(error) => return answered_before(&request, error, &done),
+    };
     let frame = Frame::load(&request, Section::Roles, In::Organization(organization)).await?;
     let confirm = Confirm {
         question: format!("Delete the role {}?", role.name),
@@ -57,5 +59,5 @@ async fn delete(request: SignedIn) -> PageResult {
         write: Write::new("roles_destroy", address.ids()),
         state: ConfirmState::default(),
     };
-    confirm.respond(&request, frame, &with_notice(&address.list(), "role-deleted")).await
+    confirm.respond(&request, frame, &done).await
 }
