@@ -129,8 +129,7 @@ async fn pages_speak_to_people_and_not_of_requests() {
         for hint in hint.captures_iter(&page.html) {
             let said = hint[1].to_lowercase();
             for word in ["null", "ignored", "request", "patch", "as sent", "stored ones"] {
-                let is_of_networks = said.contains("network request");
-                assert!(!said.contains(word) || is_of_networks, "{path}: {word}: {}", &hint[1]);
+                assert!(!said.contains(word), "{path}: {word}: {}", &hint[1]);
             }
         }
     }
