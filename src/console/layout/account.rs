@@ -75,6 +75,21 @@ pub(super) struct CurrentOrganization {
     pub(super) projects: Vec<ProjectName>,
 }
 
+/// What the key of the session is limited to. Empty without a limit and without a key.
+#[derive(Default, Deserialize)]
+pub(super) struct KeyLimits {
+    scoped_organizations: Vec<String>,
+    #[serde(rename = "scoped_teams")]
+    pub(super) projects: Vec<u64>,
+}
+
+impl KeyLimits {
+    pub(super) async fn load(api: &Api) -> Result<Self> {
+        let found = api.get_if_allowed("/api/personal_api_keys/@current/").await?;
+        Ok(found.unwrap_or_default())
+    }
+}
+
 /// The maximum number of organizations in the switcher of a session that may not read the user.
 const MAX_ORGANIZATIONS: usize = 50;
 
@@ -92,16 +107,20 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Loads the user. A session without the scope `user:read` has no names, and sees the organizations that it may list.
+    /// Loads the user. A session without the scope `user:read` has no names, and sees the organizations that it may list, or
+    /// else those that its key is limited to.
     pub(super) async fn load(api: &Api) -> Result<Self> {
         let Some(me) = api.get_if_allowed::<Me>("/api/users/@me/").await? else {
             let path = format!("/api/organizations/?limit={MAX_ORGANIZATIONS}");
-            let found = api.get_if_allowed::<List<OrganizationName>>(&path).await?;
+            let organizations = match api.get_if_allowed::<List<OrganizationName>>(&path).await? {
+                Some(found) => links(&found.results),
+                None => organizations_of_key(api).await?,
+            };
             return Ok(Self {
                 name: "Signed in".to_owned(),
                 email: String::new(),
                 initials: "·".to_owned(),
-                organizations: links(&found.unwrap_or_default().results),
+                organizations,
                 theme: None,
                 current: None,
             });
@@ -119,6 +138,13 @@ impl Account {
         let known = self.organizations.iter().find(|known| known.id == id);
         known.cloned().unwrap_or_else(|| TenantLink::organization(id, "Organization", None))
     }
+}
+
+/// Returns the organizations that the key of the session is limited to. Their names are unknown.
+async fn organizations_of_key(api: &Api) -> Result<Vec<TenantLink>> {
+    let ids = KeyLimits::load(api).await?.scoped_organizations;
+    let link = |id: &String| TenantLink::organization(id, "Organization", None);
+    Ok(ids.iter().map(link).collect())
 }
 
 fn links(organizations: &[OrganizationName]) -> Vec<TenantLink> {

@@ -6,7 +6,7 @@ use crate::console::api::Api;
 use crate::console::list::List;
 use crate::error::Result;
 
-use super::account::{Account, ProjectName, TenantLink};
+use super::account::{Account, KeyLimits, ProjectName, TenantLink};
 
 /// The maximum number of projects in the switcher.
 const MAX_PROJECTS: usize = 100;
@@ -96,19 +96,9 @@ async fn first_project(api: &Api) -> Result<Option<u64>> {
     let listed = api.get_if_allowed::<List<ProjectName>>("/api/projects/?limit=1").await?;
     let ids: Vec<u64> = match listed {
         Some(listed) => listed.results.iter().map(|project| project.id).collect(),
-        None => projects_of_key(api).await?,
+        None => KeyLimits::load(api).await?.projects,
     };
     Ok(ids.first().copied())
-}
-
-/// Returns the ids of the projects that the key of the session is limited to.
-async fn projects_of_key(api: &Api) -> Result<Vec<u64>> {
-    #[derive(Deserialize)]
-    struct Key {
-        scoped_teams: Vec<u64>,
-    }
-    let key = api.get_if_allowed::<Key>("/api/personal_api_keys/@current/").await?;
-    Ok(key.map_or(Vec::new(), |key| key.scoped_teams))
 }
 
 fn links(projects: &[ProjectName]) -> Vec<TenantLink> {
@@ -120,7 +110,7 @@ fn links(projects: &[ProjectName]) -> Vec<TenantLink> {
 async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink>)> {
     let found = api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{id}/")).await?;
     let Some(project) = found else {
-        let ids = projects_of_key(api).await?;
+        let ids = KeyLimits::load(api).await?.projects;
         let link = |id| TenantLink::project(id, &format!("Project {id}"));
         return Ok((None, ids.into_iter().map(link).collect()));
     };

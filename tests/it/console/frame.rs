@@ -151,6 +151,11 @@ async fn session_without_the_scope_of_the_user_begins_in_the_first_project_that_
     let members = format!("/console/organizations/{}/members/", workspace.made.organization_id);
     assert!(links_of_main(&home).contains(&members), "{}", home.html);
     assert!(home.html.contains("<bdi>Corp</bdi><small>Owner</small>"), "{}", home.html);
+    let to_one = json!({ "organizations": [workspace.made.organization_id] });
+    let scopes = ["organization_member:read"];
+    let key = workspace.limited_key(OWNER, &scopes, to_one).await.key.expect("a key");
+    let home = Visitor::with_key(&workspace, &key).await.get("/console/").await;
+    assert!(links_of_main(&home).contains(&members), "{}", home.html);
 }
 
 #[tokio::test]
