@@ -20,7 +20,8 @@ pub(super) const SIGN_IN: &str = "/console/sign_in/";
 pub(super) struct Entrance {
     /// The page of a GET.
     next: Option<Next>,
-    /// Whether the browser may have a session and withholds its cookie, because another site opened the page.
+    /// Whether the browser may have a session and withholds its cookie, because another site opened the page. A cookie of the
+    /// same name may come all the same: another host of the domain can set one.
     is_withheld: bool,
     /// The form of a POST, with its path.
     form: Option<(Next, Form)>,
@@ -29,9 +30,7 @@ pub(super) struct Entrance {
 impl Entrance {
     pub(super) fn of(visit: &Visit) -> Self {
         let next = visit.head.method.is_safe().then(|| Next::parse(visit.path_and_query()));
-        let is_withheld = next.is_some()
-            && visit.cookie().values(&visit.head.headers).is_empty()
-            && is_opened_by_another_site(&visit.head);
+        let is_withheld = next.is_some() && is_opened_by_another_site(&visit.head);
         let is_form = !visit.head.method.is_safe();
         let form = is_form.then(|| (Next::parse(visit.path_and_query()), visit.form.clone()));
         Self { next, is_withheld, form }
