@@ -240,7 +240,7 @@ impl SubmittedForm {
     }
 
     /// Shows the error of the API beside its field.
-    fn refused(mut self, error: &Error) -> Outcome {
+    pub(in crate::console) fn refused(mut self, error: &Error) -> Outcome {
         let attr = error.attr();
         let located = self.items.as_ref().zip(attr).and_then(|(all, attr)| all.locate(attr));
         let (attr, detail) = match located {

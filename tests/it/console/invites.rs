@@ -107,6 +107,14 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     // The same form again creates nothing, and the links are not shown again.
     assert_eq!(owner.submit(&form).await.location(), format!("{list}?done=invite-created&count=2"));
     assert_eq!(listed(&workspace, "id").await, ids);
+    // A browser that goes back and changes the form sends the same key. What was typed is kept.
+    let others = "cat@x.example\ndan@x.example";
+    let page = owner.submit(&form.with("target_email", others)).await;
+    page.assert_shows(422, "Invites");
+    let kept = page.form("form");
+    assert_eq!(kept.value("target_email"), others);
+    owner.submit(&kept).await.assert_shows(200, "Invites");
+    assert_eq!(listed(&workspace, "id").await.len(), 4);
 }
 
 #[tokio::test]

@@ -180,7 +180,11 @@ async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm
     for write in sent.each("invites_create", [organization]) {
         match request.api.attempt(&write).await? {
             Ok(invite) => invites.push(invite),
-            // Something has changed since the check. The links that exist are shown all the same.
+            // Something has changed since the check, or the form was sent before with other addresses.
+            Err(refusal) if invites.is_empty() => {
+                return show_again(request, sent.refused(&refusal)).await;
+            }
+            // The links that exist are shown all the same.
             Err(refusal) => {
                 let links = links(&invites);
                 let feedback = Feedback { links, refusal: Some(refusal), ..Feedback::default() };
