@@ -134,11 +134,13 @@ if (link && location.hash.length > 1) {
 const policy = globalThis.trustedTypes?.createPolicy("steward", { createHTML: (html) => html })
   ?? { createHTML: (html) => html };
 on("submit", "form[data-in-place]", async (form, event) => {
+  const isGet = form.method === "get", part = form.dataset.inPlace;
+  // The new content would replace what is typed in other forms. The browser leaves the page instead, and asks first.
+  if (isGet && !part && hasUnsaved()) return;
   event.preventDefault();
   const fields = new URLSearchParams(new FormData(form, event.submitter)), url = new URL(form.action);
-  const isGet = form.method === "get";
   if (isGet) url.search = fields;
-  const part = form.dataset.inPlace, find = (root) => part ? root.getElementById(part) : root.querySelector("main");
+  const find = (root) => part ? root.getElementById(part) : root.querySelector("main");
   form.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(url, isGet ? {} : { method: "POST", body: fields });
@@ -414,7 +416,8 @@ document.addEventListener("submit", async (event) => {
   if (event.defaultPrevented || form.method !== "post") return;
   if (leaving === form) {
     sent = form;
-    setTimeout(() => buttons().forEach((button) => { button.disabled = true; }));
+    // If another form has changes, the browser asks. The buttons still work for those who then stay.
+    if (!hasUnsaved()) setTimeout(() => buttons().forEach((button) => { button.disabled = true; }));
     return;
   }
   event.preventDefault();
@@ -438,11 +441,15 @@ addEventListener("pageshow", ({ persisted }) => {
 });
 
 // Leaving a page asks first if a form has changes that were not sent: those that are typed, and those that the server has
-// shown again. A question before a deletion has none.
+// shown again. A question before a deletion has none, and a selection of rows is none.
+const FORMS = "main :is(form.form, td form)[method=post]:not([data-question])";
 const isUnsaved = (form) => form !== sent
   && ("unsaved" in form.dataset || [...form.elements].some((one) => one.name && one.matches("input:not([type=hidden]), select, textarea") && isTouched(one)));
+const hasUnsaved = () => all(FORMS).some(isUnsaved);
 addEventListener("beforeunload", (event) => {
-  if (all("main form.form[method=post]:not([data-question])").some(isUnsaved)) event.preventDefault();
+  if (!hasUnsaved()) return;
+  event.preventDefault();
+  sent = null;
 });
 
 // A session that is about to end says so. Opening a page extends a session that ends for lack of use.
