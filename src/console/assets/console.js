@@ -375,10 +375,12 @@ if (arranged) {
     tell(tile);
     follow(tile);
   });
-  arranged.addEventListener("focusout", (event) => { if (held && event.target.closest(".grip")) drop(); });
+  arranged.addEventListener("focusout", (event) => { if (held && held === tileOf(event.target) && event.target.closest(".grip")) drop(); });
   arranged.addEventListener("pointerdown", (event) => {
     const handle = event.target.closest(".grip, .corner"), tile = handle && tileOf(handle);
-    if (!tile || event.button) return;
+    // A second finger moves nothing. A tile that keys have lifted is put down first.
+    if (!tile || event.button || !event.isPrimary) return;
+    if (held) drop();
     const isCorner = handle.matches(".corner"), start = { ...tile }, from = { x: event.clientX, y: event.clientY + scrollY };
     const style = getComputedStyle(arranged), gap = parseFloat(style.columnGap) || 0;
     const column = (arranged.clientWidth + gap) / 12, row = parseFloat(style.gridAutoRows) + gap;

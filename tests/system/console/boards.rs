@@ -148,6 +148,12 @@ async fn arranging_keeps_its_place_on_the_screen() {
         }
     }
     browser.press(Key::Escape).await;
+
+    // A drag puts down the tile that keys have lifted.
+    browser.press(Key::Enter).await;
+    browser.drag("#tile-3 .grip", dx, dy).await;
+    assert_eq!(numbers(&browser, 3).await[0], 7, "the other tile has moved");
+    assert_eq!(browser.run("return document.querySelectorAll('.held').length").await, 0);
     browser.close().await;
 }
 
