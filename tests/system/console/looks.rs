@@ -222,6 +222,23 @@ async fn focus_is_as_thick_on_every_control() {
     let invalid = "return document.querySelectorAll('main [aria-invalid=true]').length";
     assert_eq!(browser.run(invalid).await, 1);
     assert_eq!(browser.run(thin).await, json!([]));
+    let cut = "return [...document.querySelectorAll('.tile :is(a[href], button, [tabindex])')] \
+        .filter(one => one.checkVisibility() && !one.closest('.in > *')) \
+        .filter(one => { one.focus({ focusVisible: true }); return getComputedStyle(one).outlineOffset !== '-3px' }) \
+        .map(one => one.outerHTML.slice(0, 160))";
+    let board = site.board("Growth").await;
+    let path = format!("projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
+    for page in [path.clone(), format!("{path}arrange/")] {
+        site.visit(&browser, &page).await;
+        browser.text(".tile").await;
+        browser
+            .wait_until(
+                "it can be focused",
+                "document.querySelector('.tile :is(button, [tabindex])').checkVisibility()",
+            )
+            .await;
+        assert_eq!(browser.run(cut).await, json!([]), "{page}");
+    }
     browser.close().await;
 }
 
