@@ -104,6 +104,12 @@ async fn new_user_joins_in_the_browser() {
     // A link with a changed token.
     browser.visit(&served.link("cat@x.example").replace("token=", "token=x")).await;
     assert_eq!(browser.text("#status.bad").await, "The provided invite ID is not valid.");
+
+    // Without scripts, the page does not seem to load for ever.
+    browser.refuse_scripts().await;
+    browser.visit(&served.link("dan@x.example")).await;
+    let seems_to_load = "return document.getElementById('status').checkVisibility()";
+    assert_eq!(browser.run(seems_to_load).await, false);
     browser.close().await;
     assert_eq!(served.me(&served.key)["email"], OWNER);
 }

@@ -87,8 +87,8 @@ async function join(event) {
   } else {
     headers.Authorization = `Bearer ${at("key").value.trim()}`;
   }
-  const { ok, body } = await ask(api, { method: "POST", headers, body: JSON.stringify(sent) });
-  button.disabled = false;
+  const answer = ask(api, { method: "POST", headers, body: JSON.stringify(sent) });
+  const { ok, body } = await answer.finally(() => { button.disabled = false; });
   if (!ok) return say(body.detail, true);
   at("form").hidden = true;
   at("takeover").hidden = true;
@@ -98,15 +98,16 @@ async function join(event) {
     at("value").textContent = body.personal_api_key.value;
     at("made").hidden = false;
   }
-  await signIn(body.personal_api_key ? body.personal_api_key.value : at("key").value.trim()).catch(() => {});
+  await signIn(body.personal_api_key ? body.personal_api_key.value : at("key").value.trim());
 }
 
 // Signs in to the console, which answers with a redirection. Without a console, or under a name that it does not answer to,
 // the page leads nowhere.
 async function signIn(key) {
-  const answer = await fetch("/console/sign_in/", { method: "POST", body: new URLSearchParams({ key }), redirect: "manual" });
-  if (answer.status === 404 || answer.status === 421) return;
-  if (answer.type !== "opaqueredirect") at("continue").textContent = "Sign in to the console";
+  const sent = { method: "POST", body: new URLSearchParams({ key }), redirect: "manual" };
+  const answer = await fetch("/console/sign_in/", sent).catch(() => null);
+  if (answer && [404, 421].includes(answer.status)) return;
+  if (answer?.type !== "opaqueredirect") at("continue").textContent = "Sign in to the console";
   at("next").hidden = false;
 }
 
