@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
 
 use super::{Site, assert_sound, assert_sound_in_every_look, browser, shown};
 use crate::support::console::Visitor;
@@ -136,6 +137,17 @@ async fn leaving_a_page_with_changes_asks_first() {
     browser.click(SAVE).await;
     browser.text("[data-notice] p").await;
     assert_eq!(browser.run(&format!("return {ASKS}")).await, false, "the form is saved");
+
+    // A level in a list is a change too. A search does not replace the list in place then, so that the browser asks.
+    site.workspace.member("ann", Level::Member).await;
+    let members = format!("organizations/{}/members/", site.workspace.made.organization_id);
+    site.visit(&browser, &members).await;
+    browser.text("td select").await;
+    let search = "return document.querySelector('main form[role=search]').dispatchEvent(new Event('submit', { bubbles: true, cancelable: true }))";
+    let choose = "const select = document.querySelector('td select'); select.selectedIndex = (select.selectedIndex + 1) % select.options.length";
+    browser.run(choose).await;
+    assert_eq!(browser.run(&format!("return {ASKS}")).await, true, "the level is not saved");
+    assert_eq!(browser.run(search).await, true, "the search loses the level");
     browser.close().await;
 }
 
