@@ -130,7 +130,7 @@ async fn every_page_with_long_names_is_accessible_and_fits_every_screen() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn words_in_tables_and_lists_are_not_split_on_any_screen() {
+async fn pages_fit_any_screen_and_split_no_words() {
     let site = Site::new().await;
     make_objects(&site.workspace).await;
     let visitor = Visitor::with_link(&site.workspace, true).await;
@@ -146,6 +146,10 @@ async fn words_in_tables_and_lists_are_not_split_on_any_screen() {
             let split = browser.run(include_str!("split.js")).await;
             if split != json!([]) {
                 faults.push(format!("{page} at {width}: {split:#}"));
+            }
+            let wide = browser.run("return document.documentElement.scrollWidth").await;
+            if wide != width {
+                faults.push(format!("{page} is {wide} pixels wide at {width}"));
             }
         }
     }
