@@ -7,10 +7,20 @@ use super::field::Field;
 /// A field that somebody else has changed since the form was filled.
 pub(super) struct Difference {
     pub(super) label: String,
-    pub(super) before: String,
-    pub(super) now: String,
+    before: String,
+    now: String,
     /// The value in the form, or a dash if it was not changed there.
-    pub(super) yours: String,
+    yours: String,
+}
+
+/// A value with more bytes is folded.
+pub(super) const MAX_OPEN_VALUE: usize = 600;
+
+impl Difference {
+    /// Returns the value before, the value now, and that of the form.
+    pub(super) fn values(&self) -> [&str; 3] {
+        [&self.before, &self.now, &self.yours]
+    }
 }
 
 /// Fills the fields that the form has not changed with what is stored now. Returns what others have changed.

@@ -29,7 +29,7 @@ pub(super) use confirm::{Confirm, ConfirmOption, ConfirmState, answered_before};
 pub(super) use input::Input;
 pub(super) use submitted::{Outcome, SubmittedForm};
 
-use conflict::Difference;
+use conflict::{Difference, MAX_OPEN_VALUE};
 use field::{Field, Preview};
 use property::Property;
 
