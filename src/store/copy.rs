@@ -35,11 +35,7 @@ pub(super) fn open(
 ) -> Result<(Database, Position), OpenError> {
     let existing = open_existing(fs, path, cache);
     if let Ok((database, _)) = &existing {
-        let followed = primary_of(database)?;
-        // A copy that has taken nothing since a failover names the server before it.
-        if !followed.is_before(source.origin.primary()) {
-            source.origin.remember(followed);
-        }
+        source.origin.remember(primary_of(database)?);
     }
     require_workspace(&existing, path, &*source.origin)?;
     let opened = match existing {

@@ -264,7 +264,8 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Forgets removed rows and commits before the last `keep` commits.
     fn trim(&self, keep: u64) -> Result<(), Fault>;
 
-    /// Uses no server that was replaced by `primary`.
+    /// Uses no server that was replaced by `primary`, unless a later one is known. A copy that has taken nothing since a failover
+    /// names the server before it.
     fn remember(&self, primary: Primary);
 
     /// Returns the server that was connected last, or the one to [`remember`](Self::remember).

@@ -50,7 +50,7 @@ impl Connector {
         })
     }
 
-    /// Uses no server that was replaced by `primary`. A copy that is opened again may not know the last one.
+    /// See [`Origin::remember`](super::super::Origin::remember).
     pub(super) fn remember(&self, primary: Primary) {
         let mut known = self.primary.lock().unwrap_or_else(PoisonError::into_inner);
         if primary.system != 0 && !primary.is_before(*known) {

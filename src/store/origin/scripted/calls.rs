@@ -164,7 +164,10 @@ impl Origin for Scripted {
     }
 
     fn remember(&self, primary: Primary) {
-        self.inner().primary = primary;
+        let mut inner = self.inner();
+        if !primary.is_before(inner.primary) {
+            inner.primary = primary;
+        }
     }
 
     fn primary(&self) -> Primary {
