@@ -11,8 +11,9 @@ export CARGO_INCREMENTAL=0
 # Tests of random inputs draw the same inputs in every run, so that a change is not refused for an older defect. Without this
 # variable, each run draws new ones.
 export PROPTEST_RNG_SEED=1
-# Tests wait for disks and for each other. With as many as there are cores, the cores would be idle for a third of the time.
-RUST_TEST_THREADS=$((2 * $(nproc)))
+# Tests wait for disks and for each other. With as many as there are cores, the cores would be idle for a third of the time; on a
+# machine with other work, these many take half as long as half as many.
+RUST_TEST_THREADS=$((4 * $(nproc)))
 export RUST_TEST_THREADS
 
 # --- parts ---

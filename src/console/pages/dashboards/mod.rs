@@ -13,6 +13,7 @@ use axum::http::Method;
 
 use crate::console::layout::with_notice_of;
 use crate::console::pages::bulk::BulkFeedback;
+use crate::console::pages::dashboard::rights::may_write;
 use crate::console::paging::Paging;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -38,7 +39,7 @@ fn base(project: &str) -> String {
 
 async fn apply(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
-    if deletion::needs_question(&request) {
+    if deletion::needs_question(&request) && may_write(&request, &project).await? {
         return deletion::ask(&request, &project).await;
     }
     match change::apply(&request, &project).await {

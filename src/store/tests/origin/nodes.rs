@@ -173,7 +173,7 @@ async fn node_says_why_it_does_not_serve_while_that_lasts() {
     until(|| matches!(&store.troubles()[..], [(Trouble::Writes, why)] if why.contains("no heartbeats"))).await;
     store.refresh().await.expect("reads go on");
     assert_unavailable(&store.write(|_| Ok(())).await);
-    assert_eq!(shared.origin.confirmed(), 0, "no durable write is tried in vain");
+    assert_eq!(shared.origin.confirmed(), 0, "no durable write is tried");
     shared.origin.refuse_heartbeats(false);
     until(|| store.troubles().is_empty()).await;
     store.write(|_| Ok(())).await.expect("an answer");
