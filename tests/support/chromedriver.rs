@@ -18,11 +18,21 @@ pub struct Chromedriver {
 }
 
 impl Chromedriver {
-    /// Starts a driver on a free port.
+    /// Starts a driver on a free port. It needs the same one for IPv4 and IPv6, and ends if another program has one of them.
     ///
     /// # Errors
     /// The program is missing, or it names no port.
     pub fn start() -> io::Result<Self> {
+        const ATTEMPTS: usize = 10;
+        for _ in 0..ATTEMPTS {
+            if let Some(started) = Self::attempt()? {
+                return Ok(started);
+            }
+        }
+        Err(io::Error::other("chromedriver names no port"))
+    }
+
+    fn attempt() -> io::Result<Option<Self>> {
         let mut command = Command::new("chromedriver");
         let command = command.arg("--port=0").stdout(Stdio::piped()).stderr(Stdio::null());
         let missing = |error| {
@@ -35,10 +45,10 @@ impl Chromedriver {
         for line in stdout.into_iter().flat_map(BufRead::lines) {
             if let Some((_, port)) = line?.split_once("successfully on port ") {
                 started.url = format!("http://127.0.0.1:{}", port.trim_end_matches('.'));
-                return Ok(started);
+                return Ok(Some(started));
             }
         }
-        Err(io::Error::other("chromedriver names no port"))
+        Ok(None)
     }
 }
 

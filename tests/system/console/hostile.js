@@ -24,5 +24,8 @@ for (const field of document.querySelectorAll("input:not([type=hidden]), textare
   if (isVisible(field)) shown.push(field.matches("select") ? field.selectedOptions[0]?.text ?? "" : field.value);
 }
 const plain = (text) => text.replace(/\s+/g, " ").trim();
-const all = shown.map(plain).join("\n"), asJson = (text) => JSON.stringify(text).slice(1, -1);
+// Displayed JSON has no character that turns the direction or breaks a line.
+const escaped = (one) => `\\u${one.codePointAt(0).toString(16)}`;
+const asJson = (text) => JSON.stringify(text).slice(1, -1).replace(/[\u2028\u202e]/g, escaped);
+const all = shown.map(plain).join("\n");
 return [wrong, texts.flatMap((text, at) => [text, asJson(text)].some((text) => all.includes(plain(text))) ? [at] : [])];
