@@ -637,11 +637,14 @@ impl World {
 
     pub fn close_project(&mut self, by: usize, id: u64, private: bool) -> Outcome {
         let at = self.at_project(by, id, "project:write")?;
-        if !at.administers() {
+        let administers = at.administers();
+        let project = self.file.projects.get_mut(&id).expect("an object found before");
+        // Everybody may send what the project has.
+        if !administers && project.private != private {
             let what = "to configure project access restrictions.";
             return deny(&format!("Your organization access level is insufficient {what}"));
         }
-        self.file.projects.get_mut(&id).expect("an object found before").private = private;
+        project.private = private;
         answer(200, vec![("/access_control", json!(private))])
     }
 
