@@ -91,7 +91,7 @@ def filter_failure(context, failure, case, response):
 
 def is_read_leniently(case, message):
     """Whether a value was accepted in another form than the documented one, as in PostHog: "5" for 5, or "yes" for true.
-    Invalid query parameters and conditions are ignored. The page of an invite ignores the parameters of its link."""
+    Invalid limits, offsets and conditions are ignored. The page of an invite ignores the parameters of its link."""
     return case.method == "GET" or any(form in message for form in LENIENT)
 
 

@@ -10,7 +10,7 @@ use utoipa::openapi::RefOr;
 
 use crate::auth::Requirements;
 use crate::error::Result;
-use crate::input::{Input, Schema};
+use crate::input::{FieldType, Input, Schema};
 use crate::state::App;
 
 /// An operation of the API.
@@ -261,6 +261,16 @@ impl RouteSpec {
         description: &'static str,
     ) -> &mut Self {
         self.query.push(Parameter { name, description, schema: T::schema });
+        self
+    }
+
+    /// Adds a query parameter that the handler reads as an `F`.
+    pub fn query_as<F: FieldType>(
+        &mut self,
+        name: &'static str,
+        description: &'static str,
+    ) -> &mut Self {
+        self.query.push(Parameter { name, description, schema: || F::schema().into() });
         self
     }
 

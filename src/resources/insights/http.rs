@@ -23,6 +23,8 @@ use crate::state::App;
 use crate::store::{BoundedRead, Order};
 
 use super::body::{AnyInsight, ListedInsight};
+use super::filter::QueryType;
+use super::order::ListOrder;
 use super::{InsightFields, InsightRef, ParsedBody, ResponseOptions};
 
 const LIST: &str = "/api/projects/{project_id}/insights/";
@@ -42,24 +44,33 @@ pub fn routes(routes: &mut Routes) {
             "Only insights whose name, description or tags contain this text.",
         )
         .query::<String>("short_id", "Only the insight with this short ID.")
-        .query::<Vec<String>>("tags", "Only insights with at least one of these tags: names, or a JSON array.")
-        .query::<String>("created_by", "Only insights of these users: a JSON array of IDs, or one ID.")
-        .query::<String>("dashboards", "Only insights on all these dashboards: a JSON array of IDs.")
-        .query::<bool>("saved", "Insights that were saved or are on a dashboard, or those not saved.")
+        .query::<Vec<String>>(
+            "tags",
+            "Only insights with at least one of these tags: names, or a JSON array.",
+        )
+        .query::<String>(
+            "created_by",
+            "Only insights of these users: a JSON array of IDs, or one ID.",
+        )
+        .query::<String>(
+            "dashboards",
+            "Only insights on all these dashboards: a JSON array of IDs.",
+        )
+        .query::<bool>(
+            "saved",
+            "Insights that were saved or are on a dashboard, or those not saved.",
+        )
         .query::<bool>("favorited", "Only favorites, whatever the value.")
         .query::<bool>("user", "Only insights of the caller, whatever the value.")
+        .query_as::<QueryType>("insight", "Only queries of this type. JSON stands for all others.")
         .query::<String>(
-            "insight",
-            "Only queries of this type: TRENDS, FUNNELS, RETENTION, PATHS, STICKINESS, LIFECYCLE, SQL, or JSON for others.",
+            "date_from",
+            "Only insights last modified after this time, such as 2025-01-02, -7d or dStart.",
         )
-        .query::<String>("date_from", "Only insights last modified after this time, such as 2025-01-02, -7d or dStart.")
         .query::<String>("date_to", "Only insights last modified before this time.")
         .query::<String>("created_date_from", "Only insights created after this time.")
         .query::<String>("created_date_to", "Only insights created before this time.")
-        .query::<String>(
-            "order",
-            "Column to sort by, with - in front for descending: name, created_at, updated_at, last_modified_at, created_by.",
-        )
+        .query_as::<ListOrder>("order", "Column to sort by, with - in front for descending.")
         .query::<bool>("deleted", "True to list deleted insights, the last deleted first.")
         .query::<String>("refresh", "Has no effect: queries are not run.")
         .returns_page::<ListedInsight<'_>>();
