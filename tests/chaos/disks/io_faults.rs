@@ -152,11 +152,11 @@ impl Faulty {
         }
     }
 
-    /// Reads a dashboard. After a fault in background work, waits until the file is open again.
+    /// Reads what is stored. The service notices a fault in background work a moment later, and opens the file again.
     async fn read(&self, path: &str) -> TestResponse {
-        eventually_async("the dashboard is read", async || {
+        eventually_async("it is read", async || {
             let found = self.workspace.owner.get(path).await;
-            (found.status != 503 || self.disk.fired() == self.seen).then_some(found)
+            (found.status != 503).then_some(found)
         })
         .await
     }
@@ -274,7 +274,7 @@ async fn each_failed_file_growth_is_rejected_and_the_service_recovers() {
         faulty.tally.refused += 1;
         faulty.recover().await;
     }
-    let found = faulty.workspace.owner.get(&path).await.ok()["count"].as_u64().expect("a count");
+    let found = faulty.read(&path).await.ok()["count"].as_u64().expect("a count");
     // The file shrinks after a commit is on disk, so a refused change may be done.
     assert!((made..=made + 3).contains(&found), "{found} of {made}");
     faulty.tally.done = usize::try_from(found - made).expect("few");
@@ -347,7 +347,7 @@ async fn each_failed_access_of_a_compaction_is_recovered_and_loses_nothing() {
             faulty.tally.faults += 1;
             faulty.tally.refused += usize::from(refused.is_some());
             faulty.recover().await;
-            let found = owner.get(&path).await.ok();
+            let found = faulty.read(&path).await.ok();
             assert_eq!(found["count"], json!(made), "{access:?} {after}");
         }
     }
