@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::http::Method;
 use serde_json::{Value, json};
@@ -29,6 +29,7 @@ use steward::testing::store::{
     ExportOptions, Imported, OpenError, Place, PreparedRestore, Progress, Store, Table,
     canonical_line, receive,
 };
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use crate::api_keys::{KEYS, at, make};
@@ -544,13 +545,14 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
 async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
     let all = Everything::new().await;
     let store = all.workspace.app.store().clone();
-    let (over, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let (turns, written) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let writers: Vec<_> = (0..3)
         .map(|_| {
             let (owner, path) = (all.workspace.owner.clone(), all.workspace.dashboards(""));
-            let (over, written) = (Arc::clone(&over), Arc::clone(&written));
+            let (turns, written) = (Arc::clone(&turns), Arc::clone(&written));
             tokio::spawn(async move {
-                while !over.load(Ordering::Relaxed) {
+                while let Ok(turn) = turns.acquire().await {
+                    turn.forget();
                     let made = owner.post(&path, json!({ "name": "under load" })).await.ok();
                     let one = format!("{path}{}/", made["id"]);
                     owner.patch(&one, json!({ "deleted": true })).await.ok();
@@ -564,6 +566,8 @@ async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
     for round in 0..5 {
         let at = |name: &str| folder.path().join(format!("{round}.{name}"));
         let known = written.load(Ordering::Relaxed);
+        // Bounded, so that the file grows alike on a slow machine.
+        turns.add_permits(30);
         // More than one for each writer: one of them writes twice.
         let is_more = || (written.load(Ordering::Relaxed) > known + 3).then_some(());
         eventually("more is written", is_more).await;
@@ -587,7 +591,7 @@ async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
         assert!(exported(&at("imported"), true).await == bytes, "round {round}");
         seen.insert(blake3::hash(&bytes).to_hex().to_string());
     }
-    over.store(true, Ordering::Relaxed);
+    turns.close();
     for writer in writers {
         writer.await.expect("a writer");
     }
