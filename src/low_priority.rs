@@ -34,8 +34,11 @@ pub(crate) async fn run_low_priority<T: Send + 'static>(
 ) -> Result<T> {
     let (reply, answer) = oneshot::channel();
     let run = move || {
-        // On Linux this changes the calling thread only.
-        if let Err(error) = setpriority_process(None, priority.niceness()) {
+        // On Linux this changes the calling thread only. Unoptimized builds are for tests, which wait for this work: beside
+        // other programs on the machine it would hardly run.
+        if !cfg!(debug_assertions)
+            && let Err(error) = setpriority_process(None, priority.niceness())
+        {
             tracing::debug!(%error, "cannot lower the priority of a thread");
         }
         let _ = reply.send(work());

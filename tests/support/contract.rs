@@ -4,9 +4,9 @@
 //! members), and tests send invalid requests on purpose.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Read;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
 
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::{HeaderMap, Method};
@@ -23,7 +23,8 @@ pub struct Contract {
     pub document: Value,
     registry: Registry<'static>,
     operations: Vec<Operation>,
-    refusal: OnceLock<Validator>,
+    /// The validators that were built, by the pointers of their schemas.
+    validators: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
 /// An operation of the document.
@@ -41,7 +42,6 @@ struct ResponseContract {
     /// The content types. Empty if the body is empty.
     media: BTreeMap<String, String>,
     headers: BTreeMap<String, HeaderContract>,
-    json: OnceLock<Validator>,
 }
 
 /// A documented response header.
@@ -86,7 +86,7 @@ impl Contract {
                 operations.push(Operation::of(&document, path, method, pointer, operation));
             }
         }
-        Self { document, registry, operations, refusal: OnceLock::new() }
+        Self { document, registry, operations, validators: Mutex::default() }
     }
 
     /// Returns all operations.
@@ -95,13 +95,19 @@ impl Contract {
     }
 
     /// Returns a validator of the schema at this JSON pointer of the document.
-    pub fn schema(&self, pointer: &str) -> Validator {
-        jsonschema::options()
+    pub fn schema(&self, pointer: &str) -> Arc<Validator> {
+        if let Some(built) = self.validators.lock().expect("no panic").get(pointer) {
+            return Arc::clone(built);
+        }
+        let schema = jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_registry(&self.registry)
             .should_validate_formats(true)
             .build(&json!({ "$ref": format!("{DOCUMENT_URI}#{}", fragment(pointer)) }))
-            .unwrap_or_else(|error| panic!("{pointer}: {error}"))
+            .unwrap_or_else(|error| panic!("{pointer}: {error}"));
+        let schema = Arc::new(schema);
+        let mut validators = self.validators.lock().expect("no panic");
+        Arc::clone(validators.entry(pointer.to_owned()).or_insert(schema))
     }
 
     /// Asserts that a response conforms to the document.
@@ -150,8 +156,7 @@ impl Contract {
             }
         }
         if status >= 400 && !head {
-            let refusal = self.refusal.get_or_init(|| self.schema("/components/schemas/Error"));
-            valid(refusal, body, &asked);
+            valid(&self.schema("/components/schemas/Error"), body, &asked);
         }
     }
 
@@ -201,11 +206,8 @@ impl Operation {
                     let always = header["required"] == true;
                     (name.to_lowercase(), HeaderContract { always, schema })
                 });
-                let promise = ResponseContract {
-                    media: media.collect(),
-                    headers: headers.collect(),
-                    json: OnceLock::new(),
-                };
+                let promise =
+                    ResponseContract { media: media.collect(), headers: headers.collect() };
                 (status.parse().expect("a status"), promise)
             })
             .collect();
@@ -279,7 +281,7 @@ impl ResponseContract {
         headers: &HeaderMap,
         body: &[u8],
         head: bool,
-        schema: impl FnOnce() -> Validator,
+        schema: impl FnOnce() -> Arc<Validator>,
         asked: &str,
     ) {
         self.check_headers(headers, asked);
@@ -292,7 +294,7 @@ impl ResponseContract {
         let media = sent.unwrap_or_else(|| panic!("{asked}: no content type"));
         assert!(self.media.contains_key(media), "{asked}: {media} is not declared");
         if media == "application/json" && !head {
-            valid(self.json.get_or_init(schema), body, asked);
+            valid(&schema(), body, asked);
         }
     }
 }

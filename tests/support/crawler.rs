@@ -1,6 +1,7 @@
 //! Reads the pages of the console as a crawler does, from the start page on.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::LazyLock;
 
 use regex::Regex;
 use serde_json::json;
@@ -25,10 +26,11 @@ pub struct Found {
 
 /// Returns a path with its ids and values replaced.
 pub fn shape(path: &str) -> String {
-    let ids =
-        Regex::new(r"/(?:[0-9]+|[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_]{22,})/").expect("a pattern");
-    let values = Regex::new(r"=[^&]*").expect("a pattern");
-    values.replace_all(&ids.replace_all(&ids.replace_all(path, "/:id/"), "/:id/"), "=").into_owned()
+    static IDS: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"/(?:[0-9]+|[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9_]{22,})/").expect("a pattern")
+    });
+    static VALUES: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"=[^&]*").expect("a pattern"));
+    VALUES.replace_all(&IDS.replace_all(&IDS.replace_all(path, "/:id/"), "/:id/"), "=").into_owned()
 }
 
 /// Creates one object of each type, and more that pages show: tiles, a deleted dashboard and

@@ -21,7 +21,7 @@ use crate::support::idempotency::{post_once, stored};
 use crate::support::{TestClient, TestResponse, Workspace, eventually};
 
 /// Blocks the writer until the sender is used or dropped. Returns when the writer waits.
-async fn hold(store: &Store) -> (JoinHandle<Result<()>>, mpsc::Sender<()>) {
+pub(super) async fn hold(store: &Store) -> (JoinHandle<Result<()>>, mpsc::Sender<()>) {
     let (release, released) = mpsc::channel();
     let (released, store) = (Mutex::new(released), store.clone());
     let is_held = Arc::new(AtomicBool::new(false));
