@@ -80,10 +80,11 @@ impl Faulty {
             ready.assert_error(503, "server_error", "unavailable", UNAVAILABLE, None);
             self.tally.unready += 1;
         }
-        // The service notices a failed read a moment later.
+        // A failed read makes the writer look at the file, and open it again. The writer does so before the next write.
         let list = workspace.dashboards("?limit=1");
         eventually_async("the service is ready and reads again", async || {
-            if !workspace.app.store().ready() {
+            let store = workspace.app.store();
+            if !store.ready() || store.write(|_| Ok(())).await.is_err() {
                 return None;
             }
             let read = workspace.owner.get(&list).await;
