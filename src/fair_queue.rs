@@ -1,8 +1,8 @@
 //! Fair sharing: a bounded number of slots, given to consumers in round-robin order.
 //!
-//! A [`FairQueue`] guards each scarce resource, such as threads for long reads, Argon2 runs and DNS look-ups. The
-//! next free slot goes to the consumer whose turn it is, and not to the oldest request. A consumer with many requests
-//! therefore delays only itself.
+//! A [`FairQueue`] guards each scarce resource, such as threads for long reads and DNS look-ups. The next free slot
+//! goes to the consumer whose turn it is, and not to the oldest request. A consumer with many requests therefore
+//! delays only itself.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

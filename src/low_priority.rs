@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 pub(crate) enum Priority {
     /// Work for a response that takes long.
     Answer,
-    /// Work that also yields to long responses: maintenance of the file, and Argon2 for new keys.
+    /// Work that also yields to long responses: maintenance of the file.
     Upkeep,
 }
 

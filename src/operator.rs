@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
 use crate::ids::{ApiKeyId, InviteId, OrganizationId, OutboxMessageId, ProjectId};
 use crate::input::{Email, FieldType, Input, JsonObject};
 use crate::mail::compose::MailContent;
@@ -299,7 +298,7 @@ struct KeyOptions {
 }
 
 async fn create_key(app: &App, email: String, wanted: KeyOptions, existing: bool) -> Result<Value> {
-    let issued = app.issue_key(Consumer::OPERATOR, None, |_| Ok(())).await?;
+    let issued = app.issue_key(None)?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
         let KeyOptions { label, scopes, organizations, projects, expires_in } = wanted.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();

@@ -5,7 +5,6 @@ pub(crate) mod backups;
 mod changes;
 mod compaction;
 mod health;
-mod key_creation;
 mod mail_sign_in;
 mod maintenance;
 mod metrics;
@@ -32,24 +31,23 @@ use crate::blocking_pool::BlockingPool;
 use crate::config::Config;
 use crate::dns::Resolver;
 use crate::error::Result;
-use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
+use crate::fair_queue::{FairQueue, FairQueueLimits};
 use crate::ids::ApiKeyId;
 use crate::leases::{Duty, LeaseRenewal};
 use crate::mail::smtp::Mailer;
 use crate::mail::worker::{CurrentAttempt, MailWorker};
 use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
-use crate::resources::api_keys::{IssuedKey, KeyHasher, TagKey};
+use crate::resources::api_keys::{IssuedKey, TagKey};
 use crate::resources::invites::InviteLinks;
 use crate::resources::record_registry;
 use crate::resources::sharing::SharingTokens;
 use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
-use crate::store::{OpenError, Snapshot, SpaceUsage, Store};
+use crate::store::{OpenError, SpaceUsage, Store};
 use crate::time::{Clock, Timestamp};
 use crate::trusted_proxies::TrustedProxies;
 
-use key_creation::KeyCreation;
 use mail_sign_in::MailSignIn;
 use metrics::MetricsCollector;
 use readiness::Readiness;
@@ -78,7 +76,6 @@ struct Inner {
     config: Config,
     dns: Resolver,
     tag_key: TagKey,
-    key_creation: KeyCreation,
     key_cache: KeyCache,
     authorizations: AuthorizationCache,
     signing: SigningKeys,
@@ -159,7 +156,6 @@ impl App {
         let app = Self(Arc::new(Inner {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
             authorizations: AuthorizationCache::new(),
-            key_creation: KeyCreation::new(cores, &config.metrics),
             signing,
             maintenance: Arc::new(Notify::new()),
             long_reads: BlockingPool::new(
@@ -293,26 +289,12 @@ impl App {
 
     /// Creates and hashes a new API key, or a new secret for the key `id`.
     ///
-    /// Hashing is expensive, so it runs off the request threads when it is the consumer's turn. `wanted` runs just
-    /// before, because the request may have become invalid while it waited.
-    ///
     /// # Errors
-    /// The error of `wanted`, 503 if too many keys wait, or 500 if Argon2 fails, which it does not for secrets of
-    /// this crate.
-    pub(crate) async fn issue_key(
-        &self,
-        consumer: Consumer,
-        id: Option<ApiKeyId>,
-        wanted: impl FnOnce(&Snapshot) -> Result<()> + Send + 'static,
-    ) -> Result<IssuedKey> {
-        let (tags, store, now) = (self.0.tag_key.clone(), self.0.store.clone(), self.now());
-        let rng = move |hasher: &KeyHasher| {
-            wanted(&*store.snapshot()?)?;
-            let mut rng = Seed::generate().rng();
-            let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(now)));
-            IssuedKey::generate(&tags, hasher, id, &mut rng)
-        };
-        self.0.key_creation.run(consumer, rng).await
+    /// 500 if Argon2 fails, which it does not for secrets of this crate.
+    pub(crate) fn issue_key(&self, id: Option<ApiKeyId>) -> Result<IssuedKey> {
+        let mut rng = Seed::generate().rng();
+        let id = id.unwrap_or_else(|| ApiKeyId(rng.uuid(self.now())));
+        IssuedKey::generate(&self.0.tag_key, id, &mut rng)
     }
 
     /// Records the use of a key or a session in the background, if a record is due. A failure is only logged.

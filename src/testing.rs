@@ -96,9 +96,7 @@ pub mod resources {
         pub use crate::resources::activity::{Detail, Entry, Fields, Meta, NO_ORGANIZATION};
     }
     pub mod api_keys {
-        pub use crate::resources::api_keys::{
-            ApiKey, ApiKeyUse, Grantors, TagKey, Verifiers, find_hash, list, parse_key, record_use,
-        };
+        pub use crate::resources::api_keys::{ApiKey, ApiKeyUse, Grantors, list, record_use};
     }
     pub mod batch_exports {
         pub use crate::resources::batch_exports::{

@@ -1,4 +1,4 @@
-//! A cache of verified API keys. This process verifies each key once, by its stored digest.
+//! A cache of verified API keys. This process verifies each key once, by its stored hash.
 //!
 //! An entry states only that a text matches a stored hash, and is found by a keyed hash of the text. It contains no
 //! secret and grants nothing: each request is still authorized. So revocation and expiry need not change the cache.
@@ -96,11 +96,12 @@ impl KeyCache {
         self.misses.increment(1);
         let (id, secret) = parse_key(&self.tags, text).ok_or_else(Error::authentication_failed)?;
         let stored = tx.meta::<ApiKey>(&id)?.ok_or_else(Error::authentication_failed)?;
-        let secret_digest = self.tags.digest(id, &secret);
-        let hash = api_keys::find_hash(tx, stored, &secret_digest)?;
-        let hash = hash.ok_or_else(Error::authentication_failed)?;
-        let found =
-            VerifiedKey(Arc::new(Inner { key: id, hash, use_recorded_at: AtomicI64::new(0) }));
+        let hash = stored.find_hash(&secret)?.ok_or_else(Error::authentication_failed)?;
+        let found = VerifiedKey(Arc::new(Inner {
+            key: id,
+            hash: hash.to_owned(),
+            use_recorded_at: AtomicI64::new(0),
+        }));
         self.known.insert(digest, found.clone());
         Ok(found)
     }

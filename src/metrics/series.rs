@@ -61,8 +61,6 @@ series! {
     CACHE_EVICTIONS Counter "page_cache_evictions_total" "Pages that were evicted from the page cache.",
     KEY_HITS Counter "key_cache_hits_total" "Presented keys that the key cache contained.",
     KEY_MISSES Counter "key_cache_misses_total" "Presented keys that the key cache did not contain.",
-    ARGON2_QUEUED Gauge "argon2_queue_length" "Runs of Argon2 that wait in the queue.",
-    ARGON2_TIME Histogram "argon2_duration_seconds" "The time of a run of Argon2, without its wait in the queue.",
     READS_REFUSED Counter "long_reads_refused_total" "Long reads, including renderings of public pages, that failed with 503 because too many of the tenant were waiting.",
     READ_TIME Histogram "long_read_duration_seconds" "The time of a long read on its thread, without its wait in the queue.",
     PAGES_RENDERED Counter "public_pages_rendered_total" "Public pages that were rendered because the cache did not contain them.",

@@ -104,7 +104,7 @@ impl App {
         &self,
         access: &WriteAccess<P>,
     ) -> Result<Option<ApiResponse>> {
-        self.find_stored_response_if(access, |_| Ok(()))
+        self.find_stored_response_if(access, |_, _, _| Ok(()))
     }
 
     /// Returns the stored response as [`find_stored_response`](Self::find_stored_response) does, for a handler whose
@@ -116,12 +116,13 @@ impl App {
     pub(crate) fn find_stored_response_if<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
-        rule: impl FnOnce(&Snapshot) -> Result<()>,
+        rule: impl FnOnce(&Snapshot, &Caller, Timestamp) -> Result<()>,
     ) -> Result<Option<ApiResponse>> {
         let (tx, now) = (self.store().snapshot()?, self.now());
-        let key = idempotency_key(access.idempotency.as_ref(), &*access.auth.renew(&*tx, now)?)?;
+        let context = access.auth.renew(&*tx, now)?;
+        let key = idempotency_key(access.idempotency.as_ref(), &context)?;
         let kept = key.map_or(Ok(None), |key| idempotency::find(&*tx, &key, now));
-        match (kept, rule(&tx)) {
+        match (kept, rule(&tx, &context.caller, now)) {
             (Ok(None), ruled) => ruled.map(|()| None),
             (_, Err(refused)) if is_not_bad_request(&refused) => Err(refused),
             (kept, _) => Ok(kept?.map(ApiResponse::Replayed)),

@@ -192,8 +192,7 @@ fn require(count: u64, most: u64, whose: &str, what: &str) -> Result<()> {
 
 /// Tables of records about a change itself. They are not tenant content, and their size says nothing about what the
 /// change adds.
-const CHANGE_RECORD_TABLES: [Table; 3] =
-    [Table::Activity, Table::ApiKeyMakers, Table::ApiKeyVerifiers];
+const CHANGE_RECORD_TABLES: [Table; 2] = [Table::Activity, Table::ApiKeyMakers];
 /// Tables of other records that are not tenant content when they are added: mails, stored responses, and access
 /// rules.
 const UNCOUNTED_TABLES: [Table; 5] = [

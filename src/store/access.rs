@@ -18,7 +18,6 @@ impl Table {
             self,
             Self::Users
                 | Self::ApiKeys
-                | Self::ApiKeyVerifiers
                 | Self::Organizations
                 | Self::Memberships
                 | Self::MembershipsByUser

@@ -193,8 +193,6 @@ tables! {
     ApiKeysByUser = "api_keys_by_user/1",
     /// When a key was last used, to the hour. Key: key id.
     ApiKeyUses = "api_key_uses/1",
-    /// Digests of the secrets of a key: of the current secret, and of the previous one with its expiry. Key: key id.
-    ApiKeyVerifiers = "api_key_verifiers/1",
     /// The permissions of the keys that created or rotated a key's secrets. Key: key id.
     ApiKeyMakers = "api_key_makers/1",
 

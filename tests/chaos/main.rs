@@ -26,7 +26,6 @@ mod sizes;
 #[path = "../support"]
 mod support {
     pub mod activity;
-    pub mod api_keys;
     pub mod batch_exports;
     pub mod contract;
     pub mod dashboards;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use argon2::{Argon2, Block};
+use argon2::{Argon2, Block, Params};
 
 use super::rates;
 use crate::http::Client;
@@ -41,11 +41,11 @@ pub fn keys(settings: &Settings) -> Result<Vec<ReportLine>> {
     Ok(lines)
 }
 
-/// Returns the time of one Argon2id verification with the default parameters on the servers' core, in
-/// milliseconds. Its memory is reused.
+/// Returns the time of one Argon2id verification with the parameters of keys on the servers' core, in milliseconds. Its
+/// memory is reused.
 fn verify_time(settings: &Settings) -> Result<f64> {
     const TIMES: usize = 9;
-    let argon2 = Argon2::default();
+    let argon2 = Argon2::from(Params::new(1024, 1, 1, None).context("parameters")?);
     let mut memory = vec![Block::default(); argon2.params().block_count()];
     let mut one = || {
         let begin = Instant::now();
@@ -134,7 +134,7 @@ fn herd_lines(rounds: &[(f64, f64)], verify: f64) -> [ReportLine; 2] {
     [
         ReportLine::new(9, "64 at once on one cold key: slowest", slowest / verify, Unit::Verifies)
             .figures(format!("{slowest:.1} ms; a verify {verify:.1} ms"))
-            .at_most(4.0, 8.0),
+            .at_most(70.0, 140.0),
         ReportLine::new(
             9,
             "64 at once on one cold key: rise of RSS",
@@ -170,7 +170,7 @@ fn flood(settings: &Settings, site: &Site, verify: f64) -> Result<[ReportLine; 2
         .at_least(0.4, 0.3),
         ReportLine::new(10, "CPU of a wrong key", cost / verify, Unit::Verifies)
             .figures(format!("{:.1} us", cost * 1e3))
-            .at_most(0.01, 0.05),
+            .at_most(0.1, 0.2),
     ])
 }
 

@@ -10,8 +10,7 @@ use crate::store::{Reference, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::permissions::exceeds;
-use super::verifiers::is_in_grace;
-use super::{ApiKey, KeyPermissions};
+use super::{ApiKey, KeyPermissions, Meta};
 
 /// The permissions of the keys that created the current and the previous value of a key, at that time. The operator and
 /// signup create values without such a limit. Most keys have none, so the record is separate from the key.
@@ -56,12 +55,14 @@ pub(super) fn record(tx: &mut WriteTx<'_>, id: ApiKeyId, grantor: &KeyPermission
 /// 403 if one of those keys had fewer permissions.
 pub(super) fn require_within_grantors(
     tx: &impl Tx,
-    id: ApiKeyId,
+    key: &Meta,
     wanted: &KeyPermissions,
     now: Timestamp,
 ) -> Result<()> {
-    let Some(Grantors { current, retired, .. }) = tx.meta::<Grantors>(&id)? else { return Ok(()) };
-    let retired = if is_in_grace(tx, id, now)? { retired } else { None };
+    let Some(Grantors { current, retired, .. }) = tx.meta::<Grantors>(&key.id)? else {
+        return Ok(());
+    };
+    let retired = retired.filter(|_| key.is_in_grace(now));
     for grantor in [current].iter().chain(&retired) {
         if let Some(excess) = exceeds(tx, wanted, grantor)? {
             return Err(Error::denied(format!(

@@ -2,12 +2,10 @@
 
 mod operations;
 
-use std::sync::Arc;
-
 use axum::extract::State;
 
 use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::http::body::JsonBody;
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
@@ -15,14 +13,9 @@ use crate::ids::ApiKeyId;
 use crate::input::Parsed;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
-use crate::store::Snapshot;
-use crate::time::Timestamp;
 
 use super::body::PersonalApiKeyBody;
-use super::{
-    ApiKey, KeyPermissions, PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch,
-    RollFields,
-};
+use super::{ApiKey, PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 
 use operations::KeyOperation;
 
@@ -120,15 +113,14 @@ async fn create(
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let at = access.inheriting_key_scope();
-    let new = Arc::new(Parsed::<PersonalApiKeyFields>::new(&sent));
-    let asked = Arc::clone(&new);
-    let wanted = check_before_secret(&app, &at, move |tx, grantor, now| {
-        super::require_issuable(tx, grantor, &asked, now)
+    let new = Parsed::<PersonalApiKeyFields>::new(&sent);
+    let stored = app.find_stored_response_if(&at, |tx, caller, now| {
+        super::require_issuable(tx, &caller.key.permissions, &new, now)
     });
-    if let Some(reply) = app.find_stored_response_if(&at, &wanted)? {
+    if let Some(reply) = stored? {
         return app.repeat(reply).await;
     }
-    let issued = app.issue_key(at.consumer, None, wanted).await?;
+    let issued = app.issue_key(None)?;
     app.post(&at, move |tx, caller, _: &Global, now| {
         super::issue(tx, &caller.key.permissions, &new, issued.id(), issued.secret(), now)?;
         super::body_with(tx, issued.id(), Some(issued.value())).map(ApiResponse::Created)
@@ -173,31 +165,17 @@ async fn roll(
     PathId(id): PathId<ApiKeyId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, sent) = (id?, Arc::new(Parsed::<RollFields>::new(&sent)));
-    let asked = Arc::clone(&sent);
-    let wanted = check_before_secret(&app, &access, move |tx, grantor, _| {
-        super::require_can_rotate(tx, grantor, id, &asked)
+    let (id, sent) = (id?, Parsed::<RollFields>::new(&sent));
+    let stored = app.find_stored_response_if(&access, |tx, caller, _| {
+        super::require_can_rotate(tx, &caller.key.permissions, id, &sent)
     });
-    if let Some(reply) = app.find_stored_response_if(&access, &wanted)? {
+    if let Some(reply) = stored? {
         return app.repeat(reply).await;
     }
-    let issued = app.issue_key(access.consumer, Some(id), wanted).await?;
+    let issued = app.issue_key(Some(id))?;
     app.post(&access, move |tx, caller, _: &Global, now| {
         super::rotate(tx, &caller.key.permissions, id, &sent, issued.secret(), now)?;
         super::body_with(tx, id, Some(issued.value())).map(ApiResponse::Object)
     })
     .await
-}
-
-/// Checks that the caller is authorized and that `rule` passes, before the expensive creation of a secret.
-fn check_before_secret(
-    app: &App,
-    at: &WriteAccess<Global>,
-    rule: impl Fn(&Snapshot, &KeyPermissions, Timestamp) -> Result<()> + Send + 'static,
-) -> impl Fn(&Snapshot) -> Result<()> + Send + 'static {
-    let (app, auth) = (app.clone(), Arc::clone(&at.auth));
-    move |tx| {
-        let now = app.now();
-        rule(tx, &auth.renew(tx, now)?.caller.key.permissions, now)
-    }
 }

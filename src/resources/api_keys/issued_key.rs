@@ -4,7 +4,6 @@ use crate::error::Result;
 use crate::ids::{ApiKeyId, UserId};
 use crate::secret::SeededRng;
 
-use super::key_hasher::KeyHasher;
 use super::key_text::{KeyText, TagKey};
 use super::{NewApiKey, NewSecret};
 
@@ -17,16 +16,10 @@ pub struct IssuedKey {
 
 impl IssuedKey {
     /// Creates a key with a random secret and hashes the secret.
-    pub fn generate(
-        tags: &TagKey,
-        hasher: &KeyHasher,
-        id: ApiKeyId,
-        rng: &mut SeededRng,
-    ) -> Result<Self> {
+    pub fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Result<Self> {
         let new = KeyText::generate(tags, id, rng);
-        let hash = hasher.hash(&new.secret, &rng.salt())?;
-        let digest = tags.digest(id, &new.secret);
-        let secret = NewSecret { mask_value: new.mask(), hash, digest };
+        let hash = new.secret.hash(&rng.salt())?;
+        let secret = NewSecret { mask_value: new.mask(), hash };
         Ok(Self { id, value: new.value, secret })
     }
 

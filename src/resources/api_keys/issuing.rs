@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
 use super::{
     ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyAccess,
-    PersonalApiKeyFields, PersonalApiKeyPatch, Verifiers, grantors, remove,
+    PersonalApiKeyFields, PersonalApiKeyPatch, grantors, remove,
 };
 
 /// The maximum number of unexpired keys of a user, and the number of expired keys that are kept in addition.
@@ -78,7 +78,7 @@ fn exceeds_error(excess: ExceedsGrantor) -> Error {
     Error::denied(format!("This API key cannot grant more access than it has: {fields}."))
 }
 
-/// Checks that the caller may create a key, before the expensive creation of a secret.
+/// Checks that the caller may create a key.
 ///
 /// # Errors
 /// 400 for an invalid field or if the user has too many keys, 403 if the key would have more access than the caller's.
@@ -252,7 +252,7 @@ pub fn issue(
     grantors::record(tx, id, grantor)
 }
 
-/// Writes a new key and the digest of its secret.
+/// Writes a new key.
 pub(super) fn put_new(
     tx: &mut WriteTx<'_>,
     id: ApiKeyId,
@@ -262,12 +262,11 @@ pub(super) fn put_new(
     now: Timestamp,
 ) -> Result<()> {
     let KeyPermissions { user, scopes, organizations, projects, expires_at } = permissions;
-    let NewSecret { mask_value, hash, digest } = secret;
+    let NewSecret { mask_value, hash } = secret;
     tx.put(&ApiKey {
-        meta: Meta { id, user, hash, scopes, organizations, projects, expires_at },
+        meta: Meta { id, user, hash, retired: None, scopes, organizations, projects, expires_at },
         fields: Fields { label, mask_value, created_at: now, last_rolled_at: None },
-    })?;
-    tx.put(&Verifiers { key: id, current: digest, retired: None })
+    })
 }
 
 /// Updates a key. Its new permissions must be within those of the caller's key, and within those of the keys that
@@ -293,7 +292,7 @@ pub fn update(
     let (organizations, projects) =
         (named(&patch.scoped_organizations), named(&patch.scoped_teams));
     require_included(tx, grantor, organizations, projects)?;
-    grantors::require_within_grantors(tx, id, &wanted, now)?;
+    grantors::require_within_grantors(tx, &key.meta, &wanted, now)?;
     require_teams(tx, grantor.user, projects)?;
     require_organizations(tx, grantor.user, organizations)?;
     require_future(&patch.expires_at, now)?;

@@ -18,8 +18,6 @@ use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
 use crate::secret::{SeededRng, encode_base62, encode_base62_u128};
 
-use super::verifiers::SecretDigest;
-
 const PREFIX: &str = "phx_";
 const ID_LENGTH: usize = 22;
 const SECRET_LENGTH: usize = 44;
@@ -39,24 +37,12 @@ impl TagKey {
     }
 
     fn tag(&self, id: &str, secret: &str) -> String {
-        let [a, b, c, d, ..] = self.mac(id, secret);
-        format!("{:0>TAG_LENGTH$}", base62::encode(u32::from_be_bytes([a, b, c, d])))
-    }
-
-    /// Returns the digest that verifies the secret and distinguishes it from the key's other secrets. It shares no
-    /// bit with the tag, which is part of the key's text.
-    pub fn digest(&self, id: ApiKeyId, secret: &PresentedSecret) -> SecretDigest {
-        let full = self.mac(&encode_base62_u128(id.0.as_u128()), &secret.0);
-        let mut digest = [0; 16];
-        digest.iter_mut().zip(full.iter().rev()).for_each(|(to, from)| *to = *from);
-        SecretDigest(digest)
-    }
-
-    fn mac(&self, id: &str, secret: &str) -> [u8; 32] {
         let mut mac = self.0.clone();
         mac.update(id.as_bytes());
         mac.update(secret.as_bytes());
-        mac.finalize().into_bytes().into()
+        let full: [u8; 32] = mac.finalize().into_bytes().into();
+        let [a, b, c, d, ..] = full;
+        format!("{:0>TAG_LENGTH$}", base62::encode(u32::from_be_bytes([a, b, c, d])))
     }
 }
 

@@ -5,17 +5,16 @@
 
 pub mod body;
 mod grantors;
+mod hash;
 pub mod http;
 mod input;
 mod issued_key;
 mod issuing;
-mod key_hasher;
 mod key_text;
 mod permissions;
 mod registration;
 mod rotation;
 mod scopes;
-mod verifiers;
 
 use std::time::Duration;
 
@@ -30,16 +29,15 @@ use crate::time::Timestamp;
 
 pub use body::{body, body_with, list};
 pub use grantors::Grantors;
+pub use hash::RetiredSecret;
 pub use input::{PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
 pub use issued_key::IssuedKey;
 pub use issuing::{get_own, issuable_permissions, issue, require_issuable, revoke, update};
-pub use key_hasher::KeyHasher;
 pub use key_text::{TagKey, parse as parse_key};
 pub use permissions::KeyPermissions;
 pub use registration::RECORDS;
 pub use rotation::{require_can_rotate, rotate};
 pub use scopes::{Scopes, includes_scope, is_scope};
-pub use verifiers::{SecretDigest, Verifiers, find_hash, key_for_secret};
 
 /// A personal API key.
 #[derive(Clone, PartialEq)]
@@ -59,6 +57,8 @@ pub struct Meta {
     pub user: UserId,
     /// The Argon2id hash of its secret, as a PHC string.
     pub hash: String,
+    /// The previous secret, if it was rolled with a grace period.
+    pub retired: Option<RetiredSecret>,
     /// The scopes of the key.
     pub scopes: Scopes,
     /// The organizations that the key is limited to; empty for no limit.
@@ -154,8 +154,6 @@ pub struct NewSecret {
     pub mask_value: String,
     /// Its Argon2id hash, as a PHC string.
     pub hash: String,
-    /// The digest that verifies the secret and distinguishes it from the key's other secrets.
-    pub digest: SecretDigest,
 }
 
 /// Creates a key without a limit on its permissions, for the operator and for signup.
@@ -172,14 +170,13 @@ pub fn create(tx: &mut WriteTx<'_>, new: NewApiKey, now: Timestamp) -> Result<()
     issuing::put_new(tx, id, label, permissions, secret, now)
 }
 
-/// Deletes a key with its secrets and its last use. Requests with the key fail from the next one on.
+/// Deletes a key with its last use. Requests with the key fail from the next one on.
 ///
 /// # Errors
 /// 404 if the key does not exist.
 pub fn remove(tx: &mut WriteTx<'_>, id: ApiKeyId) -> Result<()> {
     tx.remove::<ApiKey>(&id)?.ok_or_else(Error::not_found)?;
     tx.remove::<ApiKeyUse>(&id)?;
-    tx.remove::<Verifiers>(&id)?;
     tx.remove::<Grantors>(&id)?;
     Ok(())
 }

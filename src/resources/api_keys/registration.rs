@@ -9,13 +9,12 @@ use crate::resources::organizations::Organization;
 use crate::resources::registration::{RegisteredRecord, record};
 use crate::store::{Redaction, Row, Tx};
 
-use super::{ApiKey, ApiKeyUse, Grantors, Meta, Verifiers, remove_all};
+use super::{ApiKey, ApiKeyUse, Grantors, Meta, remove_all};
 
 /// The records of API keys.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
     &record::<ApiKey>().redacted(Redaction::Whole).logged().deleted_with_account(remove_all),
     &record::<ApiKeyUse>().redacted(Redaction::Whole),
-    &record::<Verifiers>().redacted(Redaction::Whole),
     &record::<Grantors>().redacted(Redaction::Whole),
 ];
 

@@ -7,10 +7,9 @@ use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::issuing::get_manageable;
-use super::verifiers::{RetiredSecret, Verifiers};
-use super::{KeyPermissions, NewSecret, RollFields, grantors};
+use super::{KeyPermissions, NewSecret, RetiredSecret, RollFields, grantors};
 
-/// Checks that the caller may roll a key, before the expensive creation of a new secret.
+/// Checks that the caller may roll a key.
 ///
 /// # Errors
 /// The same as [`rotate`].
@@ -39,14 +38,12 @@ pub fn rotate(
 ) -> Result<()> {
     let mut key = get_manageable(tx, grantor, id)?;
     let grace = sent.get()?.grace_seconds.unwrap_or(0);
-    let NewSecret { mask_value, hash, digest } = secret;
-    let before = tx.meta::<Verifiers>(&id)?.filter(|_| grace > 0);
+    let NewSecret { mask_value, hash } = secret;
     let hash = std::mem::replace(&mut key.meta.hash, hash);
     let ends_at = now.plus_seconds(grace);
-    let retired = before.map(|known| RetiredSecret { hash, digest: known.current, ends_at });
+    key.meta.retired = (grace > 0).then_some(RetiredSecret { hash, ends_at });
     key.fields.mask_value = mask_value;
     key.fields.last_rolled_at = Some(now);
     tx.put(&key)?;
-    grantors::record(tx, id, grantor)?;
-    tx.put(&Verifiers { key: id, current: digest, retired })
+    grantors::record(tx, id, grantor)
 }

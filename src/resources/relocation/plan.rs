@@ -18,8 +18,7 @@ use crate::store::{Cell, Key, Order, Snapshot, StagedExport, Table, Tx, Window, 
 const ALL_ROWS: Window = Window::all(Order::Ascending);
 
 /// The tables of API keys. They are added last, because keys are valid as soon as they are there.
-pub(super) const KEY_TABLES: &[Table] =
-    &[Table::ApiKeys, Table::ApiKeyUses, Table::ApiKeyVerifiers, Table::ApiKeyMakers];
+pub(super) const KEY_TABLES: &[Table] = &[Table::ApiKeys, Table::ApiKeyUses, Table::ApiKeyMakers];
 
 /// The tables of accounts.
 pub(super) const ACCOUNT_TABLES: &[Table] =

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::resources::api_keys::{ApiKey, ApiKeyUse, Grantors, KeyPermissions, Verifiers};
+use crate::resources::api_keys::{ApiKey, ApiKeyUse, Grantors, KeyPermissions};
 use crate::resources::members::Membership;
 use crate::resources::organizations::Organization;
 use crate::resources::pending_deletion::PendingDeletion;
@@ -206,9 +206,6 @@ impl Selected for OrganizationSelection {
             Table::ApiKeys => Row::<ApiKey>::visit(payload, |row| Ok(self.has_key(row.meta.id)))?,
             Table::ApiKeyUses => {
                 Row::<ApiKeyUse>::visit(payload, |row| Ok(self.has_key(row.meta.key)))?
-            }
-            Table::ApiKeyVerifiers => {
-                Row::<Verifiers>::visit(payload, |row| Ok(self.has_key(row.meta.id())))?
             }
             Table::ApiKeyMakers => {
                 Row::<Grantors>::visit(payload, |row| Ok(self.has_key(row.meta.id())))?

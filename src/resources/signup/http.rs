@@ -18,7 +18,7 @@ use crate::resources::users::{self, User};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::{Snapshot, Tx, WriteTx};
+use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::body::{InviteOffer, Signup};
@@ -99,22 +99,18 @@ async fn accept(
     let (sent, seed) = (Arc::new(Acceptance::of(id, &sent)), Seed::generate());
     let user = access.caller.as_ref().map(|caller| caller.user.id);
     let (links, terms) = (app.links().clone(), signup_config(&app));
-    let acceptable = {
-        let (links, sent, now) = (links.clone(), Arc::clone(&sent), app.now());
-        move |tx: &Snapshot| super::require_acceptable(tx, &links, terms, &sent, user, now)
-    };
     let key =
         id.and_then(|id| Some(access.idempotency.as_ref()?.to_key(RequesterId(id.0), None, None)));
     app.store().refresh().await?;
     if let Some(reply) = app.find_stored_response_public(&access, key.as_ref())? {
         return app.repeat(reply).await;
     }
-    let taken = acceptable(&*app.store().snapshot()?)?.taken_over();
+    let (tx, now) = (app.store().snapshot()?, app.now());
+    let taken = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
+    drop(tx);
     let by = match user {
         Some(user) => AcceptedBy::User(user),
-        None => AcceptedBy::Newcomer(
-            app.issue_key(access.consumer, None, move |tx| acceptable(tx).map(drop)).await?,
-        ),
+        None => AcceptedBy::Newcomer(app.issue_key(None)?),
     };
     let Some(account) = taken else {
         return app.post_public(&access, key, accept_in_write(links, terms, sent, by, seed)).await;

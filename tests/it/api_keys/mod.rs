@@ -39,17 +39,6 @@ pub fn holder(workspace: &Workspace, made: &Value) -> TestClient {
     workspace.with_key(made["value"].as_str().expect("a value"))
 }
 
-/// Sends a request again while it is refused because it waited too long for its turn to compute a digest.
-async fn in_turn<F: Future<Output = TestResponse>>(send: impl Fn() -> F) -> TestResponse {
-    for _ in 0..100 {
-        let response = send().await;
-        if response.status != 503 {
-            return response;
-        }
-    }
-    panic!("its turn does not come");
-}
-
 #[tokio::test]
 async fn api_key_is_created_shown_updated_and_revoked() {
     let (workspace, clock) = standing().await;

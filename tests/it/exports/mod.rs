@@ -413,7 +413,6 @@ async fn export_without_secrets_contains_no_secret() {
     let expected = [
         "api_key_makers",
         "api_key_uses",
-        "api_key_verifiers",
         "api_keys",
         "batch_export_secrets",
         "idempotency",
