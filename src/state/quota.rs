@@ -169,7 +169,7 @@ impl Allowance {
             (Owner::Requester(_), _) => (MAX_USER_BYTES, edits, "Your account"),
         };
         let most = if edits { quota.saturating_add(quota / EDIT_RESERVE_DIVISOR) } else { quota };
-        if grown <= 0 || owner.stored_bytes(tx)?.saturating_add_signed(grown) <= most {
+        if grown <= 0 || owner.stored_bytes(tx)? <= most {
             return Ok(());
         }
         Err(Error::limit_reached(format!(

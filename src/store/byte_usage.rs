@@ -11,7 +11,7 @@ use crate::error::Result;
 
 use super::key::Key;
 use super::payload::Payload;
-use super::raw::{Raw, read_number};
+use super::raw::{Raw, number_in, read_number};
 use super::schema::Table;
 use super::sealed::{CHECKSUM, damaged};
 use super::snapshot::Snapshot;
@@ -45,8 +45,7 @@ impl Owner {
         key
     }
 
-    /// Returns how many bytes the owner's records take. Inside a write this does not include what the write
-    /// itself adds.
+    /// Returns how many bytes the owner's records take.
     pub fn stored_bytes(self, tx: &impl Raw) -> Result<u64> {
         read_number(tx, Table::Counts, &self.key())
     }
@@ -55,8 +54,8 @@ impl Owner {
     pub fn each_organization(tx: &Snapshot, mut visit: impl FnMut(u64)) -> Result<()> {
         let mut prefix = SUM_NAME.to_owned().encoded();
         ORGANIZATION.write(&mut prefix);
-        tx.raw_walk(Table::Counts, &prefix, 0, Order::Ascending, &mut |_, mut number| {
-            visit(u64::read(&mut number).ok_or_else(|| damaged(Table::Counts, &"not a number"))?);
+        tx.raw_walk(Table::Counts, &prefix, 0, Order::Ascending, &mut |_, payload| {
+            visit(number_in(Table::Counts, payload)?);
             Ok(ControlFlow::Continue(()))
         })
     }

@@ -103,7 +103,7 @@ impl WriteTx<'_> {
     fn next_above(&mut self, floor: u64, table: Table) -> Result<u64> {
         let key = table.name().to_owned().encoded();
         let number = read_number(self, Table::Sequences, &key)?.max(floor) + 1;
-        self.set_number(Table::Sequences, &key, number)?;
+        self.put_raw(Table::Sequences, &key, &number.encoded());
         Ok(number)
     }
 
@@ -114,7 +114,7 @@ impl WriteTx<'_> {
         if stored_cell(self)?.contains(number)
             && read_number(self, Table::Sequences, &key)? < number
         {
-            self.set_number(Table::Sequences, &key, number)?;
+            self.put_raw(Table::Sequences, &key, &number.encoded());
         }
         Ok(())
     }

@@ -59,7 +59,6 @@ mod packed;
 mod panics;
 mod paths;
 mod payload;
-mod pending_numbers;
 mod pending_values;
 mod per_table;
 mod place;

@@ -50,11 +50,6 @@ where
     fn run(&mut self, tx: &mut WriteTx<'_>) -> bool {
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.rule)(tx)))
             .unwrap_or_else(|_| Err(Error::internal("a rule panicked inside a write")));
-        // The sums of bytes are not in the undo log, so a write that is undone must not change them.
-        let outcome = match outcome {
-            Ok(done) if !tx.is_discarded() => tx.settle().map(|()| done),
-            outcome => outcome,
-        };
         let stays = outcome.is_ok();
         self.outcome = Some(outcome);
         stays

@@ -87,8 +87,13 @@ impl Raw for AnyTx<'_> {
 pub(super) fn read_number<X: Raw + ?Sized>(tx: &X, table: Table, key: &[u8]) -> Result<u64> {
     let mut number = 0;
     tx.raw_get(table, key, &mut |payload| {
-        number = u64::read(&mut &*payload).ok_or_else(|| damaged(table, &"not a number"))?;
+        number = number_in(table, payload)?;
         Ok(())
     })?;
     Ok(number)
+}
+
+/// Returns the number in a payload of `table`.
+pub(super) fn number_in(table: Table, mut payload: &[u8]) -> Result<u64> {
+    u64::read(&mut payload).ok_or_else(|| damaged(table, &"not a number"))
 }

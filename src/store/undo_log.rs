@@ -13,15 +13,8 @@ use super::schema::Table;
 pub(super) struct UndoEntry {
     pub(super) table: Table,
     pub(super) key: Vec<u8>,
-    pub(super) before: PreviousValue,
-}
-
-/// The previous state of a value.
-pub(super) enum PreviousValue {
     /// What the batch had stored; `None` if it had not changed the key.
-    Pending(Option<PendingValue>),
-    /// A count, sum or sequence, which the batch keeps in memory.
-    Number(u64),
+    pub(super) before: Option<PendingValue>,
 }
 
 /// A record that a write created, updated or deleted. Has no `Debug`, because payloads may contain hashes and
@@ -71,7 +64,7 @@ pub(super) struct UndoLog {
 const MAX_LINEAR_SEARCH: usize = 16;
 
 impl UndoLog {
-    pub(super) fn note_value(&mut self, table: Table, key: &[u8], before: PreviousValue) {
+    pub(super) fn note_value(&mut self, table: Table, key: &[u8], before: Option<PendingValue>) {
         self.entries.push(UndoEntry { table, key: key.to_vec(), before });
     }
 
@@ -104,23 +97,18 @@ impl UndoLog {
         &self.changes
     }
 
-    /// Returns the value of each number in `table` whose key begins with `prefix`, from before the write
-    /// first changed it.
-    pub(super) fn first_numbers<'u>(
-        &'u self,
-        table: Table,
-        prefix: &[u8],
-    ) -> impl Iterator<Item = (&'u [u8], u64)> {
-        let mut first = Vec::<(&[u8], u64)>::new();
-        for note in self.entries.iter().filter(|note| note.table == table) {
-            if let PreviousValue::Number(number) = note.before
-                && note.key.starts_with(prefix)
-                && first.iter().all(|(known, _)| *known != note.key)
+    /// Returns the first entry of each key in `table` that begins with `prefix`.
+    pub(super) fn first_entries(&self, table: Table, prefix: &[u8]) -> Vec<&UndoEntry> {
+        let mut first = Vec::<&UndoEntry>::new();
+        for entry in &self.entries {
+            if entry.table == table
+                && entry.key.starts_with(prefix)
+                && first.iter().all(|known| known.key != entry.key)
             {
-                first.push((&note.key, number));
+                first.push(entry);
             }
         }
-        first.into_iter()
+        first
     }
 
     pub(super) fn wrote_anything(&self) -> bool {

@@ -22,7 +22,6 @@ use super::change_feed::NotedChanges;
 use super::engine::{Bytes, definition, storage_error};
 use super::hot_values::HotValues;
 use super::key::Key;
-use super::pending_numbers::PendingNumbers;
 use super::pending_values::{PendingValue, PendingValues};
 use super::per_table::PerTable;
 use super::ranks::RankChanges;
@@ -30,7 +29,7 @@ use super::raw::read_number;
 use super::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
 use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
 use super::sealed::{damaged, seal};
-use super::undo_log::{Change, PreviousValue, UndoLog};
+use super::undo_log::{Change, UndoLog};
 use super::window::{Order, Window};
 
 /// A write under way. It reads its own changes; no other read sees them before the commit.
@@ -42,7 +41,6 @@ pub struct WriteTx<'t> {
     /// Stored values that earlier writes read.
     hot: HotValues,
     undo_log: UndoLog,
-    numbers: PendingNumbers,
     growth: Growth,
     noted: NotedChanges,
     rank_changes: RankChanges,
@@ -73,7 +71,6 @@ impl<'t> WriteTx<'t> {
             pending: PendingValues::default(),
             hot,
             undo_log: UndoLog::default(),
-            numbers: PendingNumbers::default(),
             growth: Growth::default(),
             noted: NotedChanges::default(),
             rank_changes: RankChanges::default(),
@@ -223,14 +220,13 @@ impl<'t> WriteTx<'t> {
         Ok(keys.len())
     }
 
-    pub(super) fn set_number(&mut self, table: Table, key: &[u8], number: u64) -> Result<()> {
-        let before = read_number(self, table, key)?;
-        self.numbers.set(table, key, number);
-        self.undo_log.note_value(table, key, PreviousValue::Number(before));
-        if table == Table::Counts {
-            self.noted.note_count(key, number.wrapping_sub(before).cast_signed());
+    /// Changes the count or sum under `key` from `before` to `after`. A count of 0 is not stored.
+    fn set_count(&mut self, key: &[u8], before: u64, after: u64) {
+        self.noted.note_count(key, after.wrapping_sub(before).cast_signed());
+        match after {
+            0 => self.remove_raw(Table::Counts, key),
+            _ => self.put_raw(Table::Counts, key, &after.encoded()),
         }
-        Ok(())
     }
 
     /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
@@ -248,7 +244,7 @@ impl<'t> WriteTx<'t> {
             self.access_version = None;
         }
         let before = self.pending.set(table, key, value);
-        self.undo_log.note_value(table, key, PreviousValue::Pending(before));
+        self.undo_log.note_value(table, key, before);
     }
 
     /// Returns the records that this write changed, in the order of their first change.
@@ -339,14 +335,15 @@ impl<'t> WriteTx<'t> {
 
     /// Adds 1 to the count under `key`.
     fn increment_count(&mut self, key: &[u8]) -> Result<()> {
-        let number = read_number(self, Table::Counts, key)? + 1;
-        self.set_number(Table::Counts, key, number)
+        let number = read_number(self, Table::Counts, key)?;
+        self.set_count(key, number, number + 1);
+        Ok(())
     }
 
     fn decrement_count(&mut self, key: &[u8]) -> Result<()> {
-        match read_number(self, Table::Counts, key)?.checked_sub(1) {
-            None => Err(damaged(Table::Counts, &"a record exists that was never counted")),
-            Some(number) => self.set_number(Table::Counts, key, number),
-        }
+        let before = read_number(self, Table::Counts, key)?;
+        let uncounted = || damaged(Table::Counts, &"a record exists that was never counted");
+        self.set_count(key, before, before.checked_sub(1).ok_or_else(uncounted)?);
+        Ok(())
     }
 }

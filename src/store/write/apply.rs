@@ -10,11 +10,10 @@ use super::super::change_feed::CommittedChange;
 use super::super::engine::{Bytes, storage_error};
 use super::super::hot_values::HotValues;
 use super::super::journal::Journal;
-use super::super::key::Key;
 use super::super::packed;
 use super::super::pending_values::TableChanges;
 use super::super::schema::Table;
-use super::super::sealed::{payload_of, seal};
+use super::super::sealed::payload_of;
 use super::WriteTx;
 
 /// The smallest number of new values for which a look at their gap pays.
@@ -35,15 +34,10 @@ pub(in crate::store) struct FinishedBatch {
 }
 
 impl WriteTx<'_> {
-    /// Applies all changes and numbers of the batch. This must be the last step before the commit. Once the commit
-    /// succeeded, the returned values equal those in the file.
+    /// Applies all changes of the batch. This must be the last step before the commit. Once the commit succeeded, the
+    /// returned values equal those in the file.
     pub(in crate::store) fn finish(mut self) -> Result<FinishedBatch> {
-        self.settle()?;
         self.noted.keep();
-        for (table, key, number) in self.numbers.take() {
-            let sealed = (number > 0).then(|| seal(table, &key, &number.encoded()));
-            self.pending.set(table, &key, sealed);
-        }
         self.apply()?;
         let Self { hot, noted, are_ranks_due, access_version, .. } = self;
         let has_access_changes = access_version.is_none();

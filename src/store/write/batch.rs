@@ -6,7 +6,7 @@ use super::super::byte_usage::Growth;
 use super::super::change_feed::NotedChanges;
 use super::super::cooldowns::LARGE_WRITE;
 use super::super::engine::RETRY_AFTER;
-use super::super::undo_log::{Change, PreviousValue, UndoLog};
+use super::super::undo_log::{Change, UndoLog};
 use super::WriteTx;
 
 /// How many bytes of changes a batch keeps before it applies them to redb, which can write them to the file: 16 MiB.
@@ -94,7 +94,7 @@ impl WriteTx<'_> {
 
     /// Keeps the changes of this write and begins the next one.
     pub(in crate::store) fn savepoint(&mut self) -> Result<()> {
-        self.settle()?;
+        self.growth = Growth::default();
         self.noted.keep();
         self.undo_log = UndoLog::default();
         self.ends_batch = false;
@@ -109,13 +109,8 @@ impl WriteTx<'_> {
         self.growth = Growth::default();
         self.noted.undo();
         self.ends_batch = false;
-        for note in std::mem::take(&mut self.undo_log).into_entries() {
-            match note.before {
-                PreviousValue::Pending(before) => {
-                    self.pending.restore(note.table, note.key, before);
-                }
-                PreviousValue::Number(number) => self.numbers.set(note.table, &note.key, number),
-            }
+        for entry in std::mem::take(&mut self.undo_log).into_entries() {
+            self.pending.restore(entry.table, entry.key, entry.before);
         }
     }
 }

@@ -2,14 +2,17 @@
 
 use crate::error::Result;
 
-use super::super::byte_usage::{self, Growth, Owner};
-use super::super::raw::read_number;
+use super::super::byte_usage::{self, Owner};
+use super::super::raw::{number_in, read_number};
 use super::super::record::Record;
 use super::super::schema::{Table, count_key};
+use super::super::undo_log::UndoEntry;
 use super::WriteTx;
 
 impl WriteTx<'_> {
-    /// Adds the growth of one record, from its old payload to its new one, to the growth of the write.
+    /// Adds the growth of one record, from its old payload to its new one, to the sum of its owner and to the growth of
+    /// the write. A sum never becomes negative: if a damaged file has a sum that is too small, it stays at 0 and `check`
+    /// reports it.
     pub(super) fn note_growth<R: Record>(
         &mut self,
         key: &[u8],
@@ -21,8 +24,10 @@ impl WriteTx<'_> {
         let size = |(_, payload): (&R, &[u8])| byte_usage::size(key, payload).cast_signed();
         let bytes = after.map_or(0, size) - before.map_or(0, size);
         self.growth.add(owner, bytes);
-        if let Some(owner) = owner {
-            self.noted.note_count(&owner.key(), bytes);
+        if let Some(owner) = owner.filter(|_| bytes != 0) {
+            let key = owner.key();
+            let sum = read_number(self, Table::Counts, &key)?;
+            self.set_count(&key, sum, sum.saturating_add_signed(bytes));
         }
         Ok(())
     }
@@ -41,31 +46,19 @@ impl WriteTx<'_> {
     pub fn raised_counts<R: Record>(&self) -> Result<Vec<(Vec<u8>, u64)>> {
         let prefix = count_key(R::TABLE, &[]);
         let mut raised = Vec::new();
-        for (key, before) in self.undo_log.first_numbers(Table::Counts, &prefix) {
+        for UndoEntry { key, before, .. } in self.undo_log.first_entries(Table::Counts, &prefix) {
+            let mut number = 0;
+            self.pending_or_stored(before.as_ref(), (Table::Counts, key), &mut |payload| {
+                number = number_in(Table::Counts, payload)?;
+                Ok(())
+            })?;
             let now = read_number(self, Table::Counts, key)?;
-            if now > before {
+            if now > number {
                 raised.extend(
                     key.strip_prefix(prefix.as_slice()).map(|tenant| (tenant.to_vec(), now)),
                 );
             }
         }
         Ok(raised)
-    }
-
-    /// Adds the growth of this write to the sums of its owners. A sum never becomes negative: if a damaged
-    /// file has a sum that is too small, it stays at 0 and `check` reports it.
-    ///
-    /// Call this before keeping the write. If a sum cannot be read, no sum is changed, and the caller must
-    /// undo the write.
-    pub(in crate::store) fn settle(&mut self) -> Result<()> {
-        let mut sums = Vec::with_capacity(self.growth.by_owner().len());
-        for (owner, grown) in self.growth.by_owner() {
-            sums.push((owner.key(), owner.stored_bytes(self)?.saturating_add_signed(*grown)));
-        }
-        self.growth = Growth::default();
-        for (key, sum) in sums {
-            self.numbers.set(Table::Counts, &key, sum);
-        }
-        Ok(())
     }
 }

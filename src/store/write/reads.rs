@@ -3,9 +3,8 @@
 use crate::error::Result;
 
 use super::super::engine::{get_value, walk_range};
-use super::super::key::Key;
 use super::super::packed;
-use super::super::pending_values::walk_merged;
+use super::super::pending_values::{PendingValue, walk_merged};
 use super::super::raw::{Raw, Visit};
 use super::super::schema::Table;
 use super::super::sealed::payload_of;
@@ -19,19 +18,9 @@ impl Raw for WriteTx<'_> {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        match self.numbers.get(table, key) {
-            Some(0) => return Ok(()),
-            Some(number) => return visit(&number.encoded()),
-            None => {}
-        }
-        match self.pending.get(table, key) {
-            Some(Some(sealed)) => visit(payload_of(sealed)),
-            Some(None) => Ok(()),
-            None => self.stored(table, key, visit),
-        }
+        self.pending_or_stored(self.pending.get(table, key), (table, key), visit)
     }
 
-    /// Does not include the numbers that the batch keeps in memory: no write walks counts or sequences.
     fn raw_between(
         &self,
         table: Table,
@@ -49,6 +38,20 @@ impl Raw for WriteTx<'_> {
 }
 
 impl WriteTx<'_> {
+    /// Calls `visit` with the payload of `pending`, or with what the transaction has under `key` if `pending` is `None`.
+    pub(super) fn pending_or_stored(
+        &self,
+        pending: Option<&PendingValue>,
+        (table, key): (Table, &[u8]),
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        match pending {
+            Some(Some(sealed)) => visit(payload_of(sealed)),
+            Some(None) => Ok(()),
+            None => self.stored(table, key, visit),
+        }
+    }
+
     /// Calls `visit` with the payload that the transaction has under `key`.
     fn stored(
         &self,

@@ -54,9 +54,9 @@ impl WriteTx<'_> {
             return Ok(());
         }
         let sum = read_number(self, Table::Counts, key)?;
-        match sum.checked_add(after).and_then(|sum| sum.checked_sub(before)) {
-            None => Err(damaged(Table::Counts, &"a record exists that no sum includes")),
-            Some(sum) => self.set_number(Table::Counts, key, sum),
-        }
+        let moved = sum.checked_add(after).and_then(|sum| sum.checked_sub(before));
+        let missing = || damaged(Table::Counts, &"a record exists that no sum includes");
+        self.set_count(key, sum, moved.ok_or_else(missing)?);
+        Ok(())
     }
 }
