@@ -1,11 +1,9 @@
 //! Opens a data file of any format: migrates an older one, and refuses a newer one or a file that is not a data file.
 
 use std::io;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use redb::Database;
-use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
@@ -16,14 +14,11 @@ use super::file;
 use super::file_system::FsHandle;
 use super::key::Key;
 use super::open_error::OpenError;
-use super::payload::Payload;
-use super::raw::{Raw, read_number};
+use super::raw::read_number;
 use super::record::Tx;
 use super::record_registry::RecordRegistry;
 use super::schema::{self, Table};
-use super::sealed::damaged;
 use super::snapshot::Snapshot;
-use super::window::Order;
 use super::write::WriteTx;
 
 /// Migrates a file from one format to the next.
@@ -31,11 +26,7 @@ pub(super) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
 /// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. The new tables of a format
 /// exist before the first step runs.
-pub(super) const STEPS: &[Step] = &[|tx| tx.pack_tables()];
-
-/// The indexes that a release added to records which files may already have, each with the step that fills its table.
-/// The step runs in the transaction that creates the table, so no new format is necessary.
-const ADDED_INDEXES: &[(Table, Step)] = &[(Table::MembershipsById, index_memberships_by_id)];
+pub(super) const STEPS: &[Step] = &[];
 
 /// Opens the file if it is a data file in a format that this release reads.
 pub(super) fn open_database(
@@ -114,22 +105,11 @@ pub(super) fn stored_format(snapshot: &Snapshot) -> Result<Option<u64>> {
     Ok(format.and_then(|format| u64::read(&mut format.as_slice())))
 }
 
-/// Returns the tables that this release added: those that the list of tables does not name. Without a list, those that do
-/// not exist.
-pub(super) fn added_tables(snapshot: &Snapshot) -> Result<Vec<Table>> {
-    let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY)?;
-    let noted = noted.map(|names| String::from_utf8_lossy(&names).into_owned());
-    let mut added = Vec::new();
-    for table in Table::ALL {
-        let has = match &noted {
-            Some(names) => names.lines().any(|name| name == table.name()),
-            None => snapshot.holds(*table)?,
-        };
-        if !has {
-            added.push(*table);
-        }
-    }
-    Ok(added)
+/// Whether the list of tables names all tables of this release.
+pub(super) fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
+    let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY)?.unwrap_or_default();
+    let noted = String::from_utf8_lossy(&noted);
+    Ok(Table::ALL.iter().all(|table| noted.lines().any(|name| name == table.name())))
 }
 
 impl Store {
@@ -160,8 +140,7 @@ pub(super) fn require_known_layouts(
     Ok(())
 }
 
-/// Creates the tables that this release added, fills the indexes among them, and migrates the file from format `found` to format
-/// `to`, in one transaction.
+/// Creates the tables that this release added, and migrates the file from format `found` to format `to`, in one transaction.
 pub(super) fn migrate(
     database: &Database,
     found: u64,
@@ -169,15 +148,9 @@ pub(super) fn migrate(
     to: u64,
 ) -> Result<(), OpenError> {
     let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
-    let added = added_tables(&Snapshot::begin(database)?)?;
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.create_tables()?;
-    for (index, fill) in ADDED_INDEXES {
-        if added.contains(index) {
-            fill(&mut tx)?;
-        }
-    }
     for step in steps.iter().skip(done) {
         step(&mut tx)?;
     }
@@ -190,38 +163,4 @@ pub(super) fn migrate(
         tracing::info!(from = found, to, "migrated the data file to this release");
     }
     Ok(())
-}
-
-/// The number of entries that a step adds before their undo log is dropped.
-const FILL_BATCH: usize = 1000;
-
-fn index_memberships_by_id(tx: &mut WriteTx<'_>) -> Result<()> {
-    let mut from = Vec::new();
-    loop {
-        let entries = memberships_by_id(tx, &from)?;
-        let Some((_, last)) = entries.last() else { return Ok(()) };
-        from.clone_from(last);
-        from.push(0);
-        for (id, key) in entries {
-            tx.put_raw(Table::MembershipsById, id.as_bytes(), &key);
-        }
-        tx.savepoint()?;
-    }
-}
-
-/// Returns the ids and the keys of the first memberships from `from` on.
-fn memberships_by_id(tx: &WriteTx<'_>, from: &[u8]) -> Result<Vec<(Uuid, Vec<u8>)>> {
-    let mut entries = Vec::new();
-    tx.raw_between(Table::Memberships, (from, None), 0, Order::Ascending, &mut |key, payload| {
-        let meta = Payload::read(Table::Memberships, payload)?.meta;
-        // The organization, the user and the id are the first members.
-        let ((_, _, id), _) = postcard::take_from_bytes::<(Uuid, u64, Uuid)>(meta)
-            .map_err(|error| damaged(Table::Memberships, &error))?;
-        entries.push((id, key.to_vec()));
-        Ok(match entries.len() {
-            FILL_BATCH => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        })
-    })?;
-    Ok(entries)
 }

@@ -9,7 +9,7 @@ use super::key::Key;
 
 /// The version of the file format. A file of an older format is migrated when it is opened; a file of a newer format
 /// is refused.
-pub const FORMAT: u64 = 2;
+pub const FORMAT: u64 = 1;
 
 /// Marks a redb file as a Steward data file, in [`Table::Meta`] under [`MARK_KEY`].
 pub const MARK: &[u8] = b"steward";
@@ -139,9 +139,9 @@ tables! {
     /// The part of a project that only its own response shows. Key: organization, project.
     ProjectSettings = "project_settings/1",
     /// Access levels on projects. Key: organization, project, subject: everyone, a role or a user.
-    Grants = "grants/2",
+    Grants = "grants/1",
     /// Grants for one member. Key: organization, user, then as above.
-    GrantsByUser = "grants_by_user/2",
+    GrantsByUser = "grants_by_user/1",
     /// Grants for one role. Key: organization, role, then as above.
     GrantsByRole = "grants_by_role/1",
 
@@ -234,18 +234,18 @@ tables! {
     /// adds to a sum depends on its content. Key: project, dashboard, tile.
     Tiles = "tiles/1",
     /// Tiles that show an insight. Key: project, insight, whether the tile is deleted, then as above.
-    TilesByInsight = "tiles_by_insight/2",
+    TilesByInsight = "tiles_by_insight/1",
     /// Tiles that show a text, deleted ones included. Key: project, text, then as above.
     TilesByText = "tiles_by_text/1",
 
     /// Access rules on objects. Key: project, kind of object, object (null for all of the kind), subject.
-    AccessRules = "access_rules/2",
+    AccessRules = "access_rules/1",
     /// Rules for one member. Key: organization, user, then as above.
-    AccessRulesByMember = "access_rules_by_member/2",
+    AccessRulesByMember = "access_rules_by_member/1",
     /// Rules for one role. Key: organization, role, then as above.
     AccessRulesByRole = "access_rules_by_role/1",
     /// Rules for everyone. Key: project, kind of object, then as above.
-    AccessRulesForAll = "access_rules_for_all/2",
+    AccessRulesForAll = "access_rules_for_all/1",
 
     /// Collaborators of restricted dashboards. Key: project, dashboard, user.
     Collaborators = "collaborators/1",
@@ -253,9 +253,9 @@ tables! {
     CollaboratorsByUser = "collaborators_by_user/1",
 
     /// Whether an object has a public page, and its token. Key: project, kind of object, number.
-    Sharing = "sharing/2",
+    Sharing = "sharing/1",
     /// Unique. Key: keyed hash of a token that opens a public page, whether the token was replaced.
-    SharingTokens = "sharing_tokens/2",
+    SharingTokens = "sharing_tokens/1",
 
     /// Entries of the activity log. Packed, and so are its indexes. Key: organization, time, entry id.
     Activity = "activity/1",
@@ -279,7 +279,7 @@ tables! {
 
     /// Deleted organizations, projects, memberships and roles whose records are not all deleted yet. Key: organization,
     /// then a role, or null and 0, the project, or the user with the highest bit set.
-    Sweeps = "sweeps/2",
+    Sweeps = "sweeps/1",
 
     /// Imports of organizations that are not complete, and the accounts that they created. Key: whether it is an account,
     /// organization, user or 0.
@@ -306,13 +306,12 @@ impl Table {
         Self::Leases,
     ];
 
-    /// The tables whose values are blocks of several entries ([`packed`](super::packed)).
-    pub(super) const PACKED: &[Self] =
-        &[Self::Activity, Self::ActivityByProject, Self::ActivityByUser, Self::ActivityByItem];
-
-    /// Whether the values of the table are blocks of several entries.
-    pub(super) fn is_packed(self) -> bool {
-        Self::PACKED.contains(&self)
+    /// Whether the values of the table are blocks of several entries ([`packed`](super::packed)).
+    pub(super) const fn is_packed(self) -> bool {
+        matches!(
+            self,
+            Self::Activity | Self::ActivityByProject | Self::ActivityByUser | Self::ActivityByItem
+        )
     }
 
     /// Whether backups and exports leave the table out.

@@ -10,7 +10,7 @@ use crate::error::Result;
 use super::copy_position::put_position;
 use super::copy_source::{CopySource, take_rows, take_turn};
 use super::engine::{begin, storage_error};
-use super::migrate::{STEPS, added_tables, migrate, stored_format};
+use super::migrate::{STEPS, migrate, names_all_tables, stored_format};
 use super::open_error::OpenError;
 use super::origin::{Fault, Position, random_name};
 use super::schema::FORMAT;
@@ -20,7 +20,7 @@ use super::stored_rows::StoredRows;
 /// Whether a copy has the format and all tables of this release, so its database has them, too.
 pub(super) fn is_current(database: &Database) -> Result<bool> {
     let snapshot = Snapshot::begin(database)?;
-    Ok(stored_format(&snapshot)? == Some(FORMAT) && added_tables(&snapshot)?.is_empty())
+    Ok(stored_format(&snapshot)? == Some(FORMAT) && names_all_tables(&snapshot)?)
 }
 
 /// Fills an empty copy with all rows of the origin, and migrates both, unless another node was first. Returns the last commit.

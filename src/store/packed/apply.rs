@@ -7,7 +7,7 @@ use redb::ReadableTable;
 
 use crate::error::Result;
 
-use super::super::engine::{Bytes, range_of, storage_error};
+use super::super::engine::{Bytes, storage_error};
 use super::super::schema::Table;
 use super::super::sealed::{payload_of, seal, unseal};
 use super::block::{pack, unpack, walk_block};
@@ -16,9 +16,6 @@ use super::read::block_at;
 type OpenTable<'t> = redb::Table<'t, Bytes, Bytes>;
 /// The payloads of a block by key.
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// How many single values are packed at a time.
-const PACKED_AT_ONCE: usize = 1000;
 
 /// Called with each key of a block, whether it had a block, and the sealed block that it has now.
 type Note<'n> = dyn FnMut(&[u8], bool, Option<&[u8]>) + 'n;
@@ -106,30 +103,4 @@ fn store(
         note(key, before.is_some(), Some(&sealed));
         Ok(())
     })
-}
-
-/// Packs a table whose values are not blocks, as files of the first format have them.
-pub(in crate::store) fn pack_values(opened: &mut OpenTable<'_>, table: Table) -> Result<()> {
-    let mut from = Vec::new();
-    loop {
-        let values = values_from(opened, table, &from)?;
-        let Some((last, _)) = values.last_key_value() else { return Ok(()) };
-        from = [last, &[0][..]].concat();
-        for key in values.keys() {
-            opened.remove(key.as_slice()).map_err(storage_error)?;
-        }
-        store(opened, table, &values, &mut |_, _, _| ())?;
-    }
-}
-
-/// Returns the first values from `from` on.
-fn values_from(opened: &OpenTable<'_>, table: Table, from: &[u8]) -> Result<Entries> {
-    let mut values = Entries::new();
-    let range = range_of(opened, (from, None))?.into_iter().flatten();
-    for stored in range.take(PACKED_AT_ONCE) {
-        let (key, sealed) = stored.map_err(storage_error)?;
-        let payload = unseal(table, key.value(), sealed.value())?;
-        values.insert(key.value().to_vec(), payload.to_vec());
-    }
-    Ok(values)
 }

@@ -7,6 +7,6 @@ mod apply;
 mod block;
 mod read;
 
-pub(super) use apply::{apply, pack_values};
+pub(super) use apply::apply;
 pub(super) use block::{Entry, unpack};
 pub(super) use read::{block_key, entries, get, walk};

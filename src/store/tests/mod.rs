@@ -206,6 +206,11 @@ fn assert_clean(report: &CheckReport) {
     assert_eq!(report.problem_count, 0);
 }
 
+/// Returns the names of all tables but one.
+fn names_without(table: Table) -> Vec<&'static str> {
+    Table::ALL.iter().filter(|other| **other != table).map(|other| other.name()).collect()
+}
+
 /// Returns every value of every table.
 fn dump(store: &Store) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
     let snapshot = store.snapshot().expect("an open file");

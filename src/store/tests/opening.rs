@@ -259,40 +259,6 @@ async fn table_that_a_release_added_is_created() {
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
     delete_table(&scratch, Table::Sweeps, &names);
     assert_refused(&scratch, &format!("it has no table {}", Table::Sweeps.name()));
-    set_format(&scratch, 1);
-    assert_refused(&scratch, &format!("it has no table {}", Table::Sweeps.name()));
-}
-
-/// Returns the names of all tables but one.
-fn names_without(table: Table) -> Vec<&'static str> {
-    Table::ALL.iter().filter(|other| **other != table).map(|other| other.name()).collect()
-}
-
-#[tokio::test]
-async fn index_that_a_release_added_is_filled() {
-    let scratch = Scratch::closed().await;
-    let (organization, users) = (uuid::Uuid::from_u128(7), 0..2500_u64);
-    let key = |user: u64| [organization.as_bytes().as_slice(), &user.encoded()].concat();
-    let id = |user: u64| uuid::Uuid::from_u128(u128::from(9000 - user));
-    scratch.behind_the_back(Table::Memberships, |table| {
-        for user in users.clone() {
-            let meta = postcard::to_stdvec(&(organization, user, id(user), "more")).expect("bytes");
-            let payload = payload::begin_payload(1, 0, &meta).expect("a payload");
-            let sealed = sealed::seal(Table::Memberships, &key(user), &payload);
-            table.insert(key(user).as_slice(), sealed.as_slice()).expect("written");
-        }
-    });
-    delete_table(&scratch, Table::MembershipsById, &names_without(Table::MembershipsById));
-    for _ in 0..2 {
-        let store = scratch.open().expect("the file");
-        let snapshot = store.snapshot().expect("open");
-        for user in users.clone() {
-            let found = snapshot.get_raw(Table::MembershipsById, id(user).as_bytes());
-            assert_eq!(found.expect("read"), Some(key(user)));
-        }
-        drop(snapshot);
-        store.close().await;
-    }
 }
 
 #[tokio::test]

@@ -75,13 +75,6 @@ impl WriteTx<'_> {
         self.noted = noted;
         self.update_ranks()
     }
-
-    /// Packs the tables that format 1 did not pack. Only the whole transaction can undo it.
-    pub(in crate::store) fn pack_tables(&mut self) -> Result<()> {
-        Table::PACKED
-            .iter()
-            .try_for_each(|table| packed::pack_values(self.table_mut(*table)?, *table))
-    }
 }
 
 /// Calls `note` with each key, the sealed value that it had, and the one that it has now.

@@ -241,7 +241,7 @@ impl Read for Failing {
     }
 }
 
-const HEADER: &str = r#"{"steward_export":1,"schema":4,"secrets":false,"counts":{},"blake3":""}"#;
+const HEADER: &str = r#"{"steward_export":1,"schema":1,"secrets":false,"counts":{},"blake3":""}"#;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]

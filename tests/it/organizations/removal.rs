@@ -698,8 +698,8 @@ async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
         format!("{table}: the record {key} refers to a missing record in {target}")
     };
     let found = json!([
-        line("access_rules/2", rule(board, nobody), "memberships/1"),
-        line("access_rules/2", rule(nowhere, ann), "dashboards/1"),
+        line("access_rules/1", rule(board, nobody), "memberships/1"),
+        line("access_rules/1", rule(nowhere, ann), "dashboards/1"),
         line("collaborators/1", editor(board, nobody), "memberships/1"),
         line("collaborators/1", editor(nowhere, ann), "dashboards/1"),
     ]);

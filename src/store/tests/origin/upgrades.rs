@@ -1,65 +1,25 @@
 //! A database that an older or a newer release wrote.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::Read as _;
-
-use flate2::read::GzDecoder;
-use redb::ReadableDatabase;
-
 use super::super::super::engine::definition;
 use super::super::super::origin::Row;
 use super::super::super::sealed::seal;
 use super::*;
-use crate::resources::record_registry;
 
-/// Writes the data file of format 1 in `tests/golden` to `to`.
-fn write_golden_file(to: &Path) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/format-1.redb.gz");
-    let mut bytes = Vec::new();
-    let kept = File::open(path).expect("a golden file");
-    GzDecoder::new(kept).read_to_end(&mut bytes).expect("the bytes");
-    fs::write(to, bytes).expect("a copy");
-}
-
-/// Returns the values of a closed file, except ranks.
-fn rows(path: &Path) -> Vec<Row> {
-    let database = Database::open(path).expect("a file");
-    let transaction = database.begin_read().expect("a snapshot");
-    let mut rows = Vec::new();
-    for table in Table::ALL.iter().filter(|table| **table != Table::Ranks) {
-        let Ok(opened) = transaction.open_table(definition(*table)) else { continue };
-        for entry in redb::ReadableTable::iter(&opened).expect("a table") {
-            let (key, sealed) = entry.expect("a value");
-            let (key, sealed) = (key.value().to_vec(), Some(sealed.value().to_vec()));
-            rows.push(Row { table: *table, key, sealed });
-        }
-    }
-    rows
+/// Returns the list of tables of a release that had all but one of them.
+fn older_tables() -> Vec<u8> {
+    names_without(Table::Leases).join("\n").into_bytes()
 }
 
 impl Shared {
-    /// Founds a workspace with the content of the golden file of format 1.
-    fn of_format_1() -> Self {
-        let shared = Self {
-            folder: tempfile::tempdir().expect("a folder"),
-            origin: Arc::new(Scripted::default()),
-        };
-        write_golden_file(&shared.path("golden"));
-        let rows = rows(&shared.path("golden"));
-        let founded = shared.origin.found(uuid::Uuid::from_u128(1), &mut rows.into_iter().map(Ok));
-        founded.expect("an answer").expect("a workspace");
-        shared.origin.set_format(1);
+    /// Founds a workspace of an older release. Its first node, which is stopped, has the copy `a`.
+    async fn of_older_release() -> Self {
+        let (shared, store) = Self::new();
+        store.close().await;
+        shared.put_meta(schema::TABLES_KEY, &older_tables());
         shared
     }
 
-    fn open_workspace(&self, name: &str) -> Result<Store, OpenError> {
-        let source = CopySource::new(self.origin.clone(), &record_registry());
-        let fs = FsHandle::new(OsFileSystem::shared());
-        Store::start_copy(open_copy(fs, &self.path(name), NO_CACHE, source)?)
-    }
-
-    /// Lets a newer node put this value.
+    /// Lets another node put this value.
     fn put_meta(&self, key: &[u8], payload: &[u8]) {
         let sealed = Some(seal(Table::Meta, key, payload));
         self.origin.commit_as_other(&[Row { table: Table::Meta, key: key.to_vec(), sealed }]);
@@ -67,41 +27,45 @@ impl Shared {
 }
 
 #[tokio::test]
-async fn older_database_is_migrated_by_the_first_node_as_a_file_is() {
-    let shared = Shared::of_format_1();
-    let store = shared.open_workspace("a").expect("a node");
+async fn older_database_is_migrated_by_the_first_node() {
+    let shared = Shared::of_older_release().await;
+    let (older, mut expected) = (shared.position().seq, shared.origin.content());
+    let store = shared.open("a").expect("a node");
     let head = shared.origin.head().expect("an answer").expect("a workspace");
-    assert_eq!((head.format, head.position.seq, head.horizon), (schema::FORMAT, 2, 2));
-    Store::open(&shared.path("golden"), NO_CACHE).expect("a migrated file").close().await;
-    let expected: BTreeMap<_, _> = rows(&shared.path("golden"))
-        .into_iter()
-        .map(|row| ((row.table, row.key), row.sealed.expect("a value")))
-        .collect();
+    let migrated = older + 1;
+    assert_eq!(
+        (head.format, head.position.seq, head.horizon),
+        (schema::FORMAT, migrated, migrated)
+    );
+    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+    let names = seal(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
+    expected.insert((Table::Meta, schema::TABLES_KEY.to_vec()), names);
     assert_eq!(shared.origin.content(), expected);
-    let other = shared.open_workspace("b").expect("a second node");
+    assert!(shared.path("a.older").exists(), "the copy of the older release is kept");
+    let other = shared.open("b").expect("a second node");
     assert_eq!(shared.position(), head.position, "it is migrated once");
     for store in [&store, &other] {
-        let report = store.check(record_registry(), Progress::silent()).await.expect("a report");
-        assert_clean(&report);
+        assert_clean(&check(store).await);
         store.close().await;
     }
 }
 
-#[test]
-fn two_nodes_that_start_at_once_migrate_the_database_once() {
-    let shared = Shared::of_format_1();
+#[tokio::test]
+async fn two_nodes_that_start_at_once_migrate_the_database_once() {
+    let shared = Shared::of_older_release().await;
+    let older = shared.position().seq;
     let open = |name: &'static str| {
-        let source = CopySource::new(shared.origin.clone(), &record_registry());
+        let source = CopySource::new(shared.origin.clone(), &checks());
         let path = shared.path(name);
         move || open_copy(FsHandle::new(OsFileSystem::shared()), &path, NO_CACHE, source).map(drop)
     };
-    let [a, b] = ["a", "b"].map(open);
+    let [b, c] = ["b", "c"].map(open);
     std::thread::scope(|scope| {
-        let other = scope.spawn(a);
-        b().expect("a node");
+        let other = scope.spawn(b);
+        c().expect("a node");
         other.join().expect("no panic").expect("a node");
     });
-    assert_eq!(shared.position().seq, 2);
+    assert_eq!(shared.position().seq, older + 1);
 }
 
 #[tokio::test]
@@ -112,9 +76,9 @@ async fn older_database_is_not_served_while_it_is_away() {
     {
         let database = Database::open(&copy).expect("the copy");
         let transaction = database.begin_write().expect("a transaction");
-        let sealed = seal(Table::Meta, schema::FORMAT_KEY, &1_u64.encoded());
+        let sealed = seal(Table::Meta, schema::TABLES_KEY, &older_tables());
         let mut table = transaction.open_table(definition(Table::Meta)).expect("a table");
-        table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("a value");
+        table.insert(schema::TABLES_KEY, sealed.as_slice()).expect("a value");
         drop(table);
         transaction.commit().expect("a commit");
     }
