@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
-use crate::store::{Added, Order, Redaction, Reference, Tx, Window, impl_record};
+use crate::store::{Order, Redaction, Reference, Tx, Window, impl_record};
 use crate::time::Timestamp;
 
 use super::Project;
@@ -70,7 +70,6 @@ impl_record!(Settings {
     table: ProjectSettings,
     key: |settings| -> (OrganizationId, ProjectId) { settings.key },
     parts: key: (OrganizationId, ProjectId), fields: Fields,
-    added: &[Added::Field { name: "cookieless_server_hash_mode", default: &0_i64 }],
     owner: |settings, _| Ok(Some(settings.key.0.owner())),
     references: |settings| [Reference::to::<Project>(&settings.key)],
 });

@@ -13,9 +13,7 @@ use crate::fair_queue::client_network;
 use crate::ids::UserId;
 use crate::resources::domains;
 use crate::resources::users::{self, User};
-use crate::store::{
-    Added, Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record,
-};
+use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::known_browser::{KnownBrowser, KnownBrowserId};
@@ -57,9 +55,6 @@ pub struct SignInRequest {
     pub known_browser: Option<KnownBrowserId>,
 }
 
-/// Members that stored requests lack.
-const ADDED: &[Added] = &[Added::Meta { name: "known_browser", default: &None::<KnownBrowserId> }];
-
 impl SignInRequest {
     fn is_open(&self, now: Timestamp) -> bool {
         self.created_at.is_begin_of_current(CODE_LIFETIME, now)
@@ -77,7 +72,6 @@ impl_record!(SignInRequest {
     table: SignInRequests,
     key: |request| -> BrowserDigest { request.browser },
     indexes: [&REQUESTS_BY_USER],
-    added: ADDED,
     owner: |_, _| Ok(None),
     references: |request| request.user.iter().map(Reference::to::<User>).collect::<Vec<_>>(),
 });

@@ -25,7 +25,7 @@ use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::users::User;
-use crate::store::{Added, Index, Order, Reference, Table, Tx, WriteTx, impl_record};
+use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use known_browser::KnownBrowser;
@@ -119,7 +119,6 @@ impl_record!(Session {
     key: |session| -> SessionId { session.meta.id },
     parts: meta: Meta, fields: Fields,
     indexes: [&BY_USER],
-    added: &[Added::Field { name: "is_by_mail", default: &false }],
     owner: |_, _| Ok(None),
     references: |session| [Reference::to::<User>(&session.meta.user)],
 });

@@ -16,9 +16,7 @@ use crate::error::Result;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
 use crate::resources::projects::Project;
 use crate::secret::SeededRng;
-use crate::store::{
-    Added, Index, Key, RankedList, Reference, Row, Table, Tx, WriteTx, impl_record,
-};
+use crate::store::{Index, Key, RankedList, Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// A stored query, shown on one or more tiles.
@@ -86,14 +84,6 @@ pub struct Fields {
     pub saved: bool,
 }
 
-/// Members that stored insights lack.
-const ADDED: &[Added] = &[
-    Added::Field { name: "derived_name", default: &None::<String> },
-    Added::Field { name: "order", default: &None::<i64> },
-    Added::Field { name: "favorited", default: &false },
-    Added::Field { name: "saved", default: &true },
-];
-
 /// Insights by their short ID, deleted ones included.
 pub const BY_SHORT_ID: Index<Insight, (ProjectId, String)> =
     Index::unique(Table::InsightsByShortId, |insight| {
@@ -108,7 +98,6 @@ impl_record!(Insight {
     indexes: [&BY_SHORT_ID],
     // The number of live insights of a project.
     counts: [|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded())],
-    added: ADDED,
     ranked: &RankedList::of_records(Table::Insights, size_of::<ProjectId>(), |payload| {
         Row::<Insight>::visit(payload, |row| Ok(!row.meta.deleted))
     }),

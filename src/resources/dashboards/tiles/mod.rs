@@ -14,7 +14,6 @@ mod visible_tiles;
 mod weight;
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -24,9 +23,7 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
 use crate::secret::SeededRng;
-use crate::store::{
-    Added, Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record,
-};
+use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use super::Dashboard;
@@ -78,17 +75,6 @@ pub struct Meta {
     /// Whether the tile was deleted once and restored.
     pub restored: bool,
 }
-
-/// The `filters_overrides` of tiles that lack them: an empty object.
-static NO_FILTERS: BTreeMap<String, bool> = BTreeMap::new();
-
-/// Members that stored tiles lack.
-const ADDED: &[Added] = &[
-    Added::Meta { name: "restored", default: &false },
-    Added::Field { name: "show_description", default: &None::<bool> },
-    Added::Field { name: "transparent_background", default: &None::<bool> },
-    Added::Field { name: "filters_overrides", default: &NO_FILTERS },
-];
 
 impl Tile {
     /// Restores the tile if it is deleted.
@@ -168,7 +154,6 @@ impl_record!(Tile {
         },
     ],
     sums: [&WEIGHT],
-    added: ADDED,
     owner: |tile, _| Ok(Some(tile.meta.organization.owner())),
     references: |tile| {
         let Meta { project, dashboard, content, .. } = tile.meta;
