@@ -204,13 +204,9 @@ pub(super) const HEARTBEAT: &str = "WITH last AS (SELECT seen FROM steward_nodes
      problem = EXCLUDED.problem \
      RETURNING seen, (SELECT seen FROM last)";
 
-/// Adds the column that tables of earlier releases lack.
-pub(super) const ADD_PROBLEM: &str =
-    "ALTER TABLE steward_nodes ADD COLUMN IF NOT EXISTS problem text";
-
-/// The nodes that sent heartbeats. The table of an earlier release has no problems.
-pub(super) const NODES: &str = "SELECT name, release, seq, seen, to_jsonb(n)->>'problem' FROM steward_nodes n \
-     ORDER BY name COLLATE \"C\"";
+/// The nodes that sent heartbeats.
+pub(super) const NODES: &str =
+    "SELECT name, release, seq, seen, problem FROM steward_nodes ORDER BY name COLLATE \"C\"";
 
 /// The settings of a session. A database that does not know a setting goes without it.
 ///

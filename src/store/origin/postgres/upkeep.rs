@@ -1,8 +1,6 @@
 //! What keeps the database small, and shows which nodes work.
 
 use time::OffsetDateTime;
-use tokio_postgres::Row;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 
 use super::super::{Beat, Fault, Node, Position};
@@ -43,36 +41,14 @@ pub(super) fn heartbeat(
     let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
     let seq = parameter(position.seq);
     let parameters: [&(dyn ToSql + Sync); 4] = [&node, &release, &seq, &problem];
-    let row = record(link, &parameters)?;
+    let question = |failure: Failure| failure.of_question();
+    let statement = link.prepared(sql::HEARTBEAT).map_err(question)?;
+    let recorded = link.wait_durably(ANSWER, link.client().query_one(&statement, &parameters));
+    let row = recorded.map_err(question)?;
     let seen: OffsetDateTime = column(&row, 0)?;
     let ahead = (now - seen).whole_milliseconds();
     let ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
     Ok(Beat { ahead, seen, before: column(&row, 1)? })
-}
-
-/// Records a heartbeat. Completes the table of an earlier release first, if it lacks a column.
-fn record(link: &mut Link, parameters: &[&(dyn ToSql + Sync)]) -> Result<Row, Fault> {
-    let question = |failure: Failure| failure.of_question();
-    let statement = match link.prepared(sql::HEARTBEAT) {
-        Err(failure) if failure.is(&SqlState::UNDEFINED_COLUMN) => {
-            link.run(sql::ADD_PROBLEM).map_err(|failure| incomplete(&failure))?;
-            link.prepared(sql::HEARTBEAT)
-        }
-        statement => statement,
-    };
-    let statement = statement.map_err(question)?;
-    link.wait_durably(ANSWER, link.client().query_one(&statement, parameters)).map_err(question)
-}
-
-/// Returns the fault of a table to which a column could not be added.
-fn incomplete(failure: &Failure) -> Fault {
-    if failure.is(&SqlState::INSUFFICIENT_PRIVILEGE) {
-        return Fault::Refused(format!(
-            "the table steward_nodes is of an earlier release, and the role may not change it; run as its owner: {}",
-            sql::ADD_PROBLEM
-        ));
-    }
-    failure.of_question()
 }
 
 /// Returns once the commit `known` is where the settings of the database want it: a write, which waits for the standby like
