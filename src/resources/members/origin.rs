@@ -1,4 +1,4 @@
-//! The invite with which a member joined. A separate record, because older memberships have none.
+//! The invite with which a member joined. A separate record, because the creator of an organization has none.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

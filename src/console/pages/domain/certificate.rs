@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-/// What the certificate says. An older release may have stored a text that is no certificate.
+/// What the certificate says. Every member is absent if the stored text is no certificate.
 #[derive(Deserialize)]
 pub(super) struct Certificate {
     pub(super) subject: Option<String>,
