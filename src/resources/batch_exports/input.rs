@@ -57,7 +57,7 @@ input! {
         start_at: Nullable<DateTime>,
         /// The export does not run after this time. If it is before `start_at`, the export never runs.
         end_at: Nullable<DateTime>,
-        /// The rows and columns to export, in `HogQL`: one SELECT FROM events, nested at most 48 levels deep.
+        /// The rows and columns to export, in `HogQL`: one SELECT FROM events.
         hogql_query: Nullable<HogQlQuery>,
         /// The filter for the rows to export.
         filters: Nullable<FreeForm>,
@@ -83,7 +83,7 @@ input! {
         start_at: Nullable<DateTime>,
         /// The export does not run after this time. If it is before `start_at`, the export never runs.
         end_at: Nullable<DateTime>,
-        /// The rows and columns to export, in `HogQL`: one SELECT FROM events, nested at most 48 levels deep.
+        /// The rows and columns to export, in `HogQL`: one SELECT FROM events.
         hogql_query: Nullable<HogQlQuery>,
         /// The filter for the rows to export.
         filters: Nullable<FreeForm>,

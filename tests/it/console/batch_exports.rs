@@ -117,13 +117,13 @@ async fn place_of_an_error_in_a_query_is_marked() {
     let workspace = Workspace::new().await;
     let mut owner = Visitor::owner(&workspace).await;
     let form = owner.get(&format!("{LIST}new/?destination=NoOp")).await.form("form");
-    let query = "SELECT <b>,\r\n  event FORM events";
+    let query = "SELECT <b>;\r\n  event FROM events";
     let page = owner.submit(&form.with("name", "e").with("hogql_query", query)).await;
     page.assert_shows(400, "New batch export to Nowhere");
     let error = page.between("id=\"form-hogql_query-error\">", "</p>");
-    assert!(error.contains("Failed to parse query: line 1, column 8."), "{error}");
+    assert!(error.contains("Failed to parse query: line 1, column 11."), "{error}");
     let mark = page.between("<pre class=\"excerpt\" dir=\"ltr\" aria-hidden=\"true\">", "</pre>");
-    assert_eq!(mark, "SELECT &#60;b&#62;,\n       ^");
+    assert_eq!(mark, "SELECT &#60;b&#62;;\n          ^");
     let query = "SELECT *\nFROM events\n  JOIN persons ON 1";
     let page = owner.submit(&page.form("form").with("hogql_query", query)).await;
     let error = page.between("id=\"form-hogql_query-error\">", "</p>");
