@@ -44,8 +44,6 @@ pub struct PageParams {
     offset: usize,
     /// Whether the list reads more rows than it returns.
     scans: bool,
-    /// Whether the list finds a deep page without a walk over the rows before it.
-    is_ranked: bool,
     /// The thread pool for long reads.
     pool: BlockingPool,
     base: String,
@@ -87,7 +85,6 @@ impl PageParams {
                 .min(MAX_LIMIT),
             offset: number("offset").unwrap_or(0),
             scans: false,
-            is_ranked: false,
             pool,
             base,
             path: path.to_owned(),
@@ -106,20 +103,14 @@ impl PageParams {
         Self { scans, ..self }
     }
 
-    /// Sets whether the list has ranks, so that it finds a deep page without a walk over the rows before it.
-    #[must_use]
-    pub fn with_ranks(self, is_ranked: bool) -> Self {
-        Self { is_ranked, ..self }
-    }
-
     /// Returns the query parameters other than `limit` and `offset`.
     pub const fn query(&self) -> &QueryParams {
         &self.query
     }
 
     /// Runs `list`, which returns the count and the items of a JSON array, and wraps the result in the list envelope.
-    /// The list runs on this thread, and again on a blocking thread if it takes long. A deep offset without ranks, a large
-    /// page and a list that reads all rows start on a blocking thread.
+    /// The list runs on this thread, and again on a blocking thread if it takes long. A deep offset, a large page and a
+    /// list that reads all rows start on a blocking thread.
     ///
     /// # Errors
     /// The errors of `list`; 503 if too many long reads of the tenant wait, or if the read exceeds its time limit.
@@ -131,8 +122,7 @@ impl PageParams {
         + 'static,
     ) -> ApiResult {
         let pool = self.pool.clone();
-        let walks_far = self.offset > MAX_INLINE_OFFSET && !self.is_ranked;
-        let is_long = walks_far || self.limit > DEFAULT_LIMIT || self.scans;
+        let is_long = self.offset > MAX_INLINE_OFFSET || self.limit > DEFAULT_LIMIT || self.scans;
         let read = move |tx: &BoundedRead<'_>, at: &ReadAccess<P>| {
             let (count, items) = list(tx, at, &self)?;
             self.envelope(count, &items)

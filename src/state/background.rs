@@ -82,6 +82,5 @@ impl App {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.maintenance.notify_one();
-        self.store.ranks_due().notify_one();
     }
 }

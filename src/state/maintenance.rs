@@ -1,6 +1,6 @@
 //! Background maintenance: deletes the data of removed organizations and projects, completes the listing of enabled and
-//! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, builds the
-//! ranks of large lists, creates backups, and compacts the data file.
+//! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, creates
+//! backups, and compacts the data file.
 //!
 //! Of the nodes of a shared database, the one with the lease deletes and completes. The rest concerns the copy of each node.
 
@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
-use crate::resources::{activity, cascade_delete, import_mark, record_registry, roles, sessions};
-use crate::store::{OpenError, RankBuilder, Store, Table, WriteTx};
+use crate::resources::{activity, cascade_delete, import_mark, roles, sessions};
+use crate::store::{OpenError, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -37,7 +37,6 @@ impl App {
             sessions: SessionCleanup::of(self),
         };
         self.start_backups()?;
-        self.start_ranking();
         self.start_compaction();
         let taken = Arc::clone(&due);
         store.on_taken(&[Table::Sweeps, Table::PendingListings, Table::Imports], move |_| {
@@ -89,29 +88,6 @@ impl App {
             }
         });
         Ok(())
-    }
-
-    /// Builds the ranks of large lists in a separate task, because a file of an older release may have many.
-    fn start_ranking(&self) {
-        let (inner, due) = (Arc::downgrade(&self.0), self.0.store.ranks_due());
-        let mut builder = RankBuilder::new(&record_registry());
-        tokio::spawn(async move {
-            due.notify_one();
-            loop {
-                due.notified().await;
-                loop {
-                    let Some(store) = inner.upgrade().map(|inner| inner.store.clone()) else {
-                        return;
-                    };
-                    let built = builder.build(&store).await;
-                    drop(store);
-                    match built {
-                        Ok(()) => break,
-                        Err(error) => warn_and_wait(&error).await,
-                    };
-                }
-            }
-        });
     }
 
     /// Creates backups in a separate task, so that they continue if deletions fail.

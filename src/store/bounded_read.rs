@@ -139,8 +139,4 @@ impl Raw for BoundedRead<'_> {
         let spend = |bytes| self.spend(bytes);
         self.snapshot.between_spending(table, span, (skip, order), spend, visit)
     }
-
-    fn has_ranks(&self) -> bool {
-        true
-    }
 }

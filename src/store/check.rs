@@ -20,7 +20,6 @@ use super::key::Key;
 use super::panics::catch_panic;
 use super::paths::{folder_of, unnamed_file};
 use super::progress::Progress;
-use super::ranks;
 use super::record_registry::RecordRegistry;
 use super::schema::Table;
 use super::sealed::HexKey;
@@ -111,7 +110,7 @@ pub(super) fn check_snapshot(
     let mut report = CheckReport { steps, ..CheckReport::default() };
     let mut counts = ExpectedCounts::default();
     let mut others = Table::ALL.to_vec();
-    others.retain(|table| !matches!(table, Table::Counts | Table::Ranks));
+    others.retain(|table| *table != Table::Counts);
     for kind in &registry.record_types {
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
@@ -124,8 +123,6 @@ pub(super) fn check_snapshot(
     for table in others {
         report_errors(table, &mut report, |found| check_sums(tx, table, found).map(drop));
     }
-    let lists: Vec<_> = registry.ranked().collect();
-    report_errors(Table::Ranks, &mut report, |found| ranks::check(tx, &lists, found));
     report.steps = progress.begin("looking up each key", of);
     for table in Table::ALL {
         report_errors(*table, &mut report, |found| check_reachable(tx, *table, found));

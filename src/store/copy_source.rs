@@ -13,7 +13,6 @@ use super::key::Key;
 use super::origin::{Fault, Lacking, Origin, Position, Row, Take, Turn};
 use super::origin_metrics::OriginStats;
 use super::per_table::PerTable;
-use super::ranks::RankedList;
 use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
 use super::sealed::{damaged, unseal};
@@ -25,8 +24,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// What a copy is made from.
 pub(super) struct CopySource {
     pub(super) origin: Arc<dyn Origin>,
-    /// The lists with ranks. Each copy keeps ranks of its own.
-    pub(super) lists: Vec<&'static RankedList>,
     /// The highest layout of the records of each table that this release reads.
     layouts: PerTable<u64>,
     /// What the store counts of its work with the origin.
@@ -42,11 +39,11 @@ impl CopySource {
         for kind in &registry.record_types {
             *layouts.slot_mut(kind.table()) = kind.added().len() as u64;
         }
-        let (lists, stats) = (registry.ranked().collect(), OriginStats::default());
-        Self { origin, lists, layouts, stats, is_closing: AtomicBool::new(false) }
+        let (stats, is_closing) = (OriginStats::default(), AtomicBool::new(false));
+        Self { origin, layouts, stats, is_closing }
     }
 
-    /// Stores a row of the origin in a copy. Call [`WriteTx::end_taking`] after the last row.
+    /// Stores a row of the origin in a copy, once the batch is applied.
     ///
     /// # Errors
     /// [`Fault::Newer`] if the row says that the origin has tables or layouts of a newer release, and [`Fault::Copy`] if it is
@@ -55,7 +52,7 @@ impl CopySource {
         if row.table == Table::Meta && !self.knows(&row)? {
             return Err(Fault::Newer { found: FORMAT });
         }
-        Ok(tx.take_row(row, &self.lists)?)
+        Ok(tx.take_row(row)?)
     }
 
     /// Calls `take` with what a copy at `known` lacks, however much that is, and returns the last commit.
@@ -174,7 +171,6 @@ pub(super) fn take_rows<T>(
     let mut tx = WriteTx::new(&transaction);
     tx.open_tables()?;
     let answer = ask(&mut |row| source.take(&mut tx, row))?;
-    tx.end_taking(&source.lists)?;
     tx.finish()?;
     end(&transaction, &answer)?;
     transaction.commit().map_err(storage_error)?;

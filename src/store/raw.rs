@@ -35,12 +35,6 @@ pub trait Raw {
         visit: &mut Visit<'_>,
     ) -> Result<()>;
 
-    /// Whether [`Table::Ranks`] agrees with the lists. A write under way updates it at its end.
-    #[doc(hidden)]
-    fn has_ranks(&self) -> bool {
-        false
-    }
-
     /// Calls `visit` in the same way with each key that begins with `prefix`.
     #[doc(hidden)]
     fn raw_walk(
@@ -77,10 +71,6 @@ impl Raw for AnyTx<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         self.0.raw_between(table, span, skip, order, visit)
-    }
-
-    fn has_ranks(&self) -> bool {
-        self.0.has_ranks()
     }
 }
 

@@ -10,7 +10,6 @@ use super::export_lines::{self, ExportLine, IncludedSecrets, Redaction};
 use super::import_writer::ImportWriter;
 use super::key::Key;
 use super::per_table::PerTable;
-use super::ranks::RankedList;
 use super::record::{Added, Record, Reference, Row, Tx, entry_payload, split_entry};
 use super::schema::Table;
 use super::sealed::HexKey;
@@ -36,11 +35,6 @@ impl RecordRegistry {
             (!kind.added().is_empty()).then(|| (table, kind.added().len() as u64))
         };
         self.record_types.iter().filter_map(layout).collect()
-    }
-
-    /// Returns the lists with ranks.
-    pub(super) fn ranked(&self) -> impl Iterator<Item = &'static RankedList> + use<'_> {
-        self.record_types.iter().filter_map(|kind| kind.ranked())
     }
 }
 
@@ -68,9 +62,6 @@ pub trait RecordType: Send + Sync {
     fn table(&self) -> Table;
     /// Returns the table of the records, followed by the tables of their indexes.
     fn tables(&self) -> Vec<Table>;
-    /// Returns [`Record::RANKED`].
-    #[doc(hidden)]
-    fn ranked(&self) -> Option<&'static RankedList>;
     /// Returns [`Record::ADDED`].
     #[doc(hidden)]
     fn added(&self) -> &'static [Added];
@@ -124,10 +115,6 @@ pub struct RecordTypeOf<R: Record>(pub Redaction<R>);
 impl<R: Record> RecordType for RecordTypeOf<R> {
     fn table(&self) -> Table {
         R::TABLE
-    }
-
-    fn ranked(&self) -> Option<&'static RankedList> {
-        R::RANKED
     }
 
     fn added(&self) -> &'static [Added] {

@@ -288,8 +288,7 @@ tables! {
     /// Which node of a shared database does the work that only one node may do. Empty in a data file. Key: the duty.
     Leases = "leases/1",
 
-    /// Where the row at a position of a long list is ([`ranks`](super::ranks)). Derived from the lists. Key: the name of
-    /// the list's table, the height, then the tenant or the first key of a bucket or a group.
+    /// Where the rows of long lists are, as earlier releases kept it.
     Ranks = "ranks/1",
 }
 

@@ -22,7 +22,6 @@ use super::expected_counts::ExpectedCounts;
 use super::key::Key;
 use super::packed::{Entry, unpack};
 use super::per_table::PerTable;
-use super::ranks::{self, RankedList};
 use super::record_registry::{RecordRegistry, RecordType};
 use super::schema::Table;
 use super::sealed::{HexKey, unseal};
@@ -74,7 +73,6 @@ enum Content<'r> {
     /// The entries of indexes over these records.
     Entries(&'r dyn RecordType),
     Counts,
-    Ranks,
     Other,
 }
 
@@ -82,7 +80,6 @@ enum Content<'r> {
 fn tables(registry: &RecordRegistry) -> Vec<(Table, Content<'_>)> {
     let mut contents = PerTable::new(|| Content::Other);
     *contents.slot_mut(Table::Counts) = Content::Counts;
-    *contents.slot_mut(Table::Ranks) = Content::Ranks;
     for kind in &registry.record_types {
         for table in kind.tables() {
             *contents.slot_mut(table) = Content::Entries(*kind);
@@ -97,8 +94,6 @@ fn tables(registry: &RecordRegistry) -> Vec<(Table, Content<'_>)> {
 /// A scrub under way.
 struct Scrub<'r> {
     registry: &'r RecordRegistry,
-    /// The lists with ranks.
-    lists: Vec<&'r RankedList>,
     shared: Arc<Shared>,
     watch: ChangeWatch,
     /// The opening of the file at the beginning.
@@ -133,7 +128,6 @@ impl<'r> Scrub<'r> {
         }
         Self {
             registry,
-            lists: registry.ranked().collect(),
             shared,
             watch,
             generation,
@@ -319,9 +313,6 @@ impl<'r> Scrub<'r> {
             (Content::Counts, Ok(mut payload)) => {
                 self.compare(key, u64::read(&mut payload), report);
                 Ok(())
-            }
-            (Content::Ranks, Ok(payload)) => {
-                ranks::check_value(tx, &self.lists, (key, payload), report)
             }
             (Content::Other, Ok(_)) => Ok(()),
             (content, Err(error)) => {

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::Notify;
 
 use crate::error::Result;
 use crate::secret::SigningSecret;
@@ -32,8 +31,6 @@ pub(super) struct Shared {
     pub(super) generation: AtomicU64,
     /// The version of the access tables in the file ([`AccessVersion`](super::access::AccessVersion)).
     pub(super) access_version: AtomicU64,
-    /// Woken when the ranks of a tenant remain to be built.
-    pub(super) ranks_due: Arc<Notify>,
     /// Statistics for metrics and readiness.
     pub(super) stats: WriterStats,
     /// Passes what commits change to a scrub.
@@ -57,7 +54,6 @@ impl Shared {
             place: FilePlace::default(),
             generation: AtomicU64::new(0),
             access_version: AtomicU64::new(0),
-            ranks_due: Arc::default(),
             stats: WriterStats::default(),
             changes: Arc::default(),
             value_logs: ValueLogs::default(),

@@ -261,8 +261,4 @@ impl Raw for Snapshot {
     ) -> Result<()> {
         self.between_spending(table, span, (skip, order), |_| Ok(()), visit)
     }
-
-    fn has_ranks(&self) -> bool {
-        true
-    }
 }

@@ -4,7 +4,6 @@ mod apply;
 mod batch;
 mod layouts;
 mod measure;
-mod ranks;
 mod reads;
 mod sums;
 mod taken;
@@ -24,7 +23,6 @@ use super::hot_values::HotValues;
 use super::key::Key;
 use super::pending_values::{PendingValue, PendingValues};
 use super::per_table::PerTable;
-use super::ranks::RankChanges;
 use super::raw::read_number;
 use super::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
 use super::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
@@ -43,9 +41,6 @@ pub struct WriteTx<'t> {
     undo_log: UndoLog,
     growth: Growth,
     noted: NotedChanges,
-    rank_changes: RankChanges,
-    /// Whether ranks remain to be built.
-    are_ranks_due: bool,
     /// Whether the batch ends after this write.
     ends_batch: bool,
     /// Whether this write is undone even if its rule succeeds.
@@ -73,8 +68,6 @@ impl<'t> WriteTx<'t> {
             undo_log: UndoLog::default(),
             growth: Growth::default(),
             noted: NotedChanges::default(),
-            rank_changes: RankChanges::default(),
-            are_ranks_due: false,
             ends_batch: false,
             is_discarded: false,
             other_work: 0,
@@ -283,9 +276,6 @@ impl<'t> WriteTx<'t> {
         old: Option<&R>,
         new: Option<(&R, &[u8])>,
     ) -> Result<()> {
-        if let Some(list) = R::RANKED {
-            self.rank_changes.watch(list);
-        }
         let mut due = Vec::with_capacity(R::INDEXES.len());
         for index in R::INDEXES {
             let before = old.and_then(|record| index.entry(record));

@@ -59,9 +59,8 @@ struct BatchRun {
 impl BatchRun {
     /// Notes a write that succeeded.
     fn note(&mut self, tx: &WriteTx<'_>) {
-        let changes = tx.changes_file();
-        // Ranks that an earlier write of the batch builds are no change of this one.
-        self.repeats |= !tx.wrote_anything() && (!changes || self.changed);
+        let changes = tx.wrote_anything();
+        self.repeats |= !changes;
         self.changed |= changes;
     }
 }
@@ -223,9 +222,6 @@ impl Writer {
         self.commit(database, transaction, (ran.len(), finished.changes))?;
         value_log::commit(&logs);
         self.hot = finished.hot;
-        if finished.are_ranks_due {
-            self.shared.ranks_due.notify_one();
-        }
         Ok(())
     }
 

@@ -118,7 +118,6 @@ pub fn routes(routes: &mut Routes) {
 async fn list(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
     let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
-        .with_ranks(!filter.deleted)
         .respond(access, move |tx, at, page| {
             super::list(tx, &at.tenant, &filter, page.window(Order::Ascending))
         })

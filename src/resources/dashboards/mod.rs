@@ -38,9 +38,7 @@ use crate::resources::access_objects::Object;
 use crate::resources::collaborators;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
-use crate::store::{
-    Added, Index, Key, RankedList, Record, Reference, Table, Tx, WriteTx, impl_record,
-};
+use crate::store::{Added, Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use body::ResponseOptions;
@@ -153,7 +151,6 @@ impl_record!(Dashboard {
     indexes: [&BY_NAME],
     counts: [|dashboard| (!dashboard.meta.deleted).then(|| dashboard.meta.project.encoded())],
     added: ADDED,
-    ranked: &RankedList::of_index(Table::DashboardsByName, Table::Dashboards, size_of::<ProjectId>()),
     owner: |dashboard, _| Ok(Some(dashboard.meta.organization.owner())),
     references: |dashboard| [
         Reference::to::<Project>(&(dashboard.meta.organization, dashboard.meta.project)),

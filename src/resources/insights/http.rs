@@ -118,7 +118,6 @@ async fn list(
 ) -> ApiResult {
     let options = parameters::list_options(page.query(), app.now())?;
     page.with_scan(options.scans())
-        .with_ranks(!options.filter.deleted)
         .respond(access, move |tx, at, page| {
             super::list(tx, &at.tenant, &options, page.window(Order::Ascending))
         })

@@ -71,12 +71,8 @@ fn list_all(
     let mut items = InsightItems::new(options.basic, window.limit);
     if window.begins_within(count) {
         let show = |row: Row<'_, Insight>| items.push(tx, &row, &access.view(tx, &row.meta)?, None);
-        if hidden.is_empty() {
-            tx.scan_ranked::<Insight, _>(&project, window, |meta| !meta.deleted, show)?;
-        } else {
-            let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
-            tx.scan_where::<Insight, _>(&project, window, keep, show)?;
-        }
+        let keep = |meta: &Meta| !meta.deleted && !hidden.contains(&meta.id);
+        tx.scan_where::<Insight, _>(&project, window, keep, show)?;
     }
     Ok((count, items.into_bytes()))
 }

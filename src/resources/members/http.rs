@@ -82,7 +82,6 @@ async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult
         _ => Order::Descending,
     };
     page.with_scan(filter.scans())
-        .with_ranks(true)
         .respond(access, move |tx, at, page| {
             super::list(tx, at.tenant.member.organization, &filter, page.window(order))
         })

@@ -23,9 +23,7 @@ use crate::json::WriteJson;
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
-use crate::store::{
-    Index, Key, Order, RankedList, Reference, Table, Tx, Window, WriteTx, impl_record,
-};
+use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 use body::MemberReader;
@@ -75,11 +73,6 @@ impl_record!(Membership {
         |member| member.listed.then(|| member.organization.encoded()),
         |member| Some(member.user.encoded()),
     ],
-    ranked: &RankedList::of_index(
-        Table::MembershipsByJoining,
-        Table::Memberships,
-        size_of::<OrganizationId>(),
-    ),
     reuses_keys: true,
     owner: |member, _| Ok(Some(member.organization.owner())),
     references: |member| [

@@ -45,7 +45,6 @@ macro_rules! impl_record {
         $(counts: [$($count:expr),+ $(,)?],)?
         $(sums: $sums:expr,)?
         $(added: $added:expr,)?
-        $(ranked: $ranked:expr,)?
         $(reuses_keys: $reuses_keys:literal,)?
         owner: |$of_owner:pat_param, $tx:pat_param| $owner:expr
         $(, references: |$of_references:pat_param| $references:expr)?
@@ -58,7 +57,6 @@ macro_rules! impl_record {
                 &[$($crate::store::Count::per($count)),+];)?
             $(const SUMS: &'static [&'static $crate::store::Sum<Self>] = &$sums;)?
             $(const ADDED: &'static [$crate::store::Added] = $added;)?
-            $(const RANKED: Option<&'static $crate::store::RankedList> = Some($ranked);)?
             $(const REUSES_KEYS: bool = $reuses_keys;)?
             type Key = $key;
 

@@ -19,7 +19,6 @@ use crate::json::JsonText;
 use super::byte_usage::Owner;
 use super::key::Key;
 use super::payload::{Payload, begin_payload, meta_bytes};
-use super::ranks::RankedList;
 use super::schema::{Table, count_key};
 use super::sealed::damaged;
 
@@ -39,8 +38,6 @@ pub trait Record: Sized + 'static {
     const COUNTS: &'static [Count<Self>] = &[];
     /// The sums that include these records, which the store keeps up to date.
     const SUMS: &'static [&'static Sum<Self>] = &[];
-    /// The list of these records that finds a deep page without a walk, if there is one.
-    const RANKED: Option<&'static RankedList> = None;
     /// Whether a new record may get the key of a deleted one. The versions of such records come from a
     /// sequence of their table, so that no version is used twice.
     const REUSES_KEYS: bool = false;

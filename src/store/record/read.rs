@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 
 use super::super::key::{Key, prefix_end};
-use super::super::ranks::start_of_walk;
 use super::super::raw::{Raw, read_number};
 use super::super::schema::{Table, count_key};
 use super::super::sealed::{HexKey, damaged};
@@ -86,9 +85,7 @@ pub trait Tx: Raw {
             return Ok(());
         }
         let (order, is_page) = (window.order, window.limit <= MAX_PAGE);
-        let list = R::RANKED.filter(|list| list.table() == index.table());
-        let start = start_of_walk(self, list, &prefix.encoded(), (window.offset, order))?;
-        self.raw_between(index.table(), start.span(), start.skip, order, &mut |key, entry| {
+        self.raw_walk(index.table(), &prefix.encoded(), window.offset, order, &mut |key, entry| {
             self.raw_entry(index, (is_page.then_some(key), entry), &mut |row| {
                 visit(row)?;
                 left -= 1;
@@ -242,27 +239,6 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let mut visit = filter_window(window, keep, visit);
         self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
-            Row::visit(payload, &mut visit)
-        })
-    }
-
-    /// Walks the records of `tenant` as [`scan_where`](Self::scan_where) does. `keep` must pass exactly the records that
-    /// [`Record::RANKED`] shows.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 or 503 when the file cannot be read.
-    fn scan_ranked<R: Record, P: Key>(
-        &self,
-        tenant: &P,
-        window: Window,
-        keep: impl FnMut(&R::Meta) -> bool,
-        visit: impl FnMut(Row<'_, R>) -> Result<()>,
-    ) -> Result<()> {
-        let list = R::RANKED.filter(|list| list.table() == R::TABLE);
-        let start = start_of_walk(self, list, &tenant.encoded(), (window.offset, window.order))?;
-        let window = Window { offset: start.skip, ..window };
-        let mut visit = filter_window(window, keep, visit);
-        self.raw_between(R::TABLE, start.span(), 0, window.order, &mut |_, payload| {
             Row::visit(payload, &mut visit)
         })
     }

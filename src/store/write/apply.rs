@@ -27,8 +27,6 @@ pub(in crate::store) struct FinishedBatch {
     pub(in crate::store) changes: Vec<CommittedChange>,
     /// The changed rows for the origin; `None` if there is no origin.
     pub(in crate::store) journal: Option<Journal>,
-    /// Whether ranks remain to be built.
-    pub(in crate::store) are_ranks_due: bool,
     /// Whether tables that decide access may have changed.
     pub(in crate::store) has_access_changes: bool,
 }
@@ -39,10 +37,10 @@ impl WriteTx<'_> {
     pub(in crate::store) fn finish(mut self) -> Result<FinishedBatch> {
         self.noted.keep();
         self.apply()?;
-        let Self { hot, noted, are_ranks_due, access_version, .. } = self;
+        let Self { hot, noted, access_version, .. } = self;
         let has_access_changes = access_version.is_none();
         let (changes, journal) = noted.into_changes();
-        Ok(FinishedBatch { hot, changes, journal, are_ranks_due, has_access_changes })
+        Ok(FinishedBatch { hot, changes, journal, has_access_changes })
     }
 
     /// Returns the stored values that the batch knows, if it changed nothing.
@@ -50,42 +48,37 @@ impl WriteTx<'_> {
         self.hot
     }
 
-    /// Applies the changed values to the transaction, and updates the ranks. If this fails, the transaction must be aborted.
+    /// Applies the changed values to the transaction. If this fails, the transaction must be aborted.
     pub(in crate::store) fn apply(&mut self) -> Result<()> {
         let mut noted = std::mem::take(&mut self.noted);
         for (table, changes) in self.pending.take() {
-            let list = self.rank_changes.list(table);
-            let mut rows = Vec::new();
             let opened = self.table_mut(table)?;
+            let mut note = |key: &[u8], was: bool, after: Option<&[u8]>| {
+                noted.note_value(table, key, was, after);
+            };
             if table.is_packed() {
-                packed::apply(opened, table, changes, &mut |key, was, after| {
-                    noted.note_value(table, key, was, after);
-                })?;
+                packed::apply(opened, table, changes, &mut note)?;
                 continue;
             }
-            apply(opened, &changes, &mut |key, before, after| {
-                noted.note_value(table, key, before.is_some(), after);
-                rows.extend(list.and_then(|list| list.changed_row(key, before, after)));
-            })?;
-            list.map_or(Ok(()), |list| self.note_rows(list, rows))?;
+            apply(opened, &changes, &mut note)?;
             for (key, value) in &changes {
                 self.hot.change(table, key, value.as_deref().map(payload_of));
             }
         }
         self.noted = noted;
-        self.update_ranks()
+        Ok(())
     }
 }
 
-/// Calls `note` with each key, the sealed value that it had, and the one that it has now.
+/// Calls `note` with each key, whether it had a value, and the sealed value that it has now.
 fn apply(
     opened: &mut redb::Table<'_, Bytes, Bytes>,
     changes: &TableChanges,
-    note: &mut impl FnMut(&[u8], Option<&[u8]>, Option<&[u8]>),
+    note: &mut impl FnMut(&[u8], bool, Option<&[u8]>),
 ) -> Result<()> {
     if changes.len() >= MIN_RUN && is_run(opened, changes)? {
         for (key, value) in changes {
-            note(key, None, value.as_deref());
+            note(key, false, value.as_deref());
         }
         return append(opened, changes);
     }
@@ -94,8 +87,8 @@ fn apply(
             Some(sealed) => opened.insert(key.as_slice(), sealed.as_slice()),
             None => opened.remove(key.as_slice()),
         };
-        let before = before.map_err(storage_error)?;
-        note(key, before.as_ref().map(redb::AccessGuard::value), value.as_deref());
+        let was = before.map_err(storage_error)?.is_some();
+        note(key, was, value.as_deref());
     }
     Ok(())
 }

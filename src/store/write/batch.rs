@@ -87,11 +87,6 @@ impl WriteTx<'_> {
         self.undo_log.wrote_anything()
     }
 
-    /// Whether the batch changes the file at its end, so far.
-    pub(in crate::store) fn changes_file(&self) -> bool {
-        self.wrote_anything() || self.rank_changes.builds()
-    }
-
     /// Keeps the changes of this write and begins the next one.
     pub(in crate::store) fn savepoint(&mut self) -> Result<()> {
         self.growth = Growth::default();

@@ -4,7 +4,6 @@ use crate::error::Result;
 
 use super::super::engine::storage_error;
 use super::super::origin::Row;
-use super::super::ranks::RankedList;
 use super::super::schema::Table;
 use super::super::sealed::unseal;
 use super::WriteTx;
@@ -16,16 +15,11 @@ impl WriteTx<'_> {
         Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))
     }
 
-    /// Stores a row of the origin as it is. `lists` are the lists with ranks. Call [`end_taking`](Self::end_taking) after the
-    /// last row.
+    /// Stores a row of the origin as it is, once the batch is applied.
     ///
     /// # Errors
     /// 500 when the value is damaged. The message names the table and the key.
-    pub(in crate::store) fn take_row(
-        &mut self,
-        row: Row,
-        lists: &[&'static RankedList],
-    ) -> Result<()> {
+    pub(in crate::store) fn take_row(&mut self, row: Row) -> Result<()> {
         let Row { table, key, sealed } = row;
         if let Some(sealed) = &sealed {
             unseal(table, &key, sealed)?;
@@ -38,7 +32,7 @@ impl WriteTx<'_> {
         }
         self.pending.set(table, &key, sealed);
         if self.pending.bytes() > MAX_PENDING {
-            self.end_taking(lists)?;
+            self.apply()?;
         }
         Ok(())
     }
@@ -53,14 +47,6 @@ impl WriteTx<'_> {
         let was = before.map_err(storage_error)?.is_some();
         self.noted.note_value(table, key, was, sealed);
         Ok(())
-    }
-
-    /// Applies the taken rows, and updates the ranks of `lists`.
-    pub(in crate::store) fn end_taking(&mut self, lists: &[&'static RankedList]) -> Result<()> {
-        for list in lists {
-            self.rank_changes.watch(list);
-        }
-        self.apply()
     }
 
     /// Begins to collect the rows that change from now on for the origin. No changes of the batch may be pending.

@@ -111,8 +111,6 @@ impl Writer {
                     }
                     self.shared.ready.store(true, Ordering::Release);
                     self.answer_unanswered();
-                    // The file may be a restored one, without ranks.
-                    self.shared.ranks_due.notify_one();
                     return Some(database);
                 }
                 Err(cause) => self.note_closed(&cause),

@@ -230,7 +230,7 @@ impl Writer {
             source.take(tx, row)
         })?;
         source.stats.note_call(OriginCall::Turn, begun);
-        tx.end_taking(&source.lists)?;
+        tx.apply()?;
         Ok(Beginning { from, turn: Some(turn), taken: (from != known).then_some(taken) })
     }
 
@@ -264,9 +264,7 @@ impl Writer {
             Lacked::Many => source.since_far(from, &mut take),
             Lacked::Rows { .. } | Lacked::Past => source.origin.since(from, &mut take),
         };
-        let caught_up =
-            caught_up.and_then(|head| Ok(tx.end_taking(&source.lists).map(|()| head)?));
-        let position = match caught_up {
+        let position = match caught_up.and_then(|head| Ok(tx.apply().map(|()| head)?)) {
             Ok(position) => position,
             Err(fault) => {
                 drop(tx);
@@ -323,9 +321,6 @@ impl Writer {
         self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
         value_log::commit(logs);
         self.hot = finished.hot;
-        if finished.are_ranks_due {
-            self.shared.ranks_due.notify_one();
-        }
         Ok(())
     }
 

@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
 use crate::resources::projects::Project;
 use crate::secret::SeededRng;
-use crate::store::{Index, Key, RankedList, Reference, Row, Table, Tx, WriteTx, impl_record};
+use crate::store::{Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 /// A stored query, shown on one or more tiles.
@@ -98,9 +98,6 @@ impl_record!(Insight {
     indexes: [&BY_SHORT_ID],
     // The number of live insights of a project.
     counts: [|insight| (!insight.meta.deleted).then(|| insight.meta.project.encoded())],
-    ranked: &RankedList::of_records(Table::Insights, size_of::<ProjectId>(), |payload| {
-        Row::<Insight>::visit(payload, |row| Ok(!row.meta.deleted))
-    }),
     owner: |insight, _| Ok(Some(insight.meta.organization.owner())),
     references: |insight| [
         Reference::to::<Project>(&(insight.meta.organization, insight.meta.project)),
