@@ -5,16 +5,14 @@ use std::collections::BTreeMap;
 use super::origin::Row;
 use super::schema::Table;
 
-/// The changed values of a batch, each as the batch leaves it. Ranks are left out: each copy derives its own.
+/// The changed values of a batch, each as the batch leaves it.
 #[derive(Default)]
 pub(super) struct Journal(BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>);
 
 impl Journal {
     /// Notes that `key` has this sealed value now; `None` if it was removed.
     pub(super) fn note(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
-        if table != Table::Ranks {
-            self.0.insert((table, key.to_vec()), sealed.map(<[u8]>::to_vec));
-        }
+        self.0.insert((table, key.to_vec()), sealed.map(<[u8]>::to_vec));
     }
 
     /// Returns the changed rows, each once.

@@ -287,9 +287,6 @@ tables! {
 
     /// Which node of a shared database does the work that only one node may do. Empty in a data file. Key: the duty.
     Leases = "leases/1",
-
-    /// Where the rows of long lists are, as earlier releases kept it.
-    Ranks = "ranks/1",
 }
 
 impl Table {
@@ -318,9 +315,8 @@ impl Table {
         Self::TRANSIENT.contains(&self)
     }
 
-    /// Returns the tables that a backup contains. It omits ranks, which are built again.
+    /// Returns the tables that a backup contains.
     pub(super) fn backed_up() -> Vec<Self> {
-        let is_kept = |table: &&Self| !table.is_transient() && **table != Self::Ranks;
-        Self::ALL.iter().filter(is_kept).copied().collect()
+        Self::ALL.iter().filter(|table| !table.is_transient()).copied().collect()
     }
 }

@@ -40,12 +40,11 @@ const MADE: Timestamp = Timestamp::from_micros(1_763_640_000_000_000);
 /// The note about the keys in each file of responses.
 const NOTE: &str = "Fixtures: these keys open nothing but the data file beside this one.";
 /// Tables that are almost always empty: what a request leaves to the background is done at once, an import and requests
-/// for a mail to sign in live for minutes, only long lists have ranks, and only a shared database has leases.
-const EMPTY: [&str; 7] = [
+/// for a mail to sign in live for minutes, and only a shared database has leases.
+const EMPTY: [&str; 6] = [
     "imports/1",
     "leases/1",
     "pending_listings/1",
-    "ranks/1",
     "sign_in_requests/1",
     "sign_in_requests_by_user/1",
     "sweeps/1",
