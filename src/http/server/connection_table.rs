@@ -1,21 +1,20 @@
 //! Limits open connections: a share per client network, with idle connections closed to make room.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
 use super::ServerLimits;
-use super::connection_state::{CloseAttempt, ConnectionState, UnreadBody};
+use super::connection_state::{ConnectionState, UnreadBody};
 use super::turns::{ClientTurns, LARGE_PART_TURNS, TurnWaiter};
 use crate::fair_queue;
-use crate::trusted_proxies::TrustedProxies;
 
 /// The number of loopback connections accepted beyond the limit if no idle connection can be closed, so that probes
 /// get in.
@@ -29,23 +28,17 @@ pub(super) const CLOSING_SOCKETS: usize = 16;
 pub(super) struct ConnectionTable(Arc<Shared>);
 
 struct Shared {
-    limits: ConnectionLimits,
+    limits: ServerLimits,
     sockets: Arc<Semaphore>,
-    started: Instant,
-    table: Mutex<TableState>,
+    groups: Mutex<ClientGroups>,
+    /// The number of the next connection that becomes idle.
+    next_idle: AtomicU64,
     turns: ClientTurns,
     is_stopping: watch::Sender<bool>,
 }
 
-struct ConnectionLimits {
-    connections: usize,
-    per_address: usize,
-    proxies: TrustedProxies,
-}
-
-/// A connection's entry in the table. Dropping it removes the entry.
+/// The slot of an open connection. Dropping it frees the slot.
 pub(super) struct Slot {
-    id: u64,
     group: ClientGroup,
     table: ConnectionTable,
     state: Arc<ConnectionState>,
@@ -63,53 +56,30 @@ pub(super) struct AcceptedConnection {
 }
 
 /// Clients that share a connection limit: one network, or all clients of one trusted proxy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ClientGroup {
     network: IpAddr,
     is_proxy: bool,
 }
 
-/// The connections of one holder.
-#[derive(Default)]
-struct GroupConnections {
-    open: usize,
-    /// Connections that may be idle, by the earliest time since which they may be idle and by id. Connections found
-    /// active are removed and add themselves when they are idle.
-    idle: BTreeMap<(u64, u64), Arc<ConnectionState>>,
-}
-
+/// What the table holds of a connection. Dropping it closes the connection.
 struct ConnectionEntry {
-    group: ClientGroup,
     state: Arc<ConnectionState>,
-    /// The key in [`GroupConnections::idle`], if the connection is listed.
-    idle_since: Option<u64>,
     _close: oneshot::Sender<Infallible>,
 }
 
+/// The connections of each group that has any.
 #[derive(Default)]
-struct TableState {
-    last_id: u64,
-    entries: HashMap<u64, ConnectionEntry>,
-    groups: HashMap<ClientGroup, GroupConnections>,
-    /// Holders with connections that may be idle, by weight and then by idle time. The last one gives up a connection
-    /// first.
-    ranking: BTreeSet<(usize, Reverse<u64>, ClientGroup)>,
-}
+struct ClientGroups(HashMap<ClientGroup, Vec<ConnectionEntry>>);
 
 impl ConnectionTable {
     pub(super) fn new(limits: &ServerLimits) -> Self {
-        let connections = limits.connections;
-        let sockets = connections.saturating_add(LOOPBACK_RESERVE + CLOSING_SOCKETS);
-        let limits = ConnectionLimits {
-            connections,
-            per_address: limits.connections_per_address,
-            proxies: limits.trusted_proxies.clone(),
-        };
+        let sockets = limits.connections.saturating_add(LOOPBACK_RESERVE + CLOSING_SOCKETS);
         Self(Arc::new(Shared {
-            limits,
+            limits: limits.clone(),
             sockets: Arc::new(Semaphore::new(sockets.min(Semaphore::MAX_PERMITS))),
-            started: Instant::now(),
-            table: Mutex::default(),
+            groups: Mutex::default(),
+            next_idle: AtomicU64::new(0),
             turns: ClientTurns::default(),
             is_stopping: watch::Sender::new(false),
         }))
@@ -133,32 +103,29 @@ impl ConnectionTable {
     ) -> Option<AcceptedConnection> {
         let limits = &self.0.limits;
         let address = peer.ip().to_canonical();
-        let group = if limits.proxies.trusts(address) {
+        let group = if limits.trusted_proxies.trusts(address) {
             ClientGroup { network: address, is_proxy: true }
         } else {
             ClientGroup { network: fair_queue::client_network(address), is_proxy: false }
         };
-        let mut table = self.lock();
-        let replaced_idle = table.make_room(group, address, limits)?;
-        let now = self.now();
-        let state = Arc::new(ConnectionState::idle(now));
+        let mut groups = self.lock();
+        let replaced_idle = groups.make_room(group, address, limits)?;
+        let state = Arc::new(ConnectionState::idle(self.next_idle()));
         let (close, closed) = oneshot::channel();
-        let entry =
-            ConnectionEntry { group, state: Arc::clone(&state), idle_since: None, _close: close };
-        let id = table.insert(entry, now);
-        drop(table);
+        let entry = ConnectionEntry { state: Arc::clone(&state), _close: close };
+        groups.0.entry(group).or_default().push(entry);
+        drop(groups);
         let unread = UnreadBody::default();
-        let slot = Slot { id, group, table: self.clone(), state, unread, _socket: socket };
+        let slot = Slot { group, table: self.clone(), state, unread, _socket: socket };
         Some(AcceptedConnection { slot: Arc::new(slot), closed, replaced_idle })
     }
 
-    fn lock(&self) -> MutexGuard<'_, TableState> {
-        self.0.table.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, ClientGroups> {
+        self.0.groups.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Microseconds since the table was created.
-    fn now(&self) -> u64 {
-        u64::try_from(self.0.started.elapsed().as_micros()).unwrap_or(u64::MAX)
+    fn next_idle(&self) -> u64 {
+        self.0.next_idle.fetch_add(1, Ordering::Relaxed)
     }
 }
 
@@ -216,135 +183,89 @@ impl Slot {
 
     /// Records that the kernel has everything written so far.
     pub(super) fn flushed(&self) {
-        if !self.state.is_answered() {
-            return;
-        }
-        let now = self.table.now();
-        if self.state.finish(now) {
-            self.table.lock().move_to(self.id, Some(now));
+        if self.state.is_answered() {
+            self.state.finish(self.table.next_idle());
         }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.table.lock().remove(self.id);
+        self.table.lock().remove(self.group, &self.state);
     }
 }
 
 impl ClientGroup {
-    fn weight(self, share: &GroupConnections) -> usize {
+    /// Returns the number that decides which group gives up a connection first: the largest.
+    fn weight(self, open: usize) -> usize {
         // A proxy carries many clients, so it gives up a connection last.
-        if self.is_proxy { 0 } else { share.open }
+        if self.is_proxy { 0 } else { open }
     }
 }
 
-impl TableState {
-    /// Makes room for a connection of `holder` from `address`. Returns whether an idle connection was closed, or
+impl ClientGroups {
+    /// Makes room for a connection of `group` from `address`. Returns whether an idle connection was closed, or
     /// `None` if there is no room.
     fn make_room(
         &mut self,
-        holder: ClientGroup,
+        group: ClientGroup,
         address: IpAddr,
-        limits: &ConnectionLimits,
+        limits: &ServerLimits,
     ) -> Option<bool> {
-        let own = self.groups.get(&holder).map_or(0, |share| share.open);
-        if !holder.is_proxy && own >= limits.per_address {
-            return self.close_idle_of(holder).then_some(true);
+        let own = group.weight(self.0.get(&group).map_or(0, Vec::len));
+        if own >= limits.connections_per_address {
+            return self.close_idle(|other, _| other == group).then_some(true);
         }
-        if self.entries.len() < limits.connections {
+        let open: usize = self.0.values().map(Vec::len).sum();
+        if open < limits.connections {
             return Some(false);
         }
-        if self.close_idle_of_largest(if holder.is_proxy { 0 } else { own }) {
+        // No group loses a connection to one that has more.
+        if self.close_idle(|_, weight| weight >= own) {
             return Some(true);
         }
-        let is_reserved = address.is_loopback()
-            && self.entries.len() < limits.connections.saturating_add(LOOPBACK_RESERVE);
+        let is_reserved =
+            address.is_loopback() && open < limits.connections.saturating_add(LOOPBACK_RESERVE);
         is_reserved.then_some(false)
     }
 
-    /// Closes an idle connection of the largest holder. Returns false if every holder with idle connections has fewer
-    /// than `own` connections.
-    fn close_idle_of_largest(&mut self, own: usize) -> bool {
-        while let Some(&(weight, _, holder)) = self.ranking.last() {
-            if weight < own {
-                return false;
-            }
-            if self.close_idle_of(holder) {
+    /// Closes the longest idle connection of the group with the largest weight. `may_lose` gets a group and its weight.
+    /// Returns false if no connection of these groups is idle.
+    fn close_idle(&mut self, may_lose: impl Fn(ClientGroup, usize) -> bool) -> bool {
+        while let Some((group, number, state)) = self.longest_idle(&may_lose) {
+            // False if a request came meanwhile.
+            if state.close(number) {
+                self.remove(group, &state);
                 return true;
             }
         }
         false
     }
 
-    /// Closes the connection of `holder` that has been idle longest. Returns false if none is idle; the holder's idle
-    /// list is then empty.
-    fn close_idle_of(&mut self, holder: ClientGroup) -> bool {
-        loop {
-            let first = self.groups.get(&holder).and_then(|share| share.idle.first_key_value());
-            let Some((&(moment, id), activity)) = first else { return false };
-            match activity.close(moment) {
-                CloseAttempt::Closed => {
-                    self.remove(id);
-                    return true;
-                }
-                CloseAttempt::IdleSince(later) => self.move_to(id, Some(later)),
-                CloseAttempt::Active => self.move_to(id, None),
-            }
-        }
-    }
-
-    fn insert(&mut self, entry: ConnectionEntry, now: u64) -> u64 {
-        self.last_id += 1;
-        let (id, holder) = (self.last_id, entry.group);
-        self.entries.insert(id, entry);
-        self.change(holder, |share| share.open += 1);
-        self.move_to(id, Some(now));
-        id
-    }
-
-    fn remove(&mut self, id: u64) {
-        self.move_to(id, None);
-        let Some(entry) = self.entries.remove(&id) else { return };
-        self.change(entry.group, |share| share.open -= 1);
-        if self.groups.get(&entry.group).is_some_and(|share| share.open == 0) {
-            self.groups.remove(&entry.group);
-        }
-    }
-
-    /// Moves a connection in its holder's idle list, or removes it if `moment` is `None`.
-    fn move_to(&mut self, id: u64, moment: Option<u64>) {
-        let Some(entry) = self.entries.get_mut(&id) else { return };
-        let (holder, before) = (entry.group, entry.idle_since);
-        let activity = Arc::clone(&entry.state);
-        entry.idle_since = moment;
-        self.change(holder, |share| {
-            if let Some(before) = before {
-                share.idle.remove(&(before, id));
-            }
-            if let Some(moment) = moment {
-                share.idle.insert((moment, id), activity);
-            }
+    /// Returns the connection that [`Self::close_idle`] closes: its group, its number and its state.
+    fn longest_idle(
+        &self,
+        may_lose: impl Fn(ClientGroup, usize) -> bool,
+    ) -> Option<(ClientGroup, u64, Arc<ConnectionState>)> {
+        let groups =
+            self.0.iter().map(|(group, entries)| (*group, group.weight(entries.len()), entries));
+        let losing = groups.filter(|(group, weight, _)| may_lose(*group, *weight));
+        let idle = losing.flat_map(|(group, weight, entries)| {
+            entries.iter().filter_map(move |entry| {
+                Some((Reverse(weight), entry.state.idle_number()?, group, &entry.state))
+            })
         });
+        let (_, number, group, state) =
+            idle.min_by_key(|(weight, number, ..)| (*weight, *number))?;
+        Some((group, number, Arc::clone(state)))
     }
 
-    /// Changes a share and updates its rank.
-    fn change(&mut self, holder: ClientGroup, change: impl FnOnce(&mut GroupConnections)) {
-        let share = self.groups.entry(holder).or_default();
-        let rank = |share: &GroupConnections| {
-            let (first, _) = share.idle.first_key_value()?;
-            Some((holder.weight(share), Reverse(first.0), holder))
-        };
-        let before = rank(share);
-        change(share);
-        let after = rank(share);
-        if before == after {
-            return;
+    fn remove(&mut self, group: ClientGroup, state: &Arc<ConnectionState>) {
+        let Some(entries) = self.0.get_mut(&group) else { return };
+        entries.retain(|entry| !Arc::ptr_eq(&entry.state, state));
+        if entries.is_empty() {
+            self.0.remove(&group);
         }
-        if let Some(before) = before {
-            self.ranking.remove(&before);
-        }
-        self.ranking.extend(after);
     }
 }
 
