@@ -23,8 +23,8 @@ use tower::Service;
 
 use super::connection_table::{AcceptedConnection, Slot};
 use super::turns::TurnWaiter;
-use super::unread::{RequestBody, discard_rest};
-use super::watched::{TurnBody, WatchedBody, WatchedStream};
+use super::unread::{discard_rest, keep_rest};
+use super::watched::{TurnBody, WatchedStream};
 use super::{ServerLimits, host};
 use crate::http::client::{OverTls, Peer, RejectedRequest};
 use crate::http::socket::Socket;
@@ -120,7 +120,7 @@ impl Connection {
             let has_body = !request.body().is_end_stream();
             // Such a client sends its body only when the body is read.
             let waits = has_body && request.headers().contains_key(EXPECT);
-            let request = request.map(|body| RequestBody::new(body, Arc::clone(&slot)));
+            let request = request.map(|body| TurnBody::new(body, Arc::clone(&slot), keep_rest));
             let (answer, slot) = (router.router().call(request), Arc::clone(&slot));
             async move {
                 begun?;
@@ -132,10 +132,9 @@ impl Connection {
                 if is_last || !is_complete {
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<Response<_>, io::Error>(response.map(|body| {
-                    let body = TurnBody::new(body, Arc::clone(&slot));
-                    WatchedBody::new(body, slot)
-                }))
+                Ok::<Response<_>, io::Error>(
+                    response.map(|body| TurnBody::new(body, slot, |_, slot| slot.end_answer())),
+                )
             }
         });
         let served = watcher.watch(http.serve_connection(TokioIo::new(stream), service));

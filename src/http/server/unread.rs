@@ -1,13 +1,12 @@
 //! Request bodies that the service did not read to their end. The rest is discarded, so that the next request on the connection
 //! finds its beginning; if there is too much of it, the response announces that the connection closes.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http_body_util::BodyExt;
-use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::body::{Body, Bytes, Incoming};
 use tokio::time::sleep;
 
 use super::connection_table::Slot;
@@ -17,44 +16,10 @@ use crate::http::body::poll_twice;
 /// The most bytes of an unread body that are discarded.
 const MAX_DISCARDED: usize = 64 * 1024;
 
-/// The body of a request. If it is dropped before its end, its connection keeps the rest.
-pub(super) struct RequestBody(Option<TurnBody<Incoming>>);
-
-impl RequestBody {
-    pub(super) fn new(body: Incoming, slot: Arc<Slot>) -> Self {
-        Self(Some(TurnBody::new(body, slot)))
-    }
-}
-
-impl Drop for RequestBody {
-    fn drop(&mut self) {
-        if let Some(body) = self.0.take().filter(|body| !body.is_end_stream()) {
-            let (rest, slot) = body.into_parts();
-            slot.unread().keep(rest);
-        }
-    }
-}
-
-impl Body for RequestBody {
-    type Data = Bytes;
-    type Error = hyper::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        match &mut self.0 {
-            Some(body) => Pin::new(body).poll_frame(cx),
-            None => Poll::Ready(None),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.as_ref().is_none_or(Body::is_end_stream)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.0.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
+/// Keeps what is left of a request's body that the service drops.
+pub(super) fn keep_rest(body: Incoming, slot: &Slot) {
+    if !body.is_end_stream() {
+        slot.unread().keep(body);
     }
 }
 
@@ -70,7 +35,7 @@ pub(super) async fn discard_rest(slot: &Arc<Slot>, limit: Duration, expected: bo
         return false;
     }
     let announced = rest.size_hint().exact();
-    let body = TurnBody::new(rest, Arc::clone(slot));
+    let body = TurnBody::new(rest, Arc::clone(slot), |_, _| {});
     if announced.is_none() {
         // The end of a chunked body usually came with its head.
         return poll_twice(pin!(discard(body))).await.unwrap_or(false);

@@ -1,4 +1,5 @@
-//! The stream and the bodies of a connection. They tell its slot when requests arrive and when responses were sent.
+//! The stream and the bodies of a connection. They tell its slot when requests arrive and when responses were sent, and wait for
+//! the client's turn.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -74,62 +75,30 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
     }
 }
 
-/// The body of a response. It records when the response is complete.
-pub(super) struct WatchedBody<B> {
-    body: B,
-    slot: Arc<Slot>,
-}
-
-impl<B> WatchedBody<B> {
-    pub(super) fn new(body: B, slot: Arc<Slot>) -> Self {
-        Self { body, slot }
-    }
-}
-
-impl<B> Drop for WatchedBody<B> {
-    fn drop(&mut self) {
-        self.slot.end_answer();
-    }
-}
-
-impl<B: Body + Unpin> Body for WatchedBody<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
-}
-
 /// A body that waits for the client's turn after each large part, because reading and sending it occupies a thread
 /// that serves other clients too.
 pub(super) struct TurnBody<B> {
-    body: B,
+    /// `None` only while this is dropped.
+    body: Option<B>,
     slot: Arc<Slot>,
     has_turn: bool,
     waiting: TurnWaiter,
+    dropped: fn(B, &Slot),
 }
 
 impl<B> TurnBody<B> {
-    /// Wraps a body. Its first part uses the turn of the request.
-    pub(super) fn new(body: B, slot: Arc<Slot>) -> Self {
-        Self { body, slot, has_turn: true, waiting: TurnWaiter::default() }
+    /// Wraps a body. Its first part uses the turn of the request. `dropped` gets the body when this is dropped.
+    pub(super) fn new(body: B, slot: Arc<Slot>, dropped: fn(B, &Slot)) -> Self {
+        let waiting = TurnWaiter::default();
+        Self { body: Some(body), slot, has_turn: true, waiting, dropped }
     }
+}
 
-    /// Returns the body, and the slot of its connection.
-    pub(super) fn into_parts(self) -> (B, Arc<Slot>) {
-        (self.body, self.slot)
+impl<B> Drop for TurnBody<B> {
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take() {
+            (self.dropped)(body, &self.slot);
+        }
     }
 }
 
@@ -142,11 +111,12 @@ impl<B: Body + Unpin> Body for TurnBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let this = &mut *self;
+        let Some(body) = &mut this.body else { return Poll::Ready(None) };
         if !this.has_turn {
             ready!(this.slot.poll_large_part(&mut this.waiting, cx));
             this.has_turn = true;
         }
-        let frame = ready!(Pin::new(&mut this.body).poll_frame(cx));
+        let frame = ready!(Pin::new(body).poll_frame(cx));
         let size = match &frame {
             Some(Ok(frame)) => frame.data_ref().map_or(0, Buf::remaining),
             _ => 0,
@@ -156,10 +126,10 @@ impl<B: Body + Unpin> Body for TurnBody<B> {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint)
     }
 }
