@@ -31,7 +31,6 @@ mod route_spec;
 pub mod routes;
 mod security_headers;
 pub mod server;
-mod socket;
 pub mod startup;
 mod static_response;
 pub mod swappable_router;

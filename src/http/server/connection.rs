@@ -22,17 +22,14 @@ use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
 use super::connection_table::{AcceptedConnection, Slot};
+use super::socket::Socket;
+use super::turn_body::TurnBody;
 use super::turns::TurnWaiter;
 use super::unread::{discard_rest, keep_rest};
-use super::watched::{TurnBody, WatchedStream};
 use super::{ServerLimits, host};
 use crate::http::client::{OverTls, Peer, RejectedRequest};
-use crate::http::socket::Socket;
 use crate::http::swappable_router::SwappableRouter;
 use crate::http::tls::{Tls, TlsStream};
-
-/// The stream of a connection without TLS.
-type PlainStream = WatchedStream<Socket>;
 
 /// An accepted connection.
 pub(super) struct Connection {
@@ -57,13 +54,12 @@ impl Connection {
         stream: TcpStream,
         router: &SwappableRouter,
         limits: &ServerLimits,
-    ) -> (Self, PlainStream) {
+    ) -> (Self, Socket) {
         let AcceptedConnection { slot, closed, replaced_idle } = admitted;
         if replaced_idle {
             router.count_closed();
         }
-        let socket = Socket::new(stream, limits.write_timeout);
-        let stream = WatchedStream::new(socket, Arc::clone(&slot));
+        let stream = Socket::new(stream, limits.write_timeout, Arc::clone(&slot));
         let close_after = Instant::now().checked_add(limits.connection_age);
         let router = router.clone();
         let discard_timeout = limits.header_timeout;
@@ -74,9 +70,9 @@ impl Connection {
     pub(super) async fn accept_tls(
         mut self,
         tls: Arc<Tls>,
-        stream: PlainStream,
+        stream: Socket,
         header_timeout: Duration,
-    ) -> Option<(Self, TlsStream<PlainStream>)> {
+    ) -> Option<(Self, TlsStream<Socket>)> {
         let deadline = Instant::now() + header_timeout;
         let accepted = tokio::select! {
             accepted = tls.accept(stream, deadline) => accepted,

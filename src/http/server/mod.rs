@@ -8,9 +8,10 @@ mod connection;
 mod connection_state;
 mod connection_table;
 mod host;
+mod socket;
+mod turn_body;
 mod turns;
 mod unread;
-mod watched;
 
 use std::future::Future;
 use std::io;

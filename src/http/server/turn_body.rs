@@ -1,79 +1,16 @@
-//! The stream and the bodies of a connection. They tell its slot when requests arrive and when responses were sent, and wait for
-//! the client's turn.
+//! The bodies of requests and responses.
 
-use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use hyper::body::{Body, Buf, Frame, SizeHint};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::connection_table::Slot;
 use super::turns::TurnWaiter;
 
 /// A part of a body of at least this many bytes uses up a turn.
 const TURN_BYTES: usize = 16 * 1024;
-
-/// The stream of a connection. It records when a request arrives and when a response was sent.
-pub(super) struct WatchedStream<S> {
-    stream: S,
-    slot: Arc<Slot>,
-}
-
-impl<S> WatchedStream<S> {
-    pub(super) fn new(stream: S, slot: Arc<Slot>) -> Self {
-        Self { stream, slot }
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
-        if buffer.filled().len() > before && !self.slot.unread().is_arriving() {
-            self.slot.begin_request()?;
-        }
-        Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedStream<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    /// hyper flushes only when its own buffer is empty, and TLS only after its records are written.
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
-        self.slot.flushed();
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
 
 /// A body that waits for the client's turn after each large part, because reading and sending it occupies a thread
 /// that serves other clients too.

@@ -1,9 +1,11 @@
-//! A client's TCP stream with three additions to hyper: it disconnects clients that read too slowly, limits the
-//! unsent data in the kernel, and closes without losing the last response.
+//! A client's TCP stream with four additions to hyper: it disconnects clients that read too slowly, limits the unsent data in
+//! the kernel, closes without losing the last response, and tells the connection's slot when requests arrive and when
+//! responses were sent.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -11,6 +13,8 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
+
+use super::connection_table::Slot;
 
 /// The bytes that a client must accept per write timeout, unless it accepts everything. With the default of 30
 /// seconds this is about two thirds of the speed of a 28.8 kbit/s modem.
@@ -30,6 +34,7 @@ pub(super) struct Socket {
     stream: TcpStream,
     /// The time in which a client must accept [`MIN_PROGRESS`] bytes, from the first write that blocks.
     write_timeout: Duration,
+    slot: Arc<Slot>,
     stalled: Option<Stalled>,
     lingering: Option<Lingering>,
 }
@@ -47,10 +52,10 @@ struct Lingering {
 }
 
 impl Socket {
-    pub(super) fn new(stream: TcpStream, write_timeout: Duration) -> Self {
+    pub(super) fn new(stream: TcpStream, write_timeout: Duration, slot: Arc<Slot>) -> Self {
         // If the system does not support the option, its own limit applies.
         let _unsupported = SockRef::from(&stream).set_tcp_notsent_lowat(MAX_UNSENT);
-        Self { stream, write_timeout, stalled: None, lingering: None }
+        Self { stream, write_timeout, slot, stalled: None, lingering: None }
     }
 
     /// Returns the result of a write, or an error if the write has been blocked for too long.
@@ -85,7 +90,12 @@ impl AsyncRead for Socket {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        if buffer.filled().len() > before && !self.slot.unread().is_arriving() {
+            self.slot.begin_request()?;
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -113,9 +123,11 @@ impl AsyncWrite for Socket {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A flush happens only after everything was written.
+        // A flush happens only after everything was written: hyper's own buffer is empty, and so is that of TLS.
         self.stalled = None;
-        Pin::new(&mut self.stream).poll_flush(cx)
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.slot.flushed();
+        Poll::Ready(Ok(()))
     }
 
     /// Sends the end of the stream, then reads and discards what the client still sends, for a limited time.
@@ -163,6 +175,8 @@ mod tests {
     use tokio::time::timeout;
 
     use super::*;
+    use crate::http::server::ServerLimits;
+    use crate::http::server::connection_table::ConnectionTable;
     use crate::wait::TEST_TIMEOUT;
 
     /// A time limit that a test waits for.
@@ -174,8 +188,10 @@ mod tests {
     async fn pair(patience: Duration) -> (Socket, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        let (stream, _) = listener.accept().await.unwrap();
-        (Socket::new(stream, patience), client)
+        let (stream, peer) = listener.accept().await.unwrap();
+        let table = ConnectionTable::new(&ServerLimits::default());
+        let admitted = table.admit(peer, table.socket().await.unwrap()).unwrap();
+        (Socket::new(stream, patience, admitted.slot), client)
     }
 
     impl Socket {
