@@ -6,6 +6,7 @@ use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_objects::{Kind, Object};
+use crate::resources::access_subject::Subject;
 use crate::resources::members::Membership;
 use crate::resources::projects::grants::{self, EffectiveGrant, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
@@ -132,7 +133,8 @@ pub fn body_of_one(
     level: AccessLevel,
 ) -> Result<Vec<u8>> {
     let can_edit = require_read(tx, tenant, level)?;
-    let default = rules::default_of_all(tx, tenant.project.id, object.kind())?;
+    let for_everyone = (tenant.project.id, object.kind(), None, Subject::Everyone);
+    let default = rules::level_for(tx, &for_everyone)?;
     let of_object = [(object.kind(), Some(object.number()))];
     let body = ObjectAccessControls {
         access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_object, out)),

@@ -16,7 +16,7 @@ use crate::resources::roles;
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::precedence::{self, Tier};
+use super::precedence::{self, DecidingRule, Tier};
 
 /// An access rule on one object of a project, or on all objects of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -197,15 +197,25 @@ impl CallerRules {
     }
 }
 
+/// Returns the rule that gives the caller a level on one object; `None` if no rule applies.
+pub fn find_deciding(
+    tx: &impl Tx,
+    tenant: &InProject,
+    object: Object,
+) -> Result<Option<DecidingRule>> {
+    decide(tx, tenant, object.kind(), Some(object.number()), &precedence::OF_OBJECT)
+}
+
 /// Returns the level that rules give the caller on one object; `None` if no rule applies.
 pub fn level_on(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<Option<AccessLevel>> {
-    decide(tx, tenant, object.kind(), Some(object.number()), &precedence::OF_OBJECT)
+    Ok(find_deciding(tx, tenant, object)?.map(|rule| rule.level))
 }
 
 /// Returns the level that rules give the caller on all objects of a kind in the project; `None` if no rule
 /// applies.
 pub fn level_on_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Option<AccessLevel>> {
-    decide(tx, tenant, kind, None, &precedence::OF_KIND)
+    let rule = decide(tx, tenant, kind, None, &precedence::OF_KIND)?;
+    Ok(rule.map(|rule| rule.level))
 }
 
 fn decide(
@@ -214,18 +224,21 @@ fn decide(
     kind: Kind,
     number: Option<u64>,
     tiers: &[Tier],
-) -> Result<Option<AccessLevel>> {
+) -> Result<Option<DecidingRule>> {
     let project = tenant.project.id;
     if !exist(tx, project, kind)? {
         return Ok(None);
     }
     let named = named_subjects(tx, tenant, kind)?;
-    let rule = precedence::deciding_rule(tiers, &named, |tier, subject| {
+    precedence::deciding_rule(tiers, &named, |tier, subject| {
         let number = if tier.on_kind { None } else { number };
-        let rule = tx.meta::<AccessRule>(&(project, kind, number, subject))?;
-        Ok(rule.map(|rule| rule.level))
-    })?;
-    Ok(rule.map(|rule| rule.level))
+        level_for(tx, &(project, kind, number, subject))
+    })
+}
+
+/// Returns the level that the rule with this key gives, if it exists.
+pub fn level_for(tx: &impl Tx, key: &RuleKey) -> Result<Option<AccessLevel>> {
+    Ok(tx.meta::<AccessRule>(key)?.map(|rule| rule.level))
 }
 
 /// Returns the level of each rule on one object, or on all objects of its kind.
@@ -242,13 +255,6 @@ pub fn levels(
         Ok(())
     })?;
     Ok(levels)
-}
-
-/// Returns the level that a rule gives everyone on all objects of a kind in the project; `None` without such a
-/// rule.
-pub fn default_of_all(tx: &impl Tx, project: ProjectId, kind: Kind) -> Result<Option<AccessLevel>> {
-    let rule = tx.meta::<AccessRule>(&(project, kind, None, Subject::Everyone))?;
-    Ok(rule.map(|rule| rule.level))
 }
 
 /// Creates a rule or sets its level. A rule that already has this level does not change.
