@@ -125,6 +125,17 @@ impl DecidedBy {
     const fn is_inherent(self) -> bool {
         matches!(self, Self::Admin | Self::Creator)
     }
+
+    /// Returns what decides in the end if a restriction counts for a member to whom this gives `level`.
+    fn restricted(self, level: AccessLevel, can_edit: bool) -> Self {
+        if level < AccessLevel::Editor {
+            self
+        } else if can_edit {
+            Self::Collaborator
+        } else {
+            Self::Restriction
+        }
+    }
 }
 
 /// A caller's rights on a dashboard.
@@ -149,16 +160,16 @@ pub fn rights(caller: &Membership, dashboard: DashboardAccessInput) -> Dashboard
     let DashboardAccessInput { created_by, restriction_level, collaborator, rule_level } =
         dashboard;
     let restricted = restriction_level > EVERYONE_EDITS;
-    let (level, decided_by) = decide(caller, created_by, rule_level);
-    let can_restrict = decided_by.is_inherent();
+    let (level, given_by) = decide(caller, created_by, rule_level);
+    let can_restrict = given_by.is_inherent();
     let privilege = match collaborator {
         _ if !restricted || can_restrict => COLLABORATORS_EDIT,
         collaborator => collaborator.unwrap_or(EVERYONE_EDITS),
     };
-    let decided_by = match decided_by {
-        by if !restricted || can_restrict || level < AccessLevel::Editor => by,
-        _ if privilege >= COLLABORATORS_EDIT => DecidedBy::Collaborator,
-        _ => DecidedBy::Restriction,
+    let decided_by = if restricted && !can_restrict {
+        given_by.restricted(level, privilege >= COLLABORATORS_EDIT)
+    } else {
+        given_by
     };
     DashboardRights {
         can_restrict,
@@ -273,12 +284,12 @@ pub fn on_insight(
     privilege: i64,
 ) -> MemberRights {
     let (user_access_level, given_by) = decide(member, created_by, ruled);
+    let is_restricted = restriction > EVERYONE_EDITS;
     let can_edit = can_edit(restriction, privilege);
-    let decided_by = match given_by {
-        DecidedBy::Admin => given_by,
-        _ if restriction == EVERYONE_EDITS || user_access_level < AccessLevel::Editor => given_by,
-        _ if can_edit => DecidedBy::Collaborator,
-        _ => DecidedBy::Restriction,
+    let decided_by = if is_restricted && given_by != DecidedBy::Admin {
+        given_by.restricted(user_access_level, can_edit)
+    } else {
+        given_by
     };
     MemberRights { user_access_level, can_edit, decided_by }
 }
