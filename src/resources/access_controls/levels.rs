@@ -248,6 +248,8 @@ pub fn on_object(
 pub struct MemberRights {
     /// The level that the member has without regard to a restriction.
     pub user_access_level: AccessLevel,
+    /// Whether a restriction limits who may edit.
+    pub is_restricted: bool,
     /// Whether the restriction allows the member to edit. Access rules are a separate check.
     pub can_edit: bool,
     /// What decides [`Self::level`].
@@ -264,12 +266,19 @@ impl MemberRights {
             self.user_access_level.min(AccessLevel::Viewer)
         }
     }
+
+    /// Returns whether a restriction of the object counts for the member: one who may edit without it, unless the member
+    /// manages the object whatever restricts it.
+    pub fn restriction_counts(self) -> bool {
+        self.user_access_level >= AccessLevel::Editor && !self.decided_by.is_inherent()
+    }
 }
 
 impl From<DashboardRights> for MemberRights {
     fn from(rights: DashboardRights) -> Self {
         let DashboardRights { user_access_level, decided_by, .. } = rights;
-        Self { user_access_level, can_edit: rights.can_edit(), decided_by }
+        let is_restricted = rights.effective_restriction_level > EVERYONE_EDITS;
+        Self { user_access_level, is_restricted, can_edit: rights.can_edit(), decided_by }
     }
 }
 
@@ -291,7 +300,7 @@ pub fn on_insight(
     } else {
         given_by
     };
-    MemberRights { user_access_level, can_edit, decided_by }
+    MemberRights { user_access_level, is_restricted, can_edit, decided_by }
 }
 
 /// Returns whether a restriction lets a caller with this privilege edit.

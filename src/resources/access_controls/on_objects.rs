@@ -7,8 +7,7 @@ use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_objects::{Kind, Object};
 use crate::resources::access_subject::Subject;
-use crate::resources::members::Membership;
-use crate::resources::projects::grants::{self, EffectiveGrant, GrantLevel};
+use crate::resources::projects::grants::{self, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
@@ -32,7 +31,7 @@ pub fn update_one(
     sent: &Parsed<NewObjectAccessControl>,
     now: Timestamp,
 ) -> Result<Option<Vec<u8>>> {
-    level.require_manage(caller_runs_project(tx, tenant)?, object.kind())?;
+    level.require_manage(runs_project(tx, tenant)?, object.kind())?;
     let sent = sent.get()?;
     require_target(object, sent)?;
     let subject =
@@ -95,18 +94,15 @@ fn put(
     rule(&kept, listed).to_json(RULE_SIZE).map(Some)
 }
 
-/// Returns whether a member is an admin of the organization, or of the project by a rule that names the member or a role
-/// of the member. The rule for everyone does not count: it would let every member open objects that rules hide. `grant`
-/// returns the grant that gives the member access to the project.
-pub fn runs_project(
-    member: &Membership,
-    grant: impl FnOnce() -> Result<Option<EffectiveGrant>>,
-) -> Result<bool> {
-    Ok(member.level.is_admin() || grant()?.is_some_and(|grant| grant.level == GrantLevel::Admin))
-}
-
-fn caller_runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
-    runs_project(&tenant.member, || grants::given(tx, &tenant.project, &tenant.member))
+/// Returns whether the caller is an admin of the organization, or of the project by a rule that names the caller or a role
+/// of the caller. The rule for everyone does not count: it would let every member open objects that rules hide.
+pub fn runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
+    let InProject { member, project } = tenant;
+    if member.level.is_admin() {
+        return Ok(true);
+    }
+    let grant = grants::given(tx, project, member)?;
+    Ok(grant.is_some_and(|grant| grant.level == GrantLevel::Admin))
 }
 
 /// Checks that the caller may read the rules on an object. Returns whether the caller may edit them. `level` is the
@@ -115,7 +111,7 @@ fn caller_runs_project(tx: &impl Tx, tenant: &InProject) -> Result<bool> {
 /// # Errors
 /// 403 if the caller may neither view the object nor edit its rules.
 pub fn require_read(tx: &impl Tx, tenant: &InProject, level: AccessLevel) -> Result<bool> {
-    let can_edit = level.can_manage(caller_runs_project(tx, tenant)?);
+    let can_edit = level.can_manage(runs_project(tx, tenant)?);
     if !can_edit {
         level.require(AccessLevel::Viewer)?;
     }

@@ -241,22 +241,6 @@ pub fn level_for(tx: &impl Tx, key: &RuleKey) -> Result<Option<AccessLevel>> {
     Ok(tx.meta::<AccessRule>(key)?.map(|rule| rule.level))
 }
 
-/// Returns the level of each rule on one object, or on all objects of its kind.
-pub fn levels(
-    tx: &impl Tx,
-    project: ProjectId,
-    kind: Kind,
-    number: Option<u64>,
-) -> Result<HashMap<Subject, AccessLevel>> {
-    let mut levels = HashMap::new();
-    let all = Window::all(Order::Ascending);
-    tx.scan::<AccessRule, _>(&(project, kind, number), all, |row| {
-        levels.insert(row.meta.subject, row.meta.level);
-        Ok(())
-    })?;
-    Ok(levels)
-}
-
 /// Creates a rule or sets its level. A rule that already has this level does not change.
 pub fn set(
     tx: &mut WriteTx<'_>,

@@ -219,21 +219,6 @@ pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i
     Ok(levels)
 }
 
-/// Returns the level of each collaborator of a dashboard.
-pub fn levels_on(
-    tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
-) -> Result<HashMap<UserId, i64>> {
-    let mut levels = HashMap::new();
-    let all = Window::all(Order::Ascending);
-    tx.scan::<Collaborator, _>(&(project, dashboard), all, |row| {
-        levels.insert(row.meta.user, row.meta.level);
-        Ok(())
-    })?;
-    Ok(levels)
-}
-
 /// Returns whether lists show the collaborator: the user must be active and a member.
 fn is_listed(tx: &impl Tx, row: &Collaborator) -> Result<bool> {
     Ok(members::find_listed(tx, row.organization, row.user)?.is_some())

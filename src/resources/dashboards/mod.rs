@@ -216,13 +216,15 @@ impl Meta {
 
     /// Returns what the caller may do with the dashboard.
     pub fn rights(&self, tx: &impl Tx, tenant: &InProject) -> Result<DashboardRights> {
-        let collaborator =
-            if self.is_restricted() { collaborators::level(tx, tenant, self.id)? } else { None };
-        Ok(self.rights_given(
-            &tenant.member,
-            collaborator,
-            rules::level_on(tx, tenant, Object::Dashboard(self.id))?,
-        ))
+        let collaborator = self.collaborator_level(tx, tenant)?;
+        let rule_level = rules::level_on(tx, tenant, Object::Dashboard(self.id))?;
+        Ok(self.rights_given(&tenant.member, collaborator, rule_level))
+    }
+
+    /// Returns the caller's level as a collaborator; `None` if the caller is not one, or every member of the project may
+    /// edit.
+    fn collaborator_level(&self, tx: &impl Tx, tenant: &InProject) -> Result<Option<i64>> {
+        if self.is_restricted() { collaborators::level(tx, tenant, self.id) } else { Ok(None) }
     }
 
     /// Like [`Meta::rights`], for a member whose collaborator level and access rules were read before.

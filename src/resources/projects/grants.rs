@@ -1,6 +1,6 @@
 //! Grants: the access of single members, of roles, and of everyone by default to a project. See `docs/spec/access-controls.md`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::iter;
 
 use serde::{Deserialize, Serialize};
@@ -103,17 +103,14 @@ pub struct EffectiveGrant {
     pub subject: Subject,
 }
 
-/// Returns the highest of the grants that name the member or a role of the member; `None` if there is none, or it gives
-/// no access. `level_of` returns the level of the grant for a subject.
-pub fn effective(
-    named: impl IntoIterator<Item = Subject>,
-    level_of: impl FnMut(Subject) -> Result<Option<GrantLevel>>,
-) -> Result<Option<EffectiveGrant>> {
-    let highest = highest(named, level_of)?.filter(|(level, _)| *level > GrantLevel::None);
-    Ok(highest.map(|(level, subject)| EffectiveGrant { level, subject }))
+/// Returns the level that the grant for a subject gives on a project, if there is one.
+pub fn level_for(tx: &impl Tx, project: &Meta, subject: Subject) -> Result<Option<GrantLevel>> {
+    let grant = tx.meta::<Grant>(&(project.organization, project.id, subject))?;
+    Ok(grant.map(|grant| grant.level))
 }
 
-/// Returns the grant on a project that gives a member access, as [`effective`] does.
+/// Returns the highest of the grants on a project that name the member or a role of the member; `None` if there is none,
+/// or it gives no access.
 pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option<EffectiveGrant>> {
     let Meta { organization, id, .. } = *project;
     let roles = if tx.count::<Grant>(&(organization, id))? > 0 {
@@ -122,16 +119,14 @@ pub fn given(tx: &impl Tx, project: &Meta, member: &Membership) -> Result<Option
         Vec::new()
     };
     let named = iter::once(Subject::User(member.user)).chain(roles.into_iter().map(Subject::Role));
-    effective(named, |subject| {
-        let grant = tx.meta::<Grant>(&(organization, id, subject))?;
-        Ok(grant.map(|grant| grant.level))
-    })
+    let highest = highest(named, |subject| level_for(tx, project, subject))?;
+    let highest = highest.filter(|(level, _)| *level > GrantLevel::None);
+    Ok(highest.map(|(level, subject)| EffectiveGrant { level, subject }))
 }
 
 /// Returns the level of everyone on a project, which is `member` without a grant for everyone.
 pub fn default_level(tx: &impl Tx, project: &Meta) -> Result<GrantLevel> {
-    let grant = tx.meta::<Grant>(&(project.organization, project.id, Subject::Everyone))?;
-    Ok(grant.map_or(GrantLevel::Member, |grant| grant.level))
+    Ok(level_for(tx, project, Subject::Everyone)?.unwrap_or(GrantLevel::Member))
 }
 
 /// What decides the level of a member on a project.
@@ -165,17 +160,6 @@ pub fn decide(
         Some(grant) => (grant.level, DecidedBy::Grant(grant)),
         None => (by_default, DecidedBy::Default),
     })
-}
-
-/// Returns the level of each grant on a project.
-pub fn levels(tx: &impl Tx, project: &Meta) -> Result<HashMap<Subject, GrantLevel>> {
-    let mut levels = HashMap::new();
-    let of_project = (project.organization, project.id);
-    tx.scan::<Grant, _>(&of_project, Window::all(Order::Ascending), |row| {
-        levels.insert(row.meta.subject, row.meta.level);
-        Ok(())
-    })?;
-    Ok(levels)
 }
 
 /// Returns the projects to which a member has access by a grant for the member or for a role of the member.

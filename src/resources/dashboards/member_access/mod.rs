@@ -6,17 +6,17 @@ mod reasons;
 
 use crate::auth::{CallerKey, InProject};
 use crate::error::Result;
-use crate::ids::UserId;
 use crate::json::{Array, JsonItems, WrittenBy};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::Object;
 use crate::resources::members::{self, BY_JOINING, Membership};
+use crate::resources::projects;
 use crate::resources::roles;
 use crate::resources::users::{EmbeddedUser, UserFilter};
 use crate::store::{Tx, Window};
 
 pub use body::MemberAccessBody;
-use decision::{AccessSources, MemberAccess};
+use decision::{MemberAccess, Target};
 use reasons::reasons;
 
 /// The scope of a key that may list members.
@@ -72,57 +72,38 @@ pub fn list(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let sources = AccessSources::of(tx, &tenant.project, object)?;
-    let mut page =
-        AccessPage { sources, visibility, filter, window, count: 0, items: JsonItems::default() };
-    let organization = tenant.member.organization;
-    match select(tx, &tenant.member, visibility, filter.user)? {
-        Selection::Nobody => {}
-        Selection::One(user) => {
-            if let Some(member) = members::find_listed(tx, organization, user)? {
-                page.add(tx, &member)?;
-            }
-        }
-        Selection::All if filter.scans() => {
+    let target = Target::of(tx, tenant.project.id, object)?;
+    let (project, items) = (&tenant.project, JsonItems::default());
+    let mut page = AccessPage { target, project, visibility, filter, window, count: 0, items };
+    let Membership { organization, user: caller, .. } = tenant.member;
+    match filter.user {
+        None if visibility.other_members && filter.scans() => {
             let all = Window::all(window.order);
             tx.walk(&BY_JOINING, &organization, all, |row| page.add(tx, &row.meta))?;
         }
-        Selection::All => {
+        None if visibility.other_members => {
             let count = tx.count::<Membership>(&organization)?;
             if window.begins_within(count) {
                 tx.walk(&BY_JOINING, &organization, window, |row| page.push(tx, &row.meta))?;
             }
             return Ok((count, page.items.into_bytes()));
         }
+        named => {
+            let user = named.unwrap_or(UserFilter::Caller).resolve(tx, caller)?;
+            if let Some(user) = user.filter(|user| visibility.other_members || *user == caller)
+                && let Some(member) = members::find_listed(tx, organization, user)?
+            {
+                page.add(tx, &member)?;
+            }
+        }
     }
     Ok((page.count as u64, page.items.into_bytes()))
 }
 
-/// The members that a list visits.
-enum Selection {
-    All,
-    One(UserId),
-    Nobody,
-}
-
-fn select(
-    tx: &impl Tx,
-    caller: &Membership,
-    visibility: NameVisibility,
-    named: Option<UserFilter>,
-) -> Result<Selection> {
-    let named = match named {
-        None if visibility.other_members => return Ok(Selection::All),
-        None => Some(caller.user),
-        Some(named) => named.resolve(tx, caller.user)?,
-    };
-    let is_visible = |user: &UserId| visibility.other_members || *user == caller.user;
-    Ok(named.filter(is_visible).map_or(Selection::Nobody, Selection::One))
-}
-
 /// A page of the list while it is read.
 struct AccessPage<'p> {
-    sources: AccessSources<'p>,
+    target: Target,
+    project: &'p projects::Meta,
     visibility: NameVisibility,
     filter: &'p Filter,
     window: Window,
@@ -137,7 +118,7 @@ impl AccessPage<'_> {
         if !self.filter.members.matches(tx, member)? {
             return Ok(());
         }
-        let access = self.sources.access(tx, member)?;
+        let access = self.target.access(tx, self.project, member)?;
         if self.filter.access_level.is_none_or(|level| level == access.level()) {
             if self.window.shows(self.count) {
                 self.render(tx, &access)?;
@@ -148,21 +129,21 @@ impl AccessPage<'_> {
     }
 
     fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        let access = self.sources.access(tx, member)?;
+        let access = self.target.access(tx, self.project, member)?;
         self.render(tx, &access)
     }
 
-    fn render(&mut self, tx: &impl Tx, access: &MemberAccess<'_>) -> Result<()> {
-        let Membership { organization, user, id, .. } = *access.member;
-        let Self { sources, visibility, items, .. } = self;
+    fn render(&mut self, tx: &impl Tx, access: &MemberAccess) -> Result<()> {
+        let Membership { organization, user, id, .. } = access.tenant.member;
+        let Self { visibility, items, .. } = self;
         items.push(MemberAccessBody {
             user: EmbeddedUser::find(tx, Some(user))?,
             organization_member: id,
             access_level: access.level(),
-            can_edit_access_levels: access.can_edit_access_levels,
+            can_edit_access_levels: access.can_edit_access_levels(tx)?,
             because: WrittenBy(&mut |out| {
                 Array::write(out, |array| {
-                    for mut reason in reasons(sources, access)? {
+                    for mut reason in reasons(tx, access)? {
                         if let Some(role) = reason.role.filter(|_| visibility.roles) {
                             reason.role_name = roles::find_name(tx, organization, role)?;
                         }

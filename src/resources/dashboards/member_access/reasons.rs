@@ -1,228 +1,233 @@
-//! The rules that can decide a member's access to an object, in the order of precedence, with the one that does.
+//! The rules that can decide a member's access to an object, in the order of precedence, with the one that did.
 
 use crate::error::Result;
 use crate::resources::access_controls::levels::{AccessLevel, DecidedBy};
-use crate::resources::access_controls::precedence::{OF_OBJECT, Tier};
-use crate::resources::access_objects::Kind;
+use crate::resources::access_controls::precedence::{DecidingRule, OF_OBJECT, Tier};
+use crate::resources::access_controls::rules;
+use crate::resources::access_objects::Object;
 use crate::resources::access_subject::{Subject, highest};
-use crate::resources::projects::grants::GrantLevel;
+use crate::resources::members::Membership;
+use crate::resources::projects::grants::{self, GrantLevel};
+use crate::resources::roles;
+use crate::store::Tx;
 
 use super::body::{Reason, ReasonRule, ReasonSubject};
-use super::decision::{AccessSources, MemberAccess};
+use super::decision::MemberAccess;
 
-/// The number of rules that can decide.
-const RULES: usize = 15;
+/// Subjects of rules of equal precedence, of which the highest counts.
+type Subjects = (ReasonSubject, Vec<Subject>);
 
 /// Returns all rules that can decide, in the order of precedence.
-pub(super) fn reasons(
-    sources: &AccessSources<'_>,
-    access: &MemberAccess<'_>,
-) -> Result<Vec<Reason>> {
-    let mut chain = Chain { sources, access, reached: true, reasons: Vec::with_capacity(RULES) };
+pub(super) fn reasons(tx: &impl Tx, access: &MemberAccess) -> Result<Vec<Reason>> {
+    let Membership { organization, user, .. } = access.tenant.member;
+    let roles = roles::of_user(tx, organization, user)?.into_iter().map(Subject::Role).collect();
+    let member = vec![Subject::User(user)];
+    let named = [(ReasonSubject::Member, member), (ReasonSubject::Role, roles)];
+    let everyone = [(ReasonSubject::Everyone, vec![Subject::Everyone])];
+    let mut chain = Chain { access, decided: decided(access), reached: true, reasons: Vec::new() };
     chain.organization();
-    chain.project()?;
-    let is_open = chain.creator();
-    chain.access_rules()?;
-    chain.restriction(is_open);
+    chain.project(tx, &named)?;
+    chain.creator();
+    for tier in OF_OBJECT {
+        let whom: &[Subjects] = if tier.for_everyone { &everyone } else { &named };
+        chain.tier(tx, tier, whom)?;
+    }
+    chain.no_rule();
+    chain.restriction();
     Ok(chain.reasons)
+}
+
+/// Returns the rule that decided. A rule on the object or its kind is the one of [`MemberAccess::rule`].
+fn decided(access: &MemberAccess) -> ReasonRule {
+    match access.rights.decided_by {
+        _ if !access.is_visible => ReasonRule::ProjectDefault,
+        DecidedBy::Admin => ReasonRule::OrganizationAdmin,
+        DecidedBy::Creator => ReasonRule::Creator,
+        DecidedBy::Rule if access.rule.is_some_and(|rule| rule.tier.on_kind) => {
+            ReasonRule::KindRule
+        }
+        DecidedBy::Rule => ReasonRule::ObjectRule,
+        DecidedBy::NoRule => ReasonRule::NoRule,
+        DecidedBy::Restriction => ReasonRule::Restriction,
+        DecidedBy::Collaborator => exemption(access.object),
+    }
+}
+
+/// Returns the rule that exempts from a restriction.
+const fn exemption(object: Object) -> ReasonRule {
+    match object {
+        Object::Dashboard(_) => ReasonRule::Collaborator,
+        Object::Insight(_) => ReasonRule::DashboardEditor,
+    }
 }
 
 /// The rules while they are collected.
 struct Chain<'c> {
-    sources: &'c AccessSources<'c>,
-    access: &'c MemberAccess<'c>,
-    /// Whether the next rule is considered, because the rules before it leave the access open.
+    access: &'c MemberAccess,
+    decided: ReasonRule,
+    /// Whether the decision considers the next rule: no rule before it decides.
     reached: bool,
     reasons: Vec<Reason>,
 }
 
 impl Chain<'_> {
     fn organization(&mut self) {
-        self.push(ReasonRule::OrganizationMember, "The user is a member of the organization.");
-        let is_admin = self.is_decided_by(DecidedBy::Admin);
+        let is_admin = self.decided == ReasonRule::OrganizationAdmin;
+        let level = is_admin.then_some(AccessLevel::Manager);
         let kind = self.kind();
         let text = if is_admin {
             format!("The member is an admin or owner of the organization. They manage all {kind}s.")
         } else {
             "The member is not an admin or owner of the organization.".to_owned()
         };
-        let reason = self.push(ReasonRule::OrganizationAdmin, text);
-        reason.access_level = is_admin.then_some(AccessLevel::Manager);
-        reason.decided = is_admin;
+        let member = "The user is a member of the organization.";
+        self.push(ReasonRule::OrganizationMember, None, member);
+        self.push(ReasonRule::OrganizationAdmin, level, text);
         self.reached = !is_admin;
     }
 
-    fn project(&mut self) -> Result<()> {
-        let is_private = self.sources.project.access_control;
-        let is_hidden = self.access.visible_by.is_none();
-        let text = if is_private {
+    fn project(&mut self, tx: &impl Tx, named: &[Subjects]) -> Result<()> {
+        let access = self.access;
+        let project = &access.tenant.project;
+        let text = if project.access_control {
             "The project is private: only rules on the project open it to members."
         } else {
             "The project is open to all members of the organization."
         };
-        let level = self.sources.grants.get(&Subject::Everyone).copied();
-        let reason = self.push(ReasonRule::ProjectDefault, text);
+        let level = project.access_control.then_some(AccessLevel::None);
+        let reason = self.push(ReasonRule::ProjectDefault, level, text);
         reason.subject = Some(ReasonSubject::Everyone);
-        reason.project_level = level.or(Some(GrantLevel::Member));
-        reason.access_level = is_private.then_some(AccessLevel::None);
-        reason.decided = is_hidden;
-        let is_visible = self.reached && !is_hidden;
-        self.reached &= is_private;
-        for (whom, subjects) in self.subjects(false) {
-            let grant = highest(subjects, |subject| Ok(self.sources.grants.get(&subject).copied()));
-            let (level, subject) = grant?.unzip();
-            let text = rule_text("the project", whom, level.map(GrantLevel::as_str));
-            let reason = self.push(ReasonRule::ProjectRule, text);
-            (reason.subject, reason.role) = (Some(whom), subject.and_then(Subject::role));
+        reason.project_level = Some(grants::default_level(tx, project)?);
+        let reached = self.reached && access.is_visible;
+        self.reached &= project.access_control;
+        for (whom, subjects) in named {
+            let level_of = |subject| grants::level_for(tx, project, subject);
+            let (level, subject) = highest(subjects.iter().copied(), level_of)?.unzip();
+            let text = rule_text("the project", *whom, level.map(GrantLevel::as_str));
+            let reason = self.push_rule(ReasonRule::ProjectRule, *whom, subject, text);
             reason.project_level = level;
         }
-        self.reached = is_visible;
+        self.reached = reached;
         Ok(())
     }
 
-    /// Adds the creator, who has a level without access rules. Returns whether a restriction is considered: only the
-    /// creator of a dashboard is exempt from it.
-    fn creator(&mut self) -> bool {
-        let is_creator = self.sources.is_creator(self.access.member.user);
+    fn creator(&mut self) {
+        let is_creator = self.access.is_creator;
         let kind = self.kind();
         let text = if is_creator {
             format!("The member created the {kind}. Creators manage their {kind}s.")
         } else {
             format!("The member did not create the {kind}.")
         };
-        let decided = self.is_decided_by(DecidedBy::Creator);
-        let reason = self.push(ReasonRule::Creator, text);
-        reason.access_level = is_creator.then_some(AccessLevel::Manager);
-        reason.decided = decided;
-        let is_open = self.reached && !decided;
+        self.push(ReasonRule::Creator, is_creator.then_some(AccessLevel::Manager), text);
         self.reached &= !is_creator;
-        is_open
     }
 
-    /// Adds the access rules. The rules after the one that gives the level are not considered.
-    fn access_rules(&mut self) -> Result<()> {
-        for tier in OF_OBJECT {
-            self.tier(tier)?;
-            self.reached &= self.access.rule.is_none_or(|rule| rule.tier != tier);
-        }
-        let decided = self.is_decided_by(DecidedBy::NoRule);
-        let text = "Without an access rule, everyone is an editor.";
-        let reason = self.push(ReasonRule::NoRule, text);
-        reason.access_level = Some(AccessLevel::Editor);
-        reason.decided = decided;
-        Ok(())
-    }
-
-    fn tier(&mut self, tier: Tier) -> Result<()> {
-        let kind = self.kind();
-        let (rule, place) = if tier.on_kind {
-            (ReasonRule::KindRule, format!("all {kind}s"))
+    /// Adds the rules of a tier. The tiers after the one that gives the level are not considered.
+    fn tier(&mut self, tx: &impl Tx, tier: Tier, whom: &[Subjects]) -> Result<()> {
+        let MemberAccess { tenant, object, rule: deciding, .. } = self.access;
+        let (project, kind) = (tenant.project.id, object.kind());
+        let (rule, place, number) = if tier.on_kind {
+            (ReasonRule::KindRule, format!("all {}s", kind.as_str()), None)
         } else {
-            (ReasonRule::ObjectRule, format!("this {kind}"))
+            (ReasonRule::ObjectRule, format!("this {}", kind.as_str()), Some(object.number()))
         };
-        let deciding = self.access.rule.filter(|rule| rule.tier == tier);
-        let deciding = deciding.filter(|_| self.is_decided_by(DecidedBy::Rule));
-        for (whom, subjects) in self.subjects(tier.for_everyone) {
-            let found = highest(subjects, |subject| Ok(self.sources.rule_level(tier, subject)))?;
-            let (level, subject) = found.unzip();
-            let decided = deciding.is_some_and(|rule| Some(rule.subject) == subject);
-            let text = rule_text(&place, whom, level.map(AccessLevel::as_str));
-            let reason = self.push(rule, text);
-            (reason.subject, reason.role) = (Some(whom), subject.and_then(Subject::role));
+        for (whom, subjects) in whom {
+            let level_of = |subject| rules::level_for(tx, &(project, kind, number, subject));
+            let found = highest(subjects.iter().copied(), level_of)?;
+            let found = found.map(|(level, subject)| DecidingRule { tier, subject, level });
+            let level = found.map(|rule| rule.level);
+            let text = rule_text(&place, *whom, level.map(AccessLevel::as_str));
+            let reason = self.push_rule(rule, *whom, found.map(|rule| rule.subject), text);
             reason.access_level = level;
-            reason.decided = decided;
+            reason.decided &= found == *deciding;
         }
+        self.reached &= deciding.is_none_or(|rule| rule.tier != tier);
         Ok(())
     }
 
-    /// Adds the restriction, which is considered for a member who may edit without it, and what exempts from it.
-    fn restriction(&mut self, is_open: bool) {
-        let is_restricted = self.sources.is_restricted();
-        let is_exempt = self.sources.is_exempt(self.access);
-        let (exemption, [restriction, exempt]) = match self.sources.kind() {
-            Kind::Insight => (ReasonRule::DashboardEditor, of_insight(is_restricted, is_exempt)),
-            _ => (ReasonRule::Collaborator, of_dashboard(is_restricted, is_exempt)),
-        };
-        let decided = self.is_decided_by(DecidedBy::Restriction);
-        let level = self.access.rights.user_access_level;
-        self.reached = is_open && level >= AccessLevel::Editor;
-        let reason = self.push(ReasonRule::Restriction, restriction);
-        reason.access_level = is_restricted.then_some(AccessLevel::Viewer);
-        reason.decided = decided;
-        let decided = self.is_decided_by(DecidedBy::Collaborator);
-        self.reached &= is_restricted;
-        let reason = self.push(exemption, exempt);
-        reason.access_level = is_exempt.then_some(level);
-        reason.decided = decided;
+    fn no_rule(&mut self) {
+        let text = "Without an access rule, everyone is an editor.";
+        self.push(ReasonRule::NoRule, Some(AccessLevel::Editor), text);
+    }
+
+    /// Adds the restriction, and what exempts from it.
+    fn restriction(&mut self) {
+        let MemberAccess { object, is_visible, rights, is_exempt, .. } = *self.access;
+        let [restriction, exempt] = restriction_texts(self.access);
+        self.reached = is_visible && rights.restriction_counts();
+        let level = rights.is_restricted.then_some(AccessLevel::Viewer);
+        self.push(ReasonRule::Restriction, level, restriction);
+        self.reached &= rights.is_restricted;
+        let level = is_exempt.then_some(rights.user_access_level);
+        self.push(exemption(object), level, exempt);
     }
 
     /// Returns the word for the object.
     fn kind(&self) -> &'static str {
-        self.sources.kind().as_str()
+        self.access.object.kind().as_str()
     }
 
-    /// Returns whether this decides what a member who sees the project may do.
-    fn is_decided_by(&self, by: DecidedBy) -> bool {
-        self.access.visible_by.is_some() && self.access.rights.decided_by == by
+    fn push_rule(
+        &mut self,
+        rule: ReasonRule,
+        whom: ReasonSubject,
+        subject: Option<Subject>,
+        text: String,
+    ) -> &mut Reason {
+        let reason = self.push(rule, None, text);
+        reason.subject = Some(whom);
+        reason.role = subject.and_then(Subject::role);
+        reason
     }
 
-    /// Returns the subjects of rules for everyone, or those of rules that name the member and a role of the member.
-    fn subjects(&self, for_everyone: bool) -> Vec<(ReasonSubject, Vec<Subject>)> {
-        if for_everyone {
-            return vec![(ReasonSubject::Everyone, vec![Subject::Everyone])];
-        }
-        let member = vec![Subject::User(self.access.member.user)];
-        vec![(ReasonSubject::Member, member), (ReasonSubject::Role, self.access.roles.clone())]
-    }
-
-    fn push(&mut self, rule: ReasonRule, text: impl Into<String>) -> &mut Reason {
+    fn push(
+        &mut self,
+        rule: ReasonRule,
+        access_level: Option<AccessLevel>,
+        text: impl Into<String>,
+    ) -> &mut Reason {
         let reason = Reason {
             rule,
             subject: None,
             role: None,
             role_name: None,
-            access_level: None,
+            access_level,
             project_level: None,
             reached: self.reached,
-            decided: false,
+            decided: rule == self.decided,
             text: text.into(),
         };
         self.reasons.push_mut(reason)
     }
 }
 
-/// Returns what the restriction of a dashboard says, and what exempts from it.
-const fn of_dashboard(is_restricted: bool, is_collaborator: bool) -> [&'static str; 2] {
-    match (is_restricted, is_collaborator) {
-        (false, _) => [
+/// Returns what the restriction says, and what exempts from it.
+fn restriction_texts(access: &MemberAccess) -> [&'static str; 2] {
+    match (access.object, access.rights.is_restricted, access.is_exempt) {
+        (Object::Dashboard(_), false, _) => [
             "Editing is not restricted to collaborators.",
             "Without a restriction, there are no collaborators.",
         ],
-        (true, true) => [
+        (Object::Dashboard(_), true, is_collaborator) => [
             "Only collaborators, the creator and admins may edit the dashboard.",
-            "The member is a collaborator of the dashboard.",
+            if is_collaborator {
+                "The member is a collaborator of the dashboard."
+            } else {
+                "The member is not a collaborator of the dashboard."
+            },
         ],
-        (true, false) => [
-            "Only collaborators, the creator and admins may edit the dashboard.",
-            "The member is not a collaborator of the dashboard.",
-        ],
-    }
-}
-
-/// Returns what the restrictions of the dashboards with an insight say, and what exempts from them.
-const fn of_insight(is_restricted: bool, is_exempt: bool) -> [&'static str; 2] {
-    match (is_restricted, is_exempt) {
-        (false, _) => [
+        (Object::Insight(_), false, _) => [
             "No restricted dashboard shows the insight.",
             "Without a restriction, rights on dashboards do not count.",
         ],
-        (true, true) => [
+        (Object::Insight(_), true, is_exempt) => [
             "A restricted dashboard shows the insight. Only members who may edit a dashboard that shows it may edit it.",
-            "The restriction of a dashboard that shows the insight lets the member edit.",
-        ],
-        (true, false) => [
-            "A restricted dashboard shows the insight. Only members who may edit a dashboard that shows it may edit it.",
-            "No dashboard that shows the insight lets the member edit.",
+            if is_exempt {
+                "The restriction of a dashboard that shows the insight lets the member edit."
+            } else {
+                "No dashboard that shows the insight lets the member edit."
+            },
         ],
     }
 }
