@@ -35,9 +35,7 @@ pub use default_access::set_default;
 pub use input::{NewProject, ProjectFields};
 pub use registration::RECORDS;
 pub use settings::Settings;
-pub use visibility::{
-    VisibleBy, current_project, hidden_projects, is_visible, list, list_visible, visible_by,
-};
+pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
 
 /// A project without its settings.
 #[derive(Debug, Clone, PartialEq)]

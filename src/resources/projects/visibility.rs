@@ -11,40 +11,14 @@ use crate::resources::organizations::Organization;
 use crate::resources::users;
 use crate::store::{Order, Tx, Window};
 
-use super::grants::EffectiveGrant;
 use super::{Fields, Meta, PRIVATE_PROJECTS, Project, grants};
-
-/// Why a member may see a project.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VisibleBy {
-    /// Every member of the organization may.
-    OpenProject,
-    /// The member is an admin or owner.
-    Admin,
-    /// A grant names the member or a role of the member.
-    Grant(EffectiveGrant),
-}
-
-/// Returns why a member may see a project; `None` if the member may not. `grant` returns the grant that gives the member
-/// access.
-pub fn visible_by(
-    member: &Membership,
-    project: &Meta,
-    grant: impl FnOnce() -> Result<Option<EffectiveGrant>>,
-) -> Result<Option<VisibleBy>> {
-    if !project.access_control {
-        return Ok(Some(VisibleBy::OpenProject));
-    }
-    if member.level.is_admin() {
-        return Ok(Some(VisibleBy::Admin));
-    }
-    Ok(grant()?.map(VisibleBy::Grant))
-}
 
 /// Returns whether a member may see a project.
 pub fn is_visible(tx: &impl Tx, member: &Membership, project: &Meta) -> Result<bool> {
-    let grant = || grants::given(tx, project, member);
-    Ok(visible_by(member, project, grant)?.is_some())
+    if !project.access_control || member.level.is_admin() {
+        return Ok(true);
+    }
+    Ok(grants::given(tx, project, member)?.is_some())
 }
 
 /// Returns the private projects of an organization that a member may not see.
