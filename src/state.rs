@@ -258,9 +258,9 @@ impl App {
         self.mailer().is_some()
     }
 
-    /// Returns the mail that is being sent.
-    pub(crate) fn current_mail(&self) -> Option<CurrentAttempt> {
-        self.0.mail_worker.as_ref()?.current()
+    /// Returns the mails that are being sent.
+    pub(crate) fn current_mails(&self) -> Vec<CurrentAttempt> {
+        self.0.mail_worker.as_ref().map_or_else(Vec::new, MailWorker::current)
     }
 
     /// Returns the thread pool for long reads. It has a thread per core, at least two; one tenant uses at most half

@@ -118,9 +118,9 @@ impl MailWorker {
         Self { notices, current, task: Mutex::new(Some((stop, tokio::spawn(rounds.run())))) }
     }
 
-    /// Returns the mail that is being sent.
-    pub fn current(&self) -> Option<CurrentAttempt> {
-        self.current.get()
+    /// Returns the mails that are being sent.
+    pub fn current(&self) -> Vec<CurrentAttempt> {
+        self.current.get().into_iter().collect()
     }
 
     /// Makes the worker search the whole outbox again.

@@ -124,7 +124,7 @@ async fn mails(
     let service = mail_service(&app);
     page.respond(access, move |tx, at, page| {
         let organization = at.tenant.member.organization;
-        super::list_mails(tx, organization, page.window(Order::Descending), service)
+        super::list_mails(tx, organization, page.window(Order::Descending), &service)
     })
     .await
 }
@@ -136,11 +136,11 @@ async fn mail(
 ) -> ApiResult {
     let organization = access.tenant.member.organization;
     let service = mail_service(&app);
-    super::mail_body(&*access.snapshot, organization, id?, service).map(ApiResponse::Json)
+    super::mail_body(&*access.snapshot, organization, id?, &service).map(ApiResponse::Json)
 }
 
 fn mail_service(app: &App) -> MailService {
-    MailService { sends_mail: app.sends_mail(), current: app.current_mail() }
+    MailService { sends_mail: app.sends_mail(), current: app.current_mails() }
 }
 
 fn invite_config(app: &App) -> InviteConfig {

@@ -89,12 +89,12 @@ output! {
 }
 
 /// What the service knows about its outgoing mail besides the data file.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct MailService {
     /// Whether a mail server is configured.
     pub sends_mail: bool,
-    /// The mail that is being sent.
-    pub current: Option<CurrentAttempt>,
+    /// The mails that are being sent.
+    pub current: Vec<CurrentAttempt>,
 }
 
 /// Returns the JSON of the state of an invite's mail.
@@ -105,7 +105,7 @@ pub fn mail_body(
     tx: &impl Tx,
     organization: OrganizationId,
     id: InviteId,
-    service: MailService,
+    service: &MailService,
 ) -> Result<Vec<u8>> {
     let invite: Invite = tx.get(&(organization, id))?;
     mail_of(tx, &invite.fields, organization, service)?.to_json(256)
@@ -117,7 +117,7 @@ pub fn list_mails(
     tx: &impl Tx,
     organization: OrganizationId,
     window: Window,
-    service: MailService,
+    service: &MailService,
 ) -> Result<(u64, Vec<u8>)> {
     let count = tx.count::<Invite>(&organization)?;
     let mut items = JsonItems::default();
@@ -135,7 +135,7 @@ fn mail_of(
     tx: &impl Tx,
     invite: &Fields,
     organization: OrganizationId,
-    service: MailService,
+    service: &MailService,
 ) -> Result<InviteMailBody> {
     let queued = outbox::find(tx, outbox_id(invite.id))?;
     let mail = tx.meta::<InviteMail>(&(organization, invite.id))?;
@@ -162,9 +162,9 @@ const NO_MAIL: InviteMailBody = InviteMailBody {
 fn queued_body(
     message: &OutboxMessage,
     mail: Option<InviteMail>,
-    service: MailService,
+    service: &MailService,
 ) -> InviteMailBody {
-    let is_sending = service.current == Some((message.id, message.attempts));
+    let is_sending = service.current.contains(&(message.id, message.attempts));
     let waits = service.sends_mail && !is_sending;
     InviteMailBody {
         state: if is_sending { InviteMailState::Sending } else { InviteMailState::Queued },
