@@ -59,8 +59,8 @@ pub mod mail {
     pub mod outbox {
         pub use crate::mail::outbox::{Notification, OutboxMessage, cancel, enqueue, queued_count};
     }
-    pub mod sent_log {
-        pub use crate::mail::sent_log::SentMail;
+    pub mod pace {
+        pub use crate::mail::pace::{Pace, PaceKey};
     }
     pub mod smtp {
         pub use crate::mail::send_error::SendError;

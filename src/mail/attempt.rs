@@ -1,37 +1,68 @@
-//! The next step for a mail, and its outcome.
+//! An attempt to send a mail: from the composition of its text to the record of its outcome.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
 
 use crate::error::{Error, Result};
 use crate::ids::OutboxMessageId;
+use crate::leases::LeaseWatch;
+use crate::metrics::{Counter, Metrics, Series};
 use crate::secret::Seed;
-use crate::store::{Snapshot, Tx, WriteTx};
-use crate::time::Timestamp;
+use crate::store::{Snapshot, Store, Tx, WriteTx};
+use crate::time::{Clock, Timestamp};
 
-use super::compose::{ComposeMail, Composed, Delivery, MailContent};
-use super::mailbox::mailbox;
+use super::compose::{ComposeMail, Composed, Delivery, MailContent, NOT_COMPOSED};
 use super::outbox::{self, Notification, OutboxMessage};
-use super::send_limits::SendLimits;
-use super::sent_log::SentMail;
+use super::pace;
+use super::smtp::Mailer;
 
+/// For how long the lease must last when an attempt begins. An attempt is mostly shorter, and the lease is renewed meanwhile.
+pub(super) const MIN_LEASE: Duration = Duration::from_secs(30);
+/// The wait after an error of the data file.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// The reason for giving up a mail that is too old to be retried.
 const EXPIRED: &str = "The mail could not be sent in time.";
 /// The reason for giving up a mail whose subject matter no longer exists or no longer needs it.
 const OBSOLETE: &str = "The mail became obsolete before it was sent.";
 
 /// The next step for a mail.
-pub(super) enum NextAction {
+enum NextAction {
     /// Do nothing: the mail was removed.
     Skip,
-    /// Wait until this time, at which the limits allow the mail.
-    Wait(Timestamp),
     /// Send this text.
     Send(MailContent),
     /// Record this outcome.
     Record(Outcome),
 }
 
+impl NextAction {
+    fn of(
+        tx: &Snapshot,
+        message: &OutboxMessage,
+        composer: &dyn ComposeMail,
+        now: Timestamp,
+    ) -> Result<Self> {
+        if !tx.exists::<OutboxMessage>(&message.id)? {
+            return Ok(Self::Skip);
+        }
+        let OutboxMessage { id, organization, attempts, .. } = message;
+        if message.is_expired(now) {
+            tracing::error!(outbox_message = %id, %organization, attempts, "gave up a mail");
+            return Ok(Self::Record(Outcome::Dropped(EXPIRED)));
+        }
+        match (composer.compose(tx, message, now)?, message.about.address()) {
+            (Composed::Content(content), Some(_)) => Ok(Self::Send(content)),
+            (Composed::Content(_), None) => Err(Error::internal("a mail has no recipient")),
+            (Composed::Replace(abouts), _) => Ok(Self::Record(Outcome::Replaced(abouts))),
+            (Composed::Obsolete, _) => Ok(Self::Record(Outcome::Dropped(OBSOLETE))),
+        }
+    }
+}
+
 /// The outcome of a mail.
-#[derive(Clone)]
-pub(super) enum Outcome {
+enum Outcome {
     /// The server accepted the mail.
     Accepted,
     /// The attempt failed and is to be repeated. It counts against the organization and the user. If the server may
@@ -48,82 +79,13 @@ pub(super) enum Outcome {
     Replaced(Vec<Notification>),
 }
 
-impl NextAction {
-    pub(super) fn of(
-        tx: &Snapshot,
-        outbox_message: &OutboxMessage,
-        composer: &dyn ComposeMail,
-        now: Timestamp,
-    ) -> Result<Self> {
-        if !tx.exists::<OutboxMessage>(&outbox_message.id)? {
-            return Ok(Self::Skip);
-        }
-        let OutboxMessage { id, organization, attempts, .. } = outbox_message;
-        if outbox_message.is_expired(now) {
-            tracing::error!(outbox_message = %id, %organization, attempts, "gave up a mail");
-            return Ok(Self::Record(Outcome::Dropped(EXPIRED)));
-        }
-        if let Some(moment) = SendLimits::default().free_at(tx, outbox_message, now)? {
-            return Ok(Self::Wait(moment));
-        }
-        match (composer.compose(tx, outbox_message, now)?, outbox_message.about.address()) {
-            (Composed::Content(message), Some(_)) => Ok(Self::Send(message)),
-            (Composed::Content(_), None) => Err(Error::internal("a mail has no recipient")),
-            (Composed::Replace(abouts), _) => Ok(Self::Record(Outcome::Replaced(abouts))),
-            (Composed::Obsolete, _) => Ok(Self::Record(Outcome::Dropped(OBSOLETE))),
-        }
-    }
-}
-
 impl Outcome {
-    /// Records the outcome of `message`. This may run twice, if the first commit was not acknowledged, and the mail
-    /// may have been removed in between.
-    pub(super) fn record(
-        &self,
-        tx: &mut WriteTx<'_>,
-        message: &OutboxMessage,
-        composer: &dyn ComposeMail,
-        seed: &Seed,
-        now: Timestamp,
-    ) -> Result<()> {
-        let waits = match self {
-            Self::Failed { .. } => tx.exists::<OutboxMessage>(&message.id)?,
-            _ => tx.remove::<OutboxMessage>(&message.id)?.is_some(),
-        };
-        let may_be_sent = match self {
+    /// Whether the mail may have reached the mailbox, or `None` if no attempt was made.
+    fn may_be_delivered(&self) -> Option<bool> {
+        match self {
             Self::Accepted => Some(true),
             Self::Failed { unsure, .. } => Some(*unsure),
             Self::Dropped(_) | Self::Replaced(_) => None,
-        };
-        if let Some(may_be_sent) = may_be_sent {
-            let address = message.about.address().filter(|_| may_be_sent);
-            tx.put(&SentMail {
-                at: now,
-                outbox_message: message.id,
-                organization: message.organization,
-                mailbox: address.map(mailbox).unwrap_or_default(),
-                user: message.about.user(),
-            })?;
-        }
-        if let Some(delivery) = self.delivery().filter(|_| waits) {
-            match composer.record(tx, message, &delivery, now) {
-                // Without the outcome, this mail would stop all others.
-                Err(error) if error.status() == 500 => {
-                    let id = message.id;
-                    tracing::error!(outbox_message = %id, %error, "could not store the state of a mail");
-                }
-                recorded => recorded?,
-            }
-        }
-        match self {
-            Self::Failed { .. } if waits => tx.put(&message.rescheduled(now)),
-            Self::Replaced(abouts) if waits => {
-                let mut rng = seed.rng();
-                let messages =
-                    abouts.iter().map(|about| (OutboxMessageId(rng.uuid(now)), about.clone()));
-                outbox::enqueue_announcements(tx, messages, message.organization, now)
-            }
-            _ => Ok(()),
         }
     }
 
@@ -134,6 +96,185 @@ impl Outcome {
             Self::Failed { reason, .. } => Some(Delivery::Failed(reason.clone())),
             Self::Dropped(reason) => Some(Delivery::GivenUp(reason)),
             Self::Replaced(_) => None,
+        }
+    }
+}
+
+/// An outcome to record.
+struct FinishedAttempt {
+    message: OutboxMessage,
+    outcome: Outcome,
+    took: Duration,
+    now: Timestamp,
+    seed: Seed,
+}
+
+impl FinishedAttempt {
+    /// Records the outcome. This may run twice, if the first commit was not acknowledged, and the mail may have been
+    /// removed in between.
+    fn record(&self, tx: &mut WriteTx<'_>, composer: &dyn ComposeMail) -> Result<()> {
+        let Self { message, outcome, took, now, seed } = self;
+        let waits = match outcome {
+            Outcome::Failed { .. } => tx.exists::<OutboxMessage>(&message.id)?,
+            _ => tx.remove::<OutboxMessage>(&message.id)?.is_some(),
+        };
+        if let Some(may_be_delivered) = outcome.may_be_delivered() {
+            let mut keys = message.pace_keys();
+            keys.retain(|key| may_be_delivered || !key.is_mailbox());
+            pace::count_attempt(tx, keys, *took, *now)?;
+        }
+        if let Some(delivery) = outcome.delivery().filter(|_| waits) {
+            match composer.record(tx, message, &delivery, *now) {
+                // Without the outcome, this mail would stop all others.
+                Err(error) if error.status() == 500 => {
+                    let id = message.id;
+                    tracing::error!(outbox_message = %id, %error, "could not store the state of a mail");
+                }
+                recorded => recorded?,
+            }
+        }
+        match outcome {
+            Outcome::Failed { .. } if waits => outbox::retry(tx, message, *now),
+            Outcome::Replaced(abouts) if waits => {
+                let mut rng = seed.rng();
+                let messages =
+                    abouts.iter().map(|about| (OutboxMessageId(rng.uuid(*now)), about.clone()));
+                outbox::enqueue_announcements(tx, messages, message.organization, *now)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The metrics of outgoing mail.
+pub(super) struct MailMetrics {
+    sent: Counter,
+    failed: Counter,
+    abandoned: Counter,
+}
+
+impl MailMetrics {
+    pub(super) fn of(metrics: &Metrics) -> Self {
+        Self {
+            sent: metrics.counter(Series::MAILS_SENT, &[]),
+            failed: metrics.counter(Series::MAILS_FAILED, &[]),
+            abandoned: metrics.counter(Series::MAILS_ABANDONED, &[]),
+        }
+    }
+
+    fn count(&self, message: &OutboxMessage, outcome: &Outcome, now: Timestamp) {
+        match outcome {
+            Outcome::Accepted => self.sent.increment(1),
+            Outcome::Failed { .. } => self.failed.increment(1),
+            Outcome::Dropped(_) if message.is_expired(now) => self.abandoned.increment(1),
+            Outcome::Dropped(_) | Outcome::Replaced(_) => {}
+        }
+    }
+}
+
+/// Sends mails of the outbox. All attempts share it.
+pub(super) struct OutboxSender {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) mailer: Mailer,
+    pub(super) composer: Arc<dyn ComposeMail>,
+    pub(super) lease: LeaseWatch,
+    pub(super) metrics: MailMetrics,
+    /// Closed when the worker stops.
+    pub(super) stopped: watch::Receiver<()>,
+}
+
+impl OutboxSender {
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped.has_changed().is_err()
+    }
+
+    /// Whether an attempt may begin now.
+    pub(super) fn has_lease(&self) -> bool {
+        self.lease.is_held_for(MIN_LEASE, self.clock.now())
+    }
+
+    /// Waits after an error, unless the worker stops.
+    pub(super) async fn pause(&self) {
+        let mut stopped = self.stopped.clone();
+        let _ = tokio::time::timeout(RETRY_DELAY, stopped.changed()).await;
+    }
+
+    /// Reads from a new snapshot, off the request threads.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Snapshot) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let tx = self.store.fresh().await?;
+        tokio::task::spawn_blocking(move || read(&tx)).await.map_err(Error::internal)?
+    }
+
+    /// Checks a mail against the current state, performs its next step, and records the outcome.
+    pub(super) async fn process(&self, message: OutboxMessage) {
+        let (begun, stopwatch) = (Instant::now(), self.clock.stopwatch());
+        let (composer, now) = (Arc::clone(&self.composer), self.clock.now());
+        let read = message.clone();
+        let step = self.read(move |tx| NextAction::of(tx, &read, &*composer, now)).await;
+        // In the state that was read, another node may have the lease.
+        if self.is_stopped() || !self.has_lease() {
+            return;
+        }
+        let outcome = match step {
+            Ok(NextAction::Skip) => return,
+            Ok(NextAction::Record(outcome)) => outcome,
+            Ok(NextAction::Send(content)) => self.send(&message, &content).await,
+            Err(error) if error.status() == 503 => {
+                self.pause().await;
+                return;
+            }
+            Err(error) => {
+                let OutboxMessage { id, organization, .. } = &message;
+                tracing::error!(outbox_message = %id, %organization, %error, "could not compose a mail");
+                Outcome::Failed { unsure: false, reason: NOT_COMPOSED.to_owned() }
+            }
+        };
+        self.metrics.count(&message, &outcome, now);
+        // A manual clock may stand still during a slow attempt, and be advanced during a fast one.
+        let took = begun.elapsed().min(stopwatch.elapsed());
+        let (now, seed) = (self.clock.now(), Seed::generate());
+        self.record(FinishedAttempt { message, outcome, took, now, seed }).await;
+    }
+
+    async fn send(&self, message: &OutboxMessage, content: &MailContent) -> Outcome {
+        let OutboxMessage { id, organization, attempts, about, .. } = message;
+        let to = about.address().unwrap_or_default();
+        match self.mailer.send(*id, to, content, self.clock.now()).await {
+            Ok(_) => Outcome::Accepted,
+            Err(failure) => {
+                let (unsure, error) = (failure.may_be_delivered, failure.redacted(to));
+                tracing::warn!(outbox_message = %id, %organization, attempts, unsure, %error, "could not send a mail");
+                Outcome::Failed { unsure, reason: failure.reason }
+            }
+        }
+    }
+
+    /// Records the outcome of an attempt, and retries until it succeeds: without the record, a mail that the server
+    /// accepted would be sent twice.
+    async fn record(&self, attempt: FinishedAttempt) {
+        let id = attempt.message.id;
+        let attempt = Arc::new(attempt);
+        let mut warned = false;
+        loop {
+            let (attempt, composer) = (Arc::clone(&attempt), Arc::clone(&self.composer));
+            let write = move |tx: &mut WriteTx<'_>| attempt.record(tx, &*composer);
+            match self.store.write(write).await {
+                Ok(()) => return,
+                Err(error) if self.is_stopped() => {
+                    tracing::error!(outbox_message = %id, %error, "could not record the outcome of a mail");
+                    return;
+                }
+                Err(error) => {
+                    if !std::mem::replace(&mut warned, true) {
+                        tracing::warn!(outbox_message = %id, %error, "could not record the outcome of a mail; retrying");
+                    }
+                    self.pause().await;
+                }
+            }
         }
     }
 }

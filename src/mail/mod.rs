@@ -2,27 +2,24 @@
 //!
 //! A transaction adds a mail to the [outbox] together with the change that it reports. The outbox stores the subject
 //! and the recipient; the text is composed when the mail is sent, so that the file contains no tokens. The [mail
-//! worker](worker) sends one mail at a time within the limits of [`sent_log`]. The organizations take turns.
+//! worker](worker) sends four mails at once, one of an organization, within the limits of [`pace`].
 
 mod attempt;
 pub mod compose;
 mod mailbox;
 mod mime;
-mod notifier;
 pub mod outbox;
-mod pauses;
-mod schedule;
+pub mod pace;
+mod plan;
 pub mod send_error;
-mod send_limits;
-pub mod sent_log;
 pub mod smtp;
 mod wire;
 pub mod worker;
 
 use crate::store::{RecordType, RecordTypeOf, Redaction};
 use outbox::OutboxMessage;
-use sent_log::SentMail;
+use pace::Pace;
 
 /// The types of records of mails.
 pub const RECORD_TYPES: &[&dyn RecordType] =
-    &[&RecordTypeOf::<OutboxMessage>(Redaction::Open), &RecordTypeOf::<SentMail>(Redaction::Open)];
+    &[&RecordTypeOf::<OutboxMessage>(Redaction::Open), &RecordTypeOf::<Pace>(Redaction::Open)];

@@ -9,10 +9,13 @@ use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use crate::store::{Index, Key, Snapshot, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+use super::mailbox::mailbox;
+use super::pace::{self, PaceKey};
+
 /// The wait after the first failed attempt. It doubles with each further one.
 const FIRST_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The longest wait between two attempts.
-pub(super) const MAX_RETRY_DELAY: Duration = Duration::from_hours(1);
+const MAX_RETRY_DELAY: Duration = Duration::from_hours(1);
 /// How long a mail is retried before it is dropped.
 const MAX_MESSAGE_AGE: Duration = Duration::from_hours(72);
 /// More attempts than a mail has within [`MAX_MESSAGE_AGE`]. A mail that was written while the clock stood ahead ends with
@@ -35,7 +38,10 @@ pub struct OutboxMessage {
     pub about: Notification,
     /// When the mail was added to the outbox.
     pub written_at: Timestamp,
-    /// When the next attempt is due.
+    /// When the mail was added, or when the wait after its last failed attempt ends. Responses show this time and not
+    /// `due_at`, which tells of the mails of other organizations.
+    pub retry_at: Timestamp,
+    /// When the limits allow the next attempt, as far as is known: at `retry_at` or later.
     pub due_at: Timestamp,
     /// The number of failed attempts.
     pub attempts: u32,
@@ -87,23 +93,17 @@ impl Notification {
             Self::Joining { .. } => None,
         }
     }
-
-    /// Returns the user against whose limit the mail counts. Only invites count against a user.
-    pub(super) fn user(&self) -> Option<UserId> {
-        match self {
-            Self::Invite { by, .. } => Some(*by),
-            Self::Joining { .. } | Self::Joined { .. } | Self::TakenOver { .. } => None,
-        }
-    }
 }
 
 impl OutboxMessage {
-    /// Returns the mail after a failed attempt at `now`: the wait doubles with each attempt, up to the longest wait.
-    #[must_use]
-    pub(super) fn rescheduled(&self, now: Timestamp) -> Self {
-        let doubled = 1_u32.checked_shl(self.attempts).unwrap_or(u32::MAX);
-        let wait = FIRST_RETRY_DELAY.saturating_mul(doubled).min(MAX_RETRY_DELAY);
-        Self { attempts: self.attempts.saturating_add(1), due_at: now.plus(wait), ..self.clone() }
+    /// Returns the limits against which the mail counts. Only invites count against a user.
+    pub(super) fn pace_keys(&self) -> Vec<PaceKey> {
+        let mut keys = vec![PaceKey::Organization(self.organization)];
+        if let Notification::Invite { by, .. } = self.about {
+            keys.push(PaceKey::User(by));
+        }
+        keys.extend(self.about.address().map(|address| PaceKey::Mailbox(mailbox(address))));
+        keys
     }
 
     /// Returns whether the mail is too old to be retried.
@@ -112,21 +112,19 @@ impl OutboxMessage {
     }
 }
 
-/// The mails of an organization in the order in which they are due.
-pub(super) const BY_ORGANIZATION: Index<OutboxMessage, (OrganizationId, Timestamp)> =
-    Index::many(Table::OutboxByOrganization, |outbox_message| {
-        Some((outbox_message.organization, outbox_message.due_at))
-    });
+/// The mails in the order in which they are due.
+pub(super) const BY_DUE_AT: Index<OutboxMessage, Timestamp> =
+    Index::many(Table::OutboxByDueAt, |outbox_message| Some(outbox_message.due_at));
 
 impl_record!(OutboxMessage {
     table: Outbox,
     key: |message| -> OutboxMessageId { message.id },
-    indexes: [&BY_ORGANIZATION],
+    indexes: [&BY_DUE_AT],
     counts: [|outbox_message| Some(outbox_message.organization.encoded())],
     owner: |message, _| Ok(Some(message.organization.owner())),
 });
 
-/// Adds a mail to the outbox, due at once.
+/// Adds a mail to the outbox, due when the limits allow it.
 ///
 /// # Errors
 /// 400 `limit_reached` if the organization has [`MAX_QUEUED`] mails in the outbox; 500 or 503 if the file cannot be
@@ -145,8 +143,7 @@ pub fn enqueue(
     enqueue_always(tx, id, organization, about, now)
 }
 
-/// Adds a mail to the outbox, due at once, without checking the maximum number. The caller must limit the number of
-/// such mails.
+/// Does what [`enqueue`] does, without checking the maximum number. The caller must limit the number of such mails.
 pub fn enqueue_always(
     tx: &mut WriteTx<'_>,
     id: OutboxMessageId,
@@ -154,7 +151,11 @@ pub fn enqueue_always(
     about: Notification,
     now: Timestamp,
 ) -> Result<()> {
-    tx.put(&OutboxMessage { id, organization, about, written_at: now, due_at: now, attempts: 0 })
+    let (written_at, retry_at, due_at) = (now, now, now);
+    let message =
+        OutboxMessage { id, organization, about, written_at, retry_at, due_at, attempts: 0 };
+    let due_at = pace::free_at(tx, message.pace_keys(), now)?;
+    tx.put(&OutboxMessage { due_at, ..message })
 }
 
 /// Adds unimportant mails to the outbox, while they leave half of the organization's maximum to invites. The number
@@ -175,6 +176,30 @@ pub fn enqueue_announcements(
     }
     if dropped > 0 {
         tracing::warn!(%organization, dropped, "dropped announcements: the organization has too many mails in the outbox");
+    }
+    Ok(())
+}
+
+/// Stores a mail after a failed attempt at `now`. The wait doubles with each attempt, up to the longest wait.
+pub(super) fn retry(tx: &mut WriteTx<'_>, message: &OutboxMessage, now: Timestamp) -> Result<()> {
+    let doubled = 1_u32.checked_shl(message.attempts).unwrap_or(u32::MAX);
+    let wait = FIRST_RETRY_DELAY.saturating_mul(doubled).min(MAX_RETRY_DELAY);
+    let retry_at = now.plus(wait);
+    let due_at = retry_at.max(pace::free_at(tx, message.pace_keys(), now)?);
+    let attempts = message.attempts.saturating_add(1);
+    tx.put(&OutboxMessage { attempts, retry_at, due_at, ..message.clone() })
+}
+
+/// Delays mails to these times, at which the limits allow them. Mails that changed since they were read stay as they
+/// are.
+pub(super) fn postpone(
+    tx: &mut WriteTx<'_>,
+    postponed: &[(OutboxMessage, Timestamp)],
+) -> Result<()> {
+    for (message, due_at) in postponed {
+        if find(tx, message.id)?.as_ref() == Some(message) {
+            tx.put(&OutboxMessage { due_at: *due_at, ..message.clone() })?;
+        }
     }
     Ok(())
 }

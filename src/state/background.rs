@@ -12,7 +12,7 @@ use crate::store::{OpenError, Store};
 
 use super::{App, Inner};
 
-/// How long [`App::close`] waits for a mail that is being sent.
+/// How long [`App::close`] waits for mails that are being sent.
 const MAIL_SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Makes a server a node of its shared database: it sends heartbeats, and claims the leases of what it can do. A command is
@@ -64,14 +64,14 @@ impl App {
         }
     }
 
-    /// Waits for a mail that is being sent and for queued writes, then closes the data file. A node of a shared database
+    /// Waits for mails that are being sent and for queued writes, then closes the data file. A node of a shared database
     /// releases its leases before, so that another node continues its work at once.
     pub async fn close(&self) {
         if let Some(worker) = &self.0.mail_worker
             && timeout(MAIL_SHUTDOWN_TIMEOUT, worker.stop()).await.is_err()
         {
             tracing::warn!(
-                "the mail server does not answer; the mail that is being sent may arrive twice"
+                "the mail server does not answer; mails that are being sent may arrive twice"
             );
         }
         self.0.leases.stop().await;

@@ -176,16 +176,13 @@ tables! {
 
     /// Outbox messages: mails that wait to be sent. Key: message id.
     Outbox = "outbox/1",
-    /// Key: organization, time of the next attempt, message id.
-    OutboxByOrganization = "outbox_by_organization/1",
-    /// Mails sent within the last hour. Key: time, message id.
-    MailSent = "mail_sent/1",
-    /// Key: mailbox, time, message id.
-    MailSentByAddress = "mail_sent_by_address/1",
-    /// Key: organization, time, message id.
-    MailSentByOrganization = "mail_sent_by_organization/1",
-    /// Mails that a user caused. Key: user, time, message id.
-    MailSentByUser = "mail_sent_by_user/1",
+    /// Key: time at which the mail is due, message id.
+    OutboxByDueAt = "outbox_by_due_at/1",
+    /// The last attempts to send mails of an organization, for the invites of a user, or to a mailbox. Key: 0 and the
+    /// organization, 1 and the user, or 2 and the mailbox.
+    MailPaces = "mail_paces/1",
+    /// Key: time at which the record expires, then as above.
+    MailPacesByExpiry = "mail_paces_by_expiry/1",
 
     /// API keys. Key: key id.
     ApiKeys = "api_keys/1",

@@ -14,7 +14,7 @@ use steward::testing::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use steward::testing::leases::LeaseWatch;
 use steward::testing::mail::compose::{ComposeMail, Composed, Delivery, MailContent};
 use steward::testing::mail::outbox::{self, Notification, OutboxMessage};
-use steward::testing::mail::sent_log::SentMail;
+use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::mail::smtp::Mailer;
 use steward::testing::mail::worker::MailWorker;
 use steward::testing::metrics::{Metrics, Series};
@@ -179,22 +179,20 @@ impl Office {
         eventually("the message is deleted", || self.find(id).is_none().then_some(())).await;
     }
 
-    /// Returns the number of records of sent mails.
+    /// Returns the number of attempts that are stored for the limits of organizations.
     fn remembered(&self) -> usize {
-        let mut remembered = 0;
-        let tx = self.app.store().snapshot().unwrap();
-        let everything = Window::all(Order::Ascending);
-        tx.scan::<SentMail, _>(&(), everything, |_| {
-            remembered += 1;
-            Ok(())
-        })
-        .unwrap();
-        remembered
+        remembered(&self.app)
     }
 
-    /// Waits until there are this many records of sent mails.
+    /// Waits until this many attempts are stored for the limits of organizations.
     async fn remembers(&self, count: usize) {
-        eventually("sent mails are recorded", || (self.remembered() == count).then_some(())).await;
+        eventually("attempts are recorded", || (self.remembered() == count).then_some(())).await;
+    }
+
+    /// Waits until this many of the messages are left.
+    async fn waits(&self, messages: &[OutboxMessageId], count: usize) {
+        let waiting = || messages.iter().filter(|id| self.find(**id).is_some()).count();
+        eventually("messages are deleted", || (waiting() == count).then_some(())).await;
     }
 
     /// Asserts that the next mail has this recipient.
@@ -222,6 +220,19 @@ impl Office {
         assert_eq!(findings["problem_count"], 0, "{findings}");
         app.close().await;
     }
+}
+
+fn remembered(app: &App) -> usize {
+    let mut remembered = 0;
+    let tx = app.store().snapshot().unwrap();
+    tx.scan::<Pace, _>(&(), Window::all(Order::Ascending), |row| {
+        if matches!(row.meta.key, PaceKey::Organization(_)) {
+            remembered += row.meta.attempts.len();
+        }
+        Ok(())
+    })
+    .unwrap();
+    remembered
 }
 
 async fn post_into(
@@ -481,23 +492,52 @@ async fn organization_sends_one_hundred_mails_an_hour_without_delaying_others() 
     office.rests().await;
     let mut office = office.restart().await;
     office.rests().await;
-    let waiting = letters.iter().filter(|id| office.find(**id).is_some()).count();
-    assert_eq!(waiting, 50);
+    office.waits(&letters, 50).await;
     office.clock.advance((HOUR / 2).saturating_sub(TICK));
     office.rests().await;
     office.clock.advance(TICK);
     for _ in 0..40 {
         office.server.mail().await;
     }
+    office.waits(&letters, 10).await;
     office.rests().await;
-    let waiting = letters.iter().filter(|id| office.find(**id).is_some()).count();
-    assert_eq!(waiting, 10);
     office.clock.advance(HOUR / 2);
     for _ in 0..10 {
         office.server.mail().await;
     }
+    office.waits(&letters, 0).await;
     office.rests().await;
-    assert!(letters.iter().all(|id| office.find(*id).is_none()));
+    office.ends().await;
+}
+
+#[tokio::test]
+async fn organizations_take_turns_and_send_one_mail_each_at_a_time() {
+    let mut office = Office::open().await;
+    office.server.next([ServerBehavior::Hold; 4]);
+    let busy: Vec<_> = (0..4).map(|_| organization()).collect();
+    for round in ["first", "second"] {
+        for (number, organization) in busy.iter().enumerate() {
+            let to = format!("{round}-{number}@corp.example");
+            office.put(*organization, invite(&to)).await;
+        }
+    }
+    office.postman.wake();
+    let mut to = Vec::new();
+    for _ in 0..4 {
+        to.extend(office.server.mail().await.to);
+    }
+    assert!(to.iter().all(|to| to.starts_with("first")), "{to:?}");
+    // With four mails under way, a further one waits, but not behind the second ones.
+    let late = office.post("late@corp.example").await;
+    office.server.release();
+    office.sends_to("late@corp.example").await;
+    office.is_gone(late).await;
+    for _ in 0..3 {
+        office.server.release();
+        assert!(office.server.mail().await.to[0].starts_with("second"));
+    }
+    office.server.mail().await;
+    office.remembers(9).await;
     office.ends().await;
 }
 
@@ -517,7 +557,7 @@ async fn waiting_messages_are_not_written_again() {
 }
 
 #[tokio::test]
-async fn sent_mail_records_are_deleted_after_an_hour() {
+async fn records_of_attempts_are_deleted_after_an_hour() {
     let mut office = Office::open().await;
     for name in ["ann", "bob", "cem"] {
         let to = format!("{name}@corp.example");
@@ -556,13 +596,13 @@ async fn clock_set_back_causes_neither_duplicates_nor_endless_waiting() {
     // The clock goes back a year: mails sent in the future no longer count, and messages waiting until then are due.
     office.rests().await;
     let third = office.put(organization(), invite("ann@corp.example")).await;
-    let tried = office.find(bob).unwrap().attempts;
+    let tried = office.tried(bob, 2).await.attempts;
     let mut office = office.reopen(ManualClock::at(START.plus_seconds(-365 * 86_400))).await;
     office.sends_to("ann@corp.example").await;
     office.is_gone(third).await;
     let message = office.tried(bob, tried + 1).await;
     assert!(message.due_at < START);
-    // The records are of Ann's mail, and of the attempt to send Bob's.
+    // One is of Ann's mail, and one of the attempt to send Bob's.
     office.remembers(2).await;
     office.rests().await;
     office.ends().await;
@@ -580,7 +620,7 @@ async fn announcement_is_sent_to_each_recipient_and_obsolete_messages_are_droppe
     assert_eq!(told, [["ann@joined.example"], ["bob@joined.example"]]);
     office.is_gone(joining).await;
     office.rests().await;
-    assert_eq!(office.remembered(), 3);
+    office.remembers(3).await;
     office.ends().await;
 }
 
@@ -590,8 +630,8 @@ async fn failing_mail_rendering_does_not_delay_other_messages() {
     let panics = office.put(organization(), invite("panic@corp.example")).await;
     let fault = office.put(organization(), invite("fault@corp.example")).await;
     office.rests().await;
-    assert_eq!(office.find(panics).unwrap().attempts, 1);
-    assert_eq!(office.find(fault).unwrap().attempts, 1);
+    office.tried(panics, 1).await;
+    office.tried(fault, 1).await;
     assert_eq!(log::lines_about(fault)[0]["level"], "ERROR");
     office.clock.advance(Duration::from_secs(5));
     office.sends_to("fault@corp.example").await;
@@ -628,17 +668,18 @@ async fn cancelled_message_is_not_sent() {
 #[tokio::test]
 async fn message_cancelled_during_delivery_does_not_return() {
     let mut office = Office::open().await;
-    for manner in [ServerBehavior::Hold, ServerBehavior::HoldThenCut] {
+    for (manner, attempts) in [(ServerBehavior::Hold, 1), (ServerBehavior::HoldThenCut, 3)] {
         office.server.next([manner]);
         let to = format!("{manner:?}@corp.example");
         let id = office.post(&to).await;
         office.sends_to(&to).await;
         office.app.store().write(move |tx| outbox::cancel(tx, id)).await.unwrap();
         office.server.release();
+        // Mails that were, or may have been, accepted count.
+        office.remembers(attempts).await;
         office.rests().await;
         assert_eq!(office.find(id), None);
     }
-    assert_eq!(office.remembered(), 4, "mails that were, or may have been, accepted count");
     office.clock.advance(HOUR);
     office.rests().await;
     office.ends().await;
@@ -648,9 +689,9 @@ async fn message_cancelled_during_delivery_does_not_return() {
 async fn stop_finishes_and_records_the_current_delivery_and_starts_no_other() {
     let mut office = Office::open().await;
     office.server.next([ServerBehavior::Accept, ServerBehavior::Hold]);
-    let mut letters = Vec::new();
+    let (mut letters, sender) = (Vec::new(), organization());
     for name in ["ann", "bob", "cem"] {
-        letters.push(office.put(organization(), invite(&format!("{name}@corp.example"))).await);
+        letters.push(office.put(sender, invite(&format!("{name}@corp.example"))).await);
     }
     office.postman.wake();
     office.sends_to("ann@corp.example").await;
@@ -765,14 +806,15 @@ impl Drop for Process {
     }
 }
 
-/// Creates and closes a data file with one message for each of these names.
+/// Creates and closes a data file with one message of an organization for each of these names.
 async fn closed_with(names: &[&str]) -> (TempDir, PathBuf) {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("steward.redb");
     let (app, _) = create(&path, Config::default(), &InitialRecords::default()).unwrap();
+    let sender = organization();
     for name in names {
         let about = invite(&format!("{name}@corp.example"));
-        post_into(app.store(), organization(), about, app.now()).await;
+        post_into(app.store(), sender, about, app.now()).await;
     }
     app.close().await;
     (folder, path)
@@ -783,13 +825,7 @@ async fn all_was_sent(path: &std::path::Path, count: usize) {
     let app = App::new(Store::open(path, 1 << 20).unwrap(), Config::default()).unwrap();
     let tx = app.store().snapshot().unwrap();
     assert_eq!(outbox::queued_count(&tx).unwrap(), 0);
-    let mut sent = 0;
-    tx.scan::<SentMail, _>(&(), Window::all(Order::Ascending), |_| {
-        sent += 1;
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(sent, count);
+    assert_eq!(remembered(&app), count);
     let findings = perform(&app, Operation::Check, Progress::silent()).await.unwrap();
     assert_eq!(findings["problem_count"], 0, "{findings}");
     app.close().await;

@@ -98,7 +98,7 @@ async fn contents(workspace: &Workspace) -> Vec<String> {
     })
     .await;
     let mut lines = everything(workspace).await;
-    let mails = ["outbox", "mail_sent", "invite_mails"];
+    let mails = ["outbox", "mail_paces", "invite_mails"];
     lines.retain(|line| !mails.iter().any(|table| is_of(line, table)));
     lines
 }

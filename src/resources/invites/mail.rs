@@ -171,7 +171,7 @@ fn queued_body(
         queued_at: Some(message.written_at),
         sent_at: None,
         attempts: message.attempts,
-        next_attempt_at: Some(message.due_at).filter(|_| waits),
+        next_attempt_at: Some(message.retry_at).filter(|_| waits),
         last_error: mail.and_then(|mail| mail.last_error),
     }
 }

@@ -69,7 +69,7 @@ pub trait Record: Sized + 'static {
         None
     }
     /// Returns the tenant that the record's bytes count towards. Returns `None` for records without a tenant:
-    /// users and their keys, sent mails, and what the operator changes outside organizations.
+    /// users and their keys, the pace of mails, and what the operator changes outside organizations.
     ///
     /// The owner must not change while the record exists. `tx` must contain the records that this record
     /// refers to.

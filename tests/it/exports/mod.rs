@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use steward::App;
 use steward::Config;
 use steward::testing::bootstrap;
-use steward::testing::ids::{OutboxMessageId, ProjectId, UserId};
-use steward::testing::mail::sent_log::SentMail;
+use steward::testing::ids::{ProjectId, UserId};
+use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::import_mark::ImportMark;
@@ -30,7 +30,6 @@ use steward::testing::store::{
     canonical_line, receive,
 };
 use tokio::sync::Semaphore;
-use uuid::Uuid;
 
 use crate::api_keys::{KEYS, at, make};
 use crate::idempotency::post_once;
@@ -241,16 +240,11 @@ impl Everything {
         Objects::make(&self.workspace, "objects").await;
         let organization = self.workspace.made.organization_id;
         let now = self.workspace.app.now();
-        let sent = SentMail {
-            at: now,
-            outbox_message: OutboxMessageId(Uuid::from_u128(7)),
-            organization,
-            mailbox: "dan@x.example".to_owned(),
-            user: Some(UserId(1)),
-        };
+        let key = PaceKey::Mailbox("dan@x.example".to_owned());
+        let pace = Pace { key, attempts: vec![now], paused_until: None };
         let sweep = PendingDeletion::Project(organization, ProjectId(999));
         let put = move |tx: &mut steward::testing::store::WriteTx<'_>| {
-            tx.put(&sent)?;
+            tx.put(&pace)?;
             tx.put(&sweep)?;
             tx.put(&ImportMark::Account { organization, user: UserId(999) })?;
             tx.put(&PendingListing { user: UserId(1), next: organization })

@@ -180,7 +180,7 @@ async fn export_tells_nothing_of_other_organizations() {
         assert!(whole.contains(secret), "the search for {secret} would find nothing");
         assert!(!text.contains(secret), "{secret}");
     }
-    for table in ["sequences", "meta", "idempotency", "outbox", "mail_sent", "sweeps", "imports"] {
+    for table in ["sequences", "meta", "idempotency", "outbox", "mail_paces", "sweeps", "imports"] {
         assert!(!text.contains(&format!("{{\"table\":\"{table}\"")), "{table}");
     }
     let keys = lines(text.as_bytes());
