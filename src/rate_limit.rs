@@ -1,9 +1,9 @@
 //! Rate limits per key, per address for requests without a valid key, per address before the key is checked, and per
-//! address for sign-in mails. The `governor` crate does the arithmetic: a full quota is available at first and is
+//! address and user for sign-in mails. The `governor` crate does the arithmetic: a full quota is available at first and is
 //! replenished evenly.
 
 use std::hash::{BuildHasher, Hash, RandomState};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use governor::{Quota, RateLimiter};
 use crate::config::RateLimit;
 use crate::error::Error;
 use crate::fair_queue::client_network;
-use crate::ids::{ApiKeyId, SessionId};
+use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::time::{Clock, Stopwatch};
 
 /// The number of buckets for addresses, which bounds the memory for any number of addresses.
@@ -28,14 +28,29 @@ const ADDRESS_BUCKETS: u64 = 1 << 16;
 const CLEANUP_INTERVAL: u64 = 1 << 13;
 
 /// The number of sign-in mails that an address may ask for within an hour.
-const SIGN_IN_MAILS: u32 = 10;
+const MAIL_REQUESTS: u32 = 10;
+/// The number of sign-in mails to a user that one site may cause within an hour.
+const MAILS_OF_SITE: u32 = 3;
+/// The number of sign-in mails to a user that all sites together may cause within an hour.
+const MAILS_TO_USER: u32 = 9;
 
-/// The configured rate limits, of which there are none by default, and that of sign-in mails.
+/// The configured rate limits, of which there are none by default, and those of sign-in mails.
 pub struct RateLimits {
     keys: Quotas<RateLimitKey>,
     peers: Quotas<u64>,
-    sign_in_mails: Quotas<u64>,
+    mail_requests: Quotas<u64>,
+    mails_of_sites: Quotas<(MailClass, IpAddr)>,
+    mails_to_users: Quotas<MailClass>,
     hasher: RandomState,
+}
+
+/// The sign-in mails that count together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct MailClass {
+    /// The user that gets the mails.
+    pub user: UserId,
+    /// Whether the user has signed in in the browsers that ask. So strangers use up nothing of what these browsers get.
+    pub is_known_browser: bool,
 }
 
 /// The subject of a `--rate-limit` counter.
@@ -53,12 +68,12 @@ impl RateLimits {
     /// Creates the limits: `keys` for each key and for each address without a valid key, `peers` for each address.
     /// Every rate of a list applies.
     pub fn new(keys: &[RateLimit], peers: &[RateLimit], clock: &Clock) -> Self {
-        let sign_in_mails = NonZeroU32::new(SIGN_IN_MAILS)
-            .map(|requests| RateLimit { requests, per: Duration::from_hours(1) });
         Self {
             keys: Quotas::new(keys, clock),
             peers: Quotas::new(peers, clock),
-            sign_in_mails: Quotas::new(sign_in_mails.as_slice(), clock),
+            mail_requests: Quotas::per_hour(MAIL_REQUESTS, clock),
+            mails_of_sites: Quotas::per_hour(MAILS_OF_SITE, clock),
+            mails_to_users: Quotas::per_hour(MAILS_TO_USER, clock),
             hasher: RandomState::new(),
         }
     }
@@ -116,12 +131,30 @@ impl RateLimits {
     ///
     /// # Errors
     /// 429 if the request exceeds the limit.
-    pub fn check_sign_in_mail(&self, address: IpAddr) -> Result<(), Error> {
-        self.sign_in_mails.check(&self.bucket(address)).map(drop)
+    pub fn check_mail_request(&self, address: IpAddr) -> Result<(), Error> {
+        self.mail_requests.check(&self.bucket(address)).map(drop)
+    }
+
+    /// Counts a sign-in mail that a client at this address causes. What the site may not cause uses up nothing of what
+    /// others may.
+    ///
+    /// # Errors
+    /// 429 if the mail exceeds a limit.
+    pub fn check_mail(&self, class: MailClass, address: IpAddr) -> Result<(), Error> {
+        self.mails_of_sites.check(&(class, site(address)))?;
+        self.mails_to_users.check(&class).map(drop)
     }
 
     fn bucket(&self, address: IpAddr) -> u64 {
         self.hasher.hash_one(client_network(address)) % ADDRESS_BUCKETS
+    }
+}
+
+/// Returns the network that one subscriber may control: an IPv4 address, or an IPv6 /48 network.
+fn site(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => IpAddr::V4(address),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
     }
 }
 
@@ -153,6 +186,12 @@ impl<K: Hash + Eq + Clone> Quotas<K> {
             Some((KeyedLimiter::new(quota, DashMapStateStore::default(), ticks.clone()), ticks))
         };
         Self { limiters: rates.iter().filter_map(quota).collect(), requests: AtomicU64::new(0) }
+    }
+
+    fn per_hour(requests: u32, clock: &Clock) -> Self {
+        let rate = NonZeroU32::new(requests)
+            .map(|requests| RateLimit { requests, per: Duration::from_hours(1) });
+        Self::new(rate.as_slice(), clock)
     }
 
     /// Removes entries with a full quota, because a client without an entry has a full quota too.

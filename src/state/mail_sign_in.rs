@@ -18,11 +18,14 @@ use crate::input::{Email, FieldType};
 use crate::mail::compose::MailContent;
 use crate::mail::smtp::Mailer;
 use crate::metrics::{Counter, Series};
+use crate::rate_limit::MailClass;
 use crate::resources::sessions::letter::SignInLetter;
 use crate::resources::sessions::{
     self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest,
 };
+use crate::resources::users::User;
 use crate::secret::Seed;
+use crate::store::Snapshot;
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -32,8 +35,7 @@ use super::changes::{Author, WriteOptions};
 const CODE_PAGE: &str = "/console/sign_in/code/";
 /// The maximum number of requests that wait to be stored.
 const MAX_WAITING_REQUESTS: usize = 256;
-/// The maximum number of stored requests, without those of browsers in which their user has signed in. They are deleted
-/// after an hour.
+/// The maximum number of stored requests, without those of browsers in which their user has signed in.
 const MAX_STORED_REQUESTS: u64 = 10_000;
 /// The maximum number of mails that wait or are being sent.
 const MAX_UNSENT_MAILS: usize = 100;
@@ -98,7 +100,7 @@ impl App {
     ) -> Result<BrowserNonce> {
         let service = self.0.mail_sign_in.as_ref().ok_or_else(Error::not_found)?;
         let email = Email::read(&email.into())?;
-        self.rate_limiter().check_sign_in_mail(ip_address)?;
+        self.rate_limiter().check_mail_request(ip_address)?;
         let nonce = BrowserNonce::generate(&mut Seed::generate().rng());
         let request = MailRequest { nonce, email, ip_address, known_browsers };
         if service.requests.try_send(request).is_err() {
@@ -121,30 +123,41 @@ impl App {
     }
 
     async fn store_mail_request(&self, request: MailRequest) -> Result<()> {
-        let MailRequest { nonce, email, ip_address, known_browsers } = request;
-        let stored = sessions::count_requests(&*self.store().fresh().await?)?;
-        let is_full = stored >= MAX_STORED_REQUESTS;
+        let may_send = self.count_mail(&*self.store().fresh().await?, &request)?;
+        let MailRequest { nonce, email, ip_address, .. } = request;
         let code = MailCode::generate(&mut Seed::generate().rng());
-        let keys = self.0.signing.sessions.clone();
+        let keys = &self.0.signing.sessions;
         let browser = keys.browser_digest(&nonce);
         let code_digest = keys.mail_code_digest(&browser, &code);
-        let new = NewSignInRequest {
-            browser,
-            code: code_digest,
-            email,
-            ip_address,
-            known_browsers,
-            is_full,
-        };
+        let new = NewSignInRequest { browser, code: code_digest, email, may_send };
         let options = WriteOptions::of_small_write(Consumer::from_address(ip_address));
         let write = self.write(options, move |tx, now| {
-            Ok((Author::default(), sessions::open_request(tx, &keys, &new, now)?))
+            Ok((Author::default(), sessions::open_request(tx, &new, now)?))
         });
         let (Some(recipient), _) = write.await? else {
             tracing::info!("ignored a request for a sign-in mail");
             return Ok(());
         };
         self.send_sign_in_mail(recipient, &code, ip_address)
+    }
+
+    /// Counts the mail that a request causes, if somebody gets mails at its address. Returns whether the limits allow one.
+    ///
+    /// # Errors
+    /// 503 if too many requests are stored, unless the user has signed in in the browser.
+    fn count_mail(&self, tx: &Snapshot, request: &MailRequest) -> Result<bool> {
+        let keys = &self.0.signing.sessions;
+        let class = sessions::find_recipient(tx, &request.email)?.map(|User { meta, .. }| {
+            let mut proofs = request.known_browsers.iter();
+            let is_known_browser = proofs.any(|proof| keys.is_known_browser(proof, meta.id));
+            MailClass { user: meta.id, is_known_browser }
+        });
+        let is_known_browser = class.is_some_and(|class| class.is_known_browser);
+        if !is_known_browser && sessions::count_requests(tx)? >= MAX_STORED_REQUESTS {
+            return Err(Error::overloaded(1, "there are too many requests"));
+        }
+        let limits = self.rate_limiter();
+        Ok(class.is_some_and(|class| limits.check_mail(class, request.ip_address).is_ok()))
     }
 
     fn send_sign_in_mail(

@@ -203,7 +203,7 @@ tables! {
     SignInLinksByUser = "sign_in_links_by_user/1",
     /// Requests for a sign-in mail. Key: keyed digest of the nonce of the browser that asked.
     SignInRequests = "sign_in_requests/1",
-    /// Requests that a user gets a mail for. Key: user, time, then as above.
+    /// Requests that a user gets a mail for. Key: user, then as above.
     SignInRequestsByUser = "sign_in_requests_by_user/1",
 
     /// The part of a dashboard that lists show. Key: project, dashboard.

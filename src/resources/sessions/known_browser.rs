@@ -3,7 +3,6 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
-use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
 use crate::ids::UserId;
@@ -21,10 +20,6 @@ pub struct KnownBrowser {
     nonce: [u8; 32],
     proof: [u8; 32],
 }
-
-/// Identifies a browser in which a user has signed in, until its next sign-in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KnownBrowserId([u8; 32]);
 
 impl KnownBrowser {
     /// Parses the text of a proof. Returns `None` if its form is wrong.
@@ -48,10 +43,9 @@ impl SessionKeys {
         KnownBrowser { nonce, proof: self.proof(&nonce, user) }
     }
 
-    /// Returns the browser if the proof is for this user.
-    pub fn recognize(&self, browser: &KnownBrowser, user: UserId) -> Option<KnownBrowserId> {
-        let is_known: bool = self.proof(&browser.nonce, user).ct_eq(&browser.proof).into();
-        is_known.then(|| KnownBrowserId(self.hash(*b"visitor", &[&browser.nonce])))
+    /// Returns whether the proof is for this user.
+    pub fn is_known_browser(&self, browser: &KnownBrowser, user: UserId) -> bool {
+        self.proof(&browser.nonce, user).ct_eq(&browser.proof).into()
     }
 
     fn proof(&self, nonce: &[u8; 32], user: UserId) -> [u8; 32] {
@@ -71,18 +65,16 @@ mod tests {
     }
 
     #[test]
-    fn proof_is_for_one_user_and_one_browser() {
+    fn proof_is_for_one_user() {
         let (keys, mut rng) = (keys(), Seed::generate().rng());
         let [one, other] = [(); 2].map(|()| keys.known_browser(UserId(1), &mut rng));
         let parsed = KnownBrowser::parse(&one.encode()).expect("its own text");
-        let id = keys.recognize(&one, UserId(1)).expect("known");
-        assert_eq!(keys.recognize(&parsed, UserId(1)), Some(id));
-        assert_ne!(keys.recognize(&other, UserId(1)), Some(id));
-        assert_eq!(keys.recognize(&one, UserId(2)), None);
+        assert!(keys.is_known_browser(&parsed, UserId(1)));
+        assert!(!keys.is_known_browser(&one, UserId(2)));
         let mixed = KnownBrowser { nonce: other.nonce, proof: one.proof };
-        assert_eq!(keys.recognize(&mixed, UserId(1)), None);
+        assert!(!keys.is_known_browser(&mixed, UserId(1)));
         keys.renew(&SigningSecret::from_parts([7; 32], Some([8; 32]))).expect("another key");
-        assert_eq!(keys.recognize(&one, UserId(1)), None);
+        assert!(!keys.is_known_browser(&one, UserId(1)));
     }
 
     proptest! {

@@ -3,38 +3,24 @@
 //!
 //! A request for an address that gets no mail is stored too, without a user. So it has the same responses as any other.
 
-use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::fair_queue::client_network;
+use crate::error::Result;
 use crate::ids::UserId;
 use crate::resources::domains;
 use crate::resources::users::{self, User};
 use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::known_browser::{KnownBrowser, KnownBrowserId};
 use super::mail_code::{BrowserDigest, MailCodeDigest};
-use super::session_text::SessionKeys;
 use super::{Basis, NewSession, VerifiedSession, create};
 
 /// The time within which a code signs in.
-pub(super) const CODE_LIFETIME: Duration = Duration::from_mins(10);
+const CODE_LIFETIME: Duration = Duration::from_mins(10);
 /// The number of wrong codes after which a request accepts none.
 const MAX_WRONG_CODES: u32 = 5;
-/// How long a request counts against its user.
-const QUOTA_WINDOW: Duration = Duration::from_hours(1);
-/// The maximum number of mails to a user within an hour that one site asks for, or one browser in which the user has
-/// signed in.
-const MAX_MAILS_OF_ONE: usize = 3;
-/// The maximum number of mails to a user within an hour that all sites ask for together.
-const MAX_MAILS_TO_STRANGERS: usize = 9;
-/// The maximum number of mails to a user within an hour that all browsers in which the user has signed in ask for together.
-/// Requests of other browsers do not count.
-const MAX_MAILS_TO_KNOWN: usize = 6;
 
 /// A browser's request for a sign-in mail. Not `Debug`, so that logs cannot contain the digests.
 #[derive(Clone, Serialize, Deserialize)]
@@ -45,14 +31,10 @@ pub struct SignInRequest {
     pub code: MailCodeDigest,
     /// The user that gets the code. Nobody gets the code if there is none.
     pub user: Option<UserId>,
-    /// The network of the browser.
-    pub network: IpAddr,
     /// When the browser asked.
     pub created_at: Timestamp,
     /// The number of wrong codes so far.
     pub wrong_codes: u32,
-    /// The browser, if the user has signed in in it.
-    pub known_browser: Option<KnownBrowserId>,
 }
 
 impl SignInRequest {
@@ -62,11 +44,9 @@ impl SignInRequest {
     }
 }
 
-/// The requests for mails to a user, oldest first.
-const REQUESTS_BY_USER: Index<SignInRequest, (UserId, Timestamp)> =
-    Index::many(Table::SignInRequestsByUser, |request| {
-        request.user.map(|user| (user, request.created_at))
-    });
+/// The requests for mails to a user.
+const REQUESTS_BY_USER: Index<SignInRequest, UserId> =
+    Index::many(Table::SignInRequestsByUser, |request| request.user);
 
 impl_record!(SignInRequest {
     table: SignInRequests,
@@ -85,12 +65,8 @@ pub struct NewSignInRequest {
     pub code: MailCodeDigest,
     /// The address that was entered.
     pub email: String,
-    /// The address of the browser.
-    pub ip_address: IpAddr,
-    /// What the browser sent as proofs that users have signed in in it. Another host of its domain may have set some.
-    pub known_browsers: Vec<KnownBrowser>,
-    /// Whether only requests of known browsers may still be stored.
-    pub is_full: bool,
+    /// Whether the limits allow a mail.
+    pub may_send: bool,
 }
 
 /// The user that gets a mail.
@@ -103,40 +79,29 @@ pub struct MailRecipient {
     pub expires_at: Timestamp,
 }
 
-/// Stores a request. Returns the recipient of the mail, or `None` if the address gets no mail: no active user has it, it
-/// is not verified, its organization demands single sign-on, or it got too many mails.
-///
-/// # Errors
-/// 503 if too many requests are stored, unless the user has signed in in the browser.
+/// Returns the user that gets mails at an address. There is none if no active user has the address, if it is not verified, or
+/// if its organization demands single sign-on.
+pub fn find_recipient(tx: &impl Tx, email: &str) -> Result<Option<User>> {
+    match users::find_by_email(tx, email)? {
+        Some(user) if may_sign_in(tx, &user)? => Ok(Some(user)),
+        _ => Ok(None),
+    }
+}
+
+/// Stores a request. Returns the recipient of the mail, or `None` if the limits allow no mail, or nobody gets mails at the
+/// address.
 pub fn open_request(
     tx: &mut WriteTx<'_>,
-    keys: &SessionKeys,
     new: &NewSignInRequest,
     now: Timestamp,
 ) -> Result<Option<MailRecipient>> {
-    let network = client_network(new.ip_address);
-    let user = users::find_by_email(tx, &new.email)?;
-    let known_browser = user.as_ref().and_then(|user| {
-        new.known_browsers.iter().find_map(|proof| keys.recognize(proof, user.meta.id))
-    });
-    if new.is_full && known_browser.is_none() {
-        return Err(Error::overloaded(1, "there are too many requests"));
-    }
-    let origin = Origin { site: site(network), known_browser };
-    let recipient = match user {
-        Some(user) if may_sign_in(tx, &user)? && !has_enough(tx, user.meta.id, origin, now)? => {
-            Some(user)
-        }
-        _ => None,
-    };
+    let recipient = if new.may_send { find_recipient(tx, &new.email)? } else { None };
     tx.put(&SignInRequest {
         browser: new.browser,
         code: new.code,
         user: recipient.as_ref().map(|user| user.meta.id),
-        network,
         created_at: now,
         wrong_codes: 0,
-        known_browser,
     })?;
     Ok(recipient.map(|User { meta, fields }| MailRecipient {
         user: meta.id,
@@ -151,44 +116,6 @@ fn may_sign_in(tx: &impl Tx, user: &User) -> Result<bool> {
     Ok(user.meta.is_active
         && users::find_unproven(tx, user.meta.id)?.is_none()
         && !domains::enforces_sso(tx, &user.fields.email)?)
-}
-
-/// Where a request comes from.
-#[derive(Clone, Copy)]
-struct Origin {
-    site: IpAddr,
-    /// The browser, if the user has signed in in it.
-    known_browser: Option<KnownBrowserId>,
-}
-
-/// Whether the last hour's mails to a user reach a limit. Browsers in which the user has signed in have limits of their own,
-/// so others cannot keep such a browser from a mail.
-fn has_enough(tx: &impl Tx, user: UserId, origin: Origin, now: Timestamp) -> Result<bool> {
-    let (mut of_one, mut of_all) = (0, 0);
-    tx.walk(&REQUESTS_BY_USER, &user, Window::all(Order::Ascending), |row| {
-        let SignInRequest { created_at, known_browser, network, .. } = row.meta;
-        let is_alike = known_browser.is_some() == origin.known_browser.is_some();
-        if is_alike && created_at.is_begin_of_current(QUOTA_WINDOW, now) {
-            let is_same = match known_browser {
-                Some(_) => known_browser == origin.known_browser,
-                None => site(network) == origin.site,
-            };
-            of_one += usize::from(is_same);
-            of_all += 1;
-        }
-        Ok(())
-    })?;
-    let is_known = origin.known_browser.is_some();
-    let most = if is_known { MAX_MAILS_TO_KNOWN } else { MAX_MAILS_TO_STRANGERS };
-    Ok(of_one >= MAX_MAILS_OF_ONE || of_all >= most)
-}
-
-/// Returns the network that one subscriber may control: an IPv4 address, or an IPv6 /48 network.
-fn site(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V4(address) => IpAddr::V4(address),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
-    }
 }
 
 /// Returns whether the browser has a request that accepts codes.
@@ -234,7 +161,7 @@ pub fn remove_requests(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     tx.remove_indexed(&REQUESTS_BY_USER, &user, usize::MAX).map(drop)
 }
 
-/// Returns the keys of at most `limit` requests that no longer count against their users.
+/// Returns the keys of at most `limit` requests whose codes have expired.
 pub(super) fn find_expired(
     tx: &impl Tx,
     limit: usize,
@@ -245,7 +172,7 @@ pub(super) fn find_expired(
     tx.scan_where::<SignInRequest, _>(
         &(),
         window,
-        |request| request.created_at.plus(QUOTA_WINDOW) <= now,
+        |request| request.created_at.plus(CODE_LIFETIME) <= now,
         |row| {
             expired.push(row.meta.browser);
             Ok(())

@@ -33,7 +33,7 @@ pub use links::{SignInLink, create_from_link, create_link, find_link, remove_lin
 pub use mail_code::{BrowserDigest, BrowserNonce, MailCode};
 pub use mail_requests::{
     MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
-    find_open_request, open_request, remove_requests,
+    find_open_request, find_recipient, open_request, remove_requests,
 };
 pub use registration::RECORDS;
 pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
