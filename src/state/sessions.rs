@@ -110,10 +110,7 @@ impl App {
     /// 500 or 503 if the file cannot be read.
     pub(crate) fn known_browser(&self, text: &SessionText) -> Result<Option<KnownBrowser>> {
         match self.verify_session(&text.encode()) {
-            Ok(session) => {
-                let rng = &mut Seed::generate().rng();
-                Ok(Some(self.0.signing.sessions.known_browser(session.user(), rng)))
-            }
+            Ok(session) => Ok(Some(self.0.signing.sessions.known_browser(session.user()))),
             Err(error) if error.status() == 401 => Ok(None),
             Err(error) => Err(error),
         }

@@ -1,11 +1,12 @@
 //! The secrets of a sign-in by mail: the nonce that the browser keeps in a cookie, and the code that the mail contains.
-//! The file stores a keyed digest of each.
+//! The file stores a keyed digest of each. A cookie also keeps the proof that a user has signed in in the browser.
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
+use crate::ids::UserId;
 use crate::secret::SeededRng;
 use crate::store::{Key, key};
 
@@ -73,7 +74,34 @@ impl MailCode {
     }
 }
 
+/// The proof that a user has signed in in a browser: a keyed digest of the user's id. Mails for such a browser count apart, so
+/// strangers cannot use them up. The proof is no credential: it signs nobody in.
+#[derive(Clone, Copy)]
+pub struct KnownBrowser([u8; 32]);
+
+impl KnownBrowser {
+    /// Parses the text of a proof. Returns `None` if its form is wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        decode(text).map(Self)
+    }
+
+    /// Returns the text, in base64url.
+    pub fn encode(&self) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(self.0)
+    }
+}
+
 impl SessionKeys {
+    /// Returns the proof that a user has signed in in a browser.
+    pub fn known_browser(&self, user: UserId) -> KnownBrowser {
+        KnownBrowser(self.hash(*b"visited", &[&user.0.to_be_bytes()]))
+    }
+
+    /// Returns whether the proof is for this user.
+    pub fn is_known_browser(&self, proof: &KnownBrowser, user: UserId) -> bool {
+        self.known_browser(user).0.ct_eq(&proof.0).into()
+    }
+
     /// Returns the digest by which the request of the browser with this nonce is found.
     pub fn browser_digest(&self, nonce: &BrowserNonce) -> BrowserDigest {
         BrowserDigest(self.hash(*b"browser", &[&nonce.0]))
@@ -141,6 +169,17 @@ mod tests {
         assert!(!digest.matches(&keys.mail_code_digest(&other, &code)));
     }
 
+    #[test]
+    fn proof_is_for_one_user() {
+        let keys = keys();
+        let proof = keys.known_browser(UserId(1));
+        let parsed = KnownBrowser::parse(&proof.encode()).expect("its own text");
+        assert!(keys.is_known_browser(&parsed, UserId(1)));
+        assert!(!keys.is_known_browser(&proof, UserId(2)));
+        keys.renew(&SigningSecret::from_parts([7; 32], Some([8; 32]))).expect("another key");
+        assert!(!keys.is_known_browser(&proof, UserId(1)));
+    }
+
     proptest! {
         #[test]
         fn generated_secrets_parse_back(_ in 0..64) {
@@ -154,6 +193,7 @@ mod tests {
         #[test]
         fn parsing_arbitrary_secrets_does_not_panic(text in ".*") {
             prop_assert!(BrowserNonce::parse(&text).is_none_or(|nonce| nonce.encode() == text));
+            prop_assert!(KnownBrowser::parse(&text).is_none_or(|proof| proof.encode() == text));
             prop_assert!(MailCode::parse(&text).is_none_or(|code| code.grouped().len() == 9));
         }
     }

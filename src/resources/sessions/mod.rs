@@ -6,7 +6,6 @@
 
 pub mod body;
 pub mod http;
-mod known_browser;
 pub mod letter;
 mod links;
 mod mail_code;
@@ -28,9 +27,8 @@ use crate::resources::users::User;
 use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use known_browser::KnownBrowser;
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
-pub use mail_code::{BrowserDigest, BrowserNonce, MailCode};
+pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode};
 pub use mail_requests::{
     MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
     find_open_request, find_recipient, open_request, remove_requests,
