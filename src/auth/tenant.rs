@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::etag::IfMatch;
 use crate::fair_queue::Consumer;
 use crate::idempotency::IdempotencyRequest;
+use crate::memory_budget::RequestMemory;
 use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;
@@ -95,9 +96,8 @@ pub struct WriteAccess<P> {
     pub dry_run: Option<DryRun>,
     /// The tenant that the request counts towards.
     pub consumer: Consumer,
-    /// Reserves this many bytes of memory for a large response, in place of the previous reservation. 503 if the
-    /// budget is used up.
-    pub reserve: Box<dyn Fn(usize) -> Result<()> + Send + Sync>,
+    /// The memory of the request, in which a large response is reserved.
+    pub memory: Option<RequestMemory>,
     /// The tenant of the route.
     pub tenant: PhantomData<P>,
 }

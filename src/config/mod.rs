@@ -51,8 +51,8 @@ pub struct Config {
     pub page_cache: usize,
 
     /// The memory for large responses and request bodies in flight (up to 64 KiB each is free). A tenant or a client
-    /// uses at most a quarter, a client without a key an eighth, and all clients without a key half; beyond that,
-    /// requests fail with 503. A body counts with its parsed size, and fails with 413 above a quarter.
+    /// uses at most a quarter, and all clients without a key half; beyond that, requests fail with 503. A body counts
+    /// with its parsed size, and fails with 413 above a quarter.
     #[arg(long, env = "STEWARD_TRANSFER_MEMORY", value_name = "SIZE", default_value = "128MiB", value_parser = parse_size)]
     pub transfer_memory: usize,
 

@@ -59,11 +59,12 @@ impl Visit {
                 FormLimits::SIGNED_IN
             };
             let session = session(&app, &head, &client).ok().flatten();
-            let payer = session.map_or(Payer::Anonymous, |session| payer(&session));
-            let charge = app.transfer_memory().charge(client.address, payer, 0)?;
+            let tenant = session.map(|session| Consumer::User(session.user().0));
+            let payer = Payer { client: client.address, tenant };
+            let memory = app.transfer_memory().for_request(payer, limits.max_bytes);
             let request = Request::from_parts(head.clone(), body);
             let timeout = app.config().body_timeout;
-            form = Form::read(request, limits, timeout, Some(charge)).await?;
+            form = Form::read(request, limits, timeout, memory).await?;
         }
         let refreshed = app.store().refresh().await;
         let visit = Self { app, head, client, query, form, refreshed };
@@ -164,10 +165,6 @@ fn session(app: &App, head: &Parts, client: &Client) -> Result<Option<VerifiedSe
         }
     }
     Ok(found)
-}
-
-fn payer(session: &VerifiedSession) -> Payer {
-    Payer::Keyed(Consumer::User(session.user().0))
 }
 
 /// A request to a page by a browser that is signed in.

@@ -19,9 +19,7 @@ use tokio::time::timeout;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::json;
-use crate::memory_budget::MIN_COUNTED_SIZE;
-
-use super::request_memory::RequestMemory;
+use crate::memory_budget::{MIN_COUNTED_SIZE, RequestMemory};
 
 /// The largest body, in bytes, of a request without an API key.
 pub(super) const MAX_BODY_WITHOUT_KEY: usize = 16 * 1024;

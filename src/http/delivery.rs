@@ -22,7 +22,7 @@ use hyper::body::{Frame, SizeHint};
 use crate::error::{Error, Result};
 use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer};
+use crate::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer, RequestMemory};
 
 /// The size of a piece, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;
@@ -40,14 +40,6 @@ const COMPRESSOR_MEMORY: usize = 512 * 1024;
 /// Marks a response whose headers announce gzip and whose body is not compressed yet. A response extension.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PendingGzip;
-
-/// Marks a large response to a completed write. A response extension. It is sent as long as any memory is left for
-/// it: a client that receives an error would repeat the write.
-#[derive(Clone)]
-pub(super) struct ChangeResponse {
-    /// The charge reserved before the write. A response that turns out larger is charged in full and still sent.
-    pub(super) reserved: Option<Arc<Charge>>,
-}
 
 /// Sends large responses. Clones share the budget and the compression slots.
 #[derive(Clone)]
@@ -76,20 +68,18 @@ impl ResponseDelivery {
     }
 
     /// Prepares the response for sending: a large body is charged and sent in pieces. Returns 503 if the budget has
-    /// no room. The extensions name the account: a [`Payer`], or for a public page the [`Consumer`] that owns the
-    /// page.
+    /// no room. If the request had a key, its tenant is an extension of the response: a [`Consumer`]. The response to a
+    /// completed write has the [`RequestMemory`] as an extension.
     pub(super) fn deliver(&self, mut response: Response, client: IpAddr) -> Response {
         if !is_large(&response) {
             return response;
         }
         let extensions = response.extensions_mut();
-        let public = extensions.remove().map_or(Payer::Anonymous, Payer::PublicPage);
-        let payer = extensions.remove().unwrap_or(public);
+        let payer = Payer { client, tenant: extensions.remove() };
         let packs = extensions.remove::<PendingGzip>().is_some();
-        let changed = extensions.remove();
+        let memory = extensions.remove();
         let (parts, body) = response.into_parts();
-        match collect_body(body).and_then(|bytes| self.body(bytes, packs, (client, payer), changed))
-        {
+        match collect_body(body).and_then(|bytes| self.body(bytes, packs, payer, memory)) {
             Ok(body) => Response::from_parts(parts, body),
             Err(error) => {
                 let mut refused = error.clone().into_response();
@@ -104,27 +94,21 @@ impl ResponseDelivery {
         &self,
         bytes: Bytes,
         packs: bool,
-        (client, payer): (IpAddr, Payer),
-        changed: Option<ChangeResponse>,
+        payer: Payer,
+        memory: Option<RequestMemory>,
     ) -> Result<Body> {
         let counted = bytes.len() + if packs { COMPRESSOR_MEMORY } else { 0 };
-        let is_changed = changed.is_some();
-        let reserved = changed.and_then(|changed| changed.reserved).and_then(Arc::into_inner);
-        let (mut charge, shared_charge) = if !bytes.is_unique() {
-            let pin = self.budget.charge_shared(&bytes, payer)?;
-            (self.budget.charge_client(client, payer, counted)?, Some(pin))
-        } else if let Some(mut reserved) = reserved {
-            reserved.resize_unchecked(counted);
-            (reserved, None)
-        } else {
-            let taken = self.budget.charge(client, payer, counted);
-            let overdrawn =
-                |over| if is_changed { self.budget.overdraw(counted) } else { Err(over) };
-            (taken.or_else(overdrawn)?, None)
+        let (mut charge, shared_charge) = match memory {
+            Some(memory) => (memory.into_response(counted)?, None),
+            None if bytes.is_unique() => (self.budget.charge(payer, counted)?, None),
+            None => {
+                let (charge, shared) = self.budget.charge_shared(payer, counted, &bytes)?;
+                (charge, Some(shared))
+            }
         };
         let whole = FullBody { charge: charge.split(bytes.len()), bytes, shared_charge };
         Ok(if packs {
-            self.compressed(whole, charge, client)
+            self.compressed(whole, charge, payer.client)
         } else {
             Body::new(ChunkedBody::of(whole))
         })
@@ -196,8 +180,8 @@ impl FullBody {
     /// is a copy with its part of the charge.
     fn split(self) -> VecDeque<Bytes> {
         let Self { bytes, mut charge, shared_charge } = self;
-        if let Some(pin) = shared_charge {
-            let counted = Arc::new((charge, pin));
+        if let Some(shared) = shared_charge {
+            let counted = Arc::new((charge, shared));
             let piece =
                 |part| Chunk { bytes: bytes.slice_ref(part), _charge: Arc::clone(&counted) };
             return bytes.chunks(CHUNK_SIZE).map(|part| Bytes::from_owner(piece(part))).collect();

@@ -10,10 +10,9 @@ use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
 
 use crate::error::{Error, Result};
-use crate::memory_budget::Charge;
+use crate::memory_budget::RequestMemory;
 
 use super::body::receive;
-use super::request_memory::RequestMemory;
 
 /// The limits on the size of a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,18 +59,15 @@ impl Form {
         request: Request,
         limits: FormLimits,
         timeout: Duration,
-        charge: Option<Charge>,
+        memory: RequestMemory,
     ) -> Result<Self> {
         require_form(request.headers())?;
-        let memory = charge.map(|charge| RequestMemory::new(limits.max_bytes, charge));
-        let body = receive(request.into_body(), limits.max_bytes, memory.clone());
+        let body = receive(request.into_body(), limits.max_bytes, Some(memory.clone()));
         let bytes = tokio::time::timeout(timeout, body);
         let bytes = bytes.await.map_err(|_| Error::body_timeout())??;
-        if let Some(memory) = &memory {
-            memory.count_body(bytes.capacity() + parsed_size(&bytes, limits.max_fields))?;
-        }
+        memory.count_body(bytes.capacity() + parsed_size(&bytes, limits.max_fields))?;
         let pairs = parse(&bytes, limits.max_fields)?;
-        Ok(Self(Arc::new(Fields { pairs, memory })))
+        Ok(Self(Arc::new(Fields { pairs, memory: Some(memory) })))
     }
 
     /// Parses the text of a form with at most `max_fields` fields.
@@ -152,7 +148,10 @@ fn require_form(headers: &HeaderMap) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+    use crate::memory_budget::{MemoryBudget, Payer};
 
     fn error(text: &[u8]) -> (u16, String) {
         let error = Form::parse(text, 100).err().expect("an error");
@@ -197,7 +196,10 @@ mod tests {
             ),
         ] {
             let request = Request::builder().header(CONTENT_TYPE, media).body(body.into()).unwrap();
-            let read = Form::read(request, FormLimits::PUBLIC, Duration::from_hours(1), None).await;
+            let (limits, timeout) = (FormLimits::PUBLIC, Duration::from_hours(1));
+            let payer = Payer { client: IpAddr::from([192, 0, 2, 1]), tenant: None };
+            let memory = MemoryBudget::new(1 << 20).for_request(payer, limits.max_bytes);
+            let read = Form::read(request, limits, timeout, memory).await;
             assert_eq!(read.err().map(|error| error.status()), expected, "{media}");
         }
     }

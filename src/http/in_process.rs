@@ -13,7 +13,8 @@ use http_body_util::{BodyExt, Limited};
 use tower::ServiceExt;
 
 use crate::error::{Error, Result};
-use crate::memory_budget::{Charge, MemoryBudget, Payer};
+use crate::fair_queue::Consumer;
+use crate::memory_budget::{Charge, MemoryBudget, Payer, RequestMemory};
 
 use super::client::Peer;
 use super::delivery::is_large;
@@ -52,7 +53,7 @@ struct Outcome {
     /// The caller, for the log line.
     context: Option<LogContext>,
     /// The tenant that pays for large responses.
-    payer: Option<Payer>,
+    tenant: Option<Consumer>,
     /// The memory of large responses, until the request ends.
     charges: Vec<Charge>,
 }
@@ -89,15 +90,17 @@ impl InProcessClient {
         if let Some(context) = extensions.remove() {
             outcome.context = Some(context);
         }
-        if let Some(payer) = extensions.remove() {
-            outcome.payer = Some(payer);
+        if let Some(tenant) = extensions.remove() {
+            outcome.tenant = Some(tenant);
         }
+        // A large response is charged here at its parsed size.
+        extensions.remove::<RequestMemory>();
         if is_large(response) {
             let size = response.body().size_hint().exact();
             let size = size.and_then(|size| usize::try_from(size).ok());
             let size = size.filter(|size| *size <= MAX_RESPONSE).ok_or_else(too_large)?;
-            let payer = outcome.payer.unwrap_or(Payer::Anonymous);
-            let charge = self.budget.charge(self.address, payer, PARSED_FACTOR * size)?;
+            let payer = Payer { client: self.address, tenant: outcome.tenant };
+            let charge = self.budget.charge(payer, PARSED_FACTOR * size)?;
             outcome.charges.push(charge);
         }
         Ok(())
@@ -106,8 +109,8 @@ impl InProcessClient {
     /// Adds the caller and the tenant to the response of the other request.
     pub fn attach_to(&self, response: &mut Response) {
         let mut outcome = self.outcome.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(payer) = outcome.payer.filter(|_| is_large(response)) {
-            response.extensions_mut().insert(payer);
+        if let Some(tenant) = outcome.tenant.filter(|_| is_large(response)) {
+            response.extensions_mut().insert(tenant);
         }
         if let Some(context) = outcome.context.take() {
             context.attach(response);

@@ -23,7 +23,6 @@ pub mod path;
 pub mod query;
 mod rate_limit_headers;
 pub mod request_layer;
-mod request_memory;
 pub mod request_metrics;
 mod response;
 mod route_guard;

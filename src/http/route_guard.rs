@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use axum::body::HttpBody;
 use axum::extract::{FromRequestParts, Request};
 use axum::http::StatusCode;
 use axum::http::header::AUTHORIZATION;
@@ -21,7 +22,7 @@ use crate::dry_run::DryRun;
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::idempotency::IdempotencyRequest;
-use crate::memory_budget::Payer;
+use crate::memory_budget::{Payer, RequestMemory};
 use crate::rate_limit::RateLimitStatus;
 use crate::resources::sessions::VerifiedSession;
 use crate::state::App;
@@ -29,11 +30,10 @@ use crate::store::Snapshot;
 
 use super::body::MAX_BODY_WITHOUT_KEY;
 use super::client;
-use super::delivery::{ChangeResponse, is_large};
+use super::delivery::is_large;
 use super::in_process::AccessProbe;
 use super::log_context::LogContext;
 use super::path::parameter_of;
-use super::request_memory::RequestMemory;
 use super::{dry_run, etag, idempotency, rate_limit_headers};
 
 /// Facts about a request that are added to its response, even to an error.
@@ -58,11 +58,10 @@ impl ResponseExtras {
     fn attach_to(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
         self.dry_run = dry_run::attach(request)?;
         self.is_unsafe = !request.method().is_safe();
-        if RequestMemory::is_needed(request) {
+        if self.is_unsafe || request.body().size_hint().upper() != Some(0) {
             let client = client::address(request.extensions(), request.headers(), app.proxies());
-            let payer = self.consumer.map_or(Payer::Anonymous, Payer::Keyed);
-            let charge = app.transfer_memory().charge(client, payer, 0)?;
-            let memory = RequestMemory::new(max_bytes, charge);
+            let payer = Payer { client, tenant: self.consumer };
+            let memory = app.transfer_memory().for_request(payer, max_bytes);
             request.extensions_mut().insert(memory.clone());
             self.memory = Some(memory);
         }
@@ -78,10 +77,9 @@ impl ResponseExtras {
     pub(super) fn apply(self, response: &mut Response) {
         if is_large(response) {
             let memory = self.memory.filter(|_| self.is_unsafe && response.status().is_success());
-            let changed = memory.map(|memory| ChangeResponse { reserved: memory.into_charge() });
             let extensions = response.extensions_mut();
-            changed.map(|changed| extensions.insert(changed));
-            self.consumer.map(|tenant| extensions.insert(Payer::Keyed(tenant)));
+            memory.map(|memory| extensions.insert(memory));
+            self.consumer.map(|tenant| extensions.insert(tenant));
         }
         // A 401 reveals nothing about the key, so it must not show the key's rate limit.
         if let Some(status) = self.rate_limit
@@ -250,9 +248,8 @@ impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
         P::of(auth.context())?;
         let if_match = etag::if_match(&parts.headers);
         let (idempotency, consumer) = (parts.extensions.remove(), auth.context().consumer());
-        let reserve = RequestMemory::reserve_fn(parts.extensions.get().cloned());
-        let dry_run = parts.extensions.remove();
-        Ok(Self { auth, if_match, idempotency, dry_run, consumer, reserve, tenant: PhantomData })
+        let (memory, dry_run) = (parts.extensions.get().cloned(), parts.extensions.remove());
+        Ok(Self { auth, if_match, idempotency, dry_run, consumer, memory, tenant: PhantomData })
     }
 }
 

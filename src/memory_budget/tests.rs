@@ -5,16 +5,14 @@ use super::*;
 
 const TOTAL: usize = 1024;
 
-fn client(last: u8) -> IpAddr {
-    IpAddr::from([192, 0, 2, last])
+/// Returns a client, with a key of the tenant with this number, or without one for 0.
+fn payer(client: u8, tenant: u8) -> Payer {
+    from(IpAddr::from([192, 0, 2, client]), tenant)
 }
 
-fn keyed_payer(number: u128) -> Payer {
-    Payer::Keyed(Consumer::Organization(Uuid::from_u128(number)))
-}
-
-fn page_payer(number: u128) -> Payer {
-    Payer::PublicPage(Consumer::Organization(Uuid::from_u128(number)))
+fn from(client: IpAddr, tenant: u8) -> Payer {
+    let tenant = (tenant > 0).then(|| Consumer::Organization(Uuid::from_u128(tenant.into())));
+    Payer { client, tenant }
 }
 
 fn refused(result: Result<Charge, BudgetExceeded>) -> Account {
@@ -22,115 +20,120 @@ fn refused(result: Result<Charge, BudgetExceeded>) -> Account {
 }
 
 #[test]
-fn clients_and_organizations_get_a_quarter_and_anonymous_clients_an_eighth() {
+fn each_client_and_each_tenant_gets_a_quarter() {
     let budget = MemoryBudget::new(TOTAL);
-    let _first = budget.charge(client(1), keyed_payer(1), 200).unwrap();
-    assert!(matches!(refused(budget.charge(client(1), keyed_payer(2), 57)), Account::Client(_)));
-    assert!(matches!(refused(budget.charge(client(2), keyed_payer(1), 57)), Account::Keyed(_)));
-    let _second = budget.charge(client(2), keyed_payer(2), 256).unwrap();
-    let _visitor = budget.charge(client(1), Payer::Anonymous, 100).unwrap();
-    assert!(matches!(refused(budget.charge(client(1), page_payer(3), 29)), Account::Anonymous(_)));
-    let _third = budget.charge(client(1), page_payer(3), 28).unwrap();
-    assert_eq!(budget.used(), 200 + 256 + 100 + 28);
+    let _first = budget.charge(payer(1, 1), 200).unwrap();
+    let over = refused(budget.charge(payer(1, 2), 57));
+    assert!(matches!(over, Account::Client { has_key: true, .. }));
+    assert!(matches!(refused(budget.charge(payer(2, 1), 57)), Account::Tenant(_)));
+    let _second = budget.charge(payer(2, 2), 256).unwrap();
+    assert_eq!(budget.used(), 200 + 256);
 }
 
 #[test]
-fn anonymous_client_cannot_use_up_the_share_of_an_organization_or_its_pages() {
+fn requests_without_a_key_use_up_no_share_of_members() {
     let budget = MemoryBudget::new(TOTAL);
-    let _all = budget.charge(client(1), page_payer(1), 128).unwrap();
-    assert!(budget.charge(client(1), page_payer(1), 1).is_err());
-    let _page = budget.charge(client(2), page_payer(1), 128).unwrap();
-    let _member = budget.charge(client(1), keyed_payer(1), 256).unwrap();
+    let _visitor = budget.charge(payer(1, 0), 256).unwrap();
+    let over = refused(budget.charge(payer(1, 0), 1));
+    assert!(matches!(over, Account::Client { has_key: false, .. }));
+    let _member = budget.charge(payer(1, 1), 256).unwrap();
 }
 
 #[test]
 fn organizations_together_cannot_exceed_the_total_budget() {
     let budget = MemoryBudget::new(TOTAL);
-    let charges: Vec<_> =
-        (1..=4).map(|n| budget.charge(client(n), keyed_payer(n.into()), 256).unwrap()).collect();
-    assert_eq!(refused(budget.charge(client(5), keyed_payer(5), 1)), Account::Total);
+    let charges: Vec<_> = (1..=4).map(|n| budget.charge(payer(n, n), 256).unwrap()).collect();
+    assert_eq!(refused(budget.charge(payer(5, 5), 1)), Account::Total);
     drop(charges);
-    assert!(budget.charge(client(5), keyed_payer(5), 1).is_ok());
+    assert!(budget.charge(payer(5, 5), 1).is_ok());
 }
 
 #[test]
 fn single_charge_may_exceed_its_share_up_to_half_of_the_budget() {
     let budget = MemoryBudget::new(TOTAL);
-    assert!(matches!(
-        refused(budget.charge(client(1), keyed_payer(1), TOTAL / 2 + 1)),
-        Account::Client(_)
-    ));
-    let large = budget.charge(client(1), keyed_payer(1), TOTAL / 2).unwrap();
-    let _others: Vec<_> = (2..4)
-        .map(|n| budget.charge(client(n), keyed_payer(n.into()), TOTAL / 4).unwrap())
-        .collect();
+    let over = refused(budget.charge(payer(1, 1), TOTAL / 2 + 1));
+    assert!(matches!(over, Account::Client { .. }));
+    let large = budget.charge(payer(1, 1), TOTAL / 2).unwrap();
+    let _others: Vec<_> = (2..4).map(|n| budget.charge(payer(n, n), TOTAL / 4).unwrap()).collect();
     drop(large);
-    let mut body = budget.charge(client(1), keyed_payer(1), 1).unwrap();
+    let mut body = budget.charge(payer(1, 1), 1).unwrap();
     body.resize(300).expect("alone");
     assert!(body.resize(TOTAL / 2 + 1).is_err());
     assert_eq!(budget.used(), TOTAL / 2 + 300, "a refused growth changes nothing");
 }
 
 #[test]
-fn anonymous_clients_together_get_half_of_the_budget() {
+fn clients_without_a_key_together_get_half_of_the_budget() {
     let budget = MemoryBudget::new(TOTAL);
-    let _visitors: Vec<_> =
-        (1..5).map(|n| budget.charge(client(n), page_payer(n.into()), 128).unwrap()).collect();
-    assert_eq!(refused(budget.charge(client(5), page_payer(5), 1)), Account::AllAnonymous);
-    assert_eq!(refused(budget.charge(client(5), Payer::Anonymous, 1)), Account::AllAnonymous);
+    let _visitors: Vec<_> = (1..3).map(|n| budget.charge(payer(n, 0), 256).unwrap()).collect();
+    assert_eq!(refused(budget.charge(payer(3, 0), 1)), Account::Keyless);
     let page = Bytes::from(vec![0; 1]);
     assert_eq!(
-        budget.charge_shared(&page, page_payer(6)).err(),
-        Some(BudgetExceeded(Account::AllAnonymous))
+        budget.charge_shared(payer(3, 0), 1, &page).err(),
+        Some(BudgetExceeded(Account::Keyless))
     );
-    let _members: Vec<_> =
-        (6..8).map(|n| budget.charge(client(n), keyed_payer(n.into()), 256).unwrap()).collect();
+    let _members: Vec<_> = (3..5).map(|n| budget.charge(payer(n, n), 256).unwrap()).collect();
 }
 
 #[test]
-fn unchecked_growth_is_counted_and_overdraft_does_not_reduce_the_budget() {
+fn responses_to_completed_writes_may_exceed_each_limit_by_an_eighth() {
     let budget = MemoryBudget::new(TOTAL);
-    let mut forced = budget.charge(client(1), keyed_payer(1), 1).unwrap();
-    forced.resize_unchecked(TOTAL / 2 + 1);
-    assert!(budget.charge(client(1), keyed_payer(1), 1).is_err() && forced.resize(TOTAL).is_err());
-    let _overdrawn = budget.overdraw(TOTAL / 8).unwrap();
-    assert_eq!(refused(budget.overdraw(1)), Account::Overdraft);
-    assert_eq!(budget.used(), TOTAL / 2 + 1 + TOTAL / 8);
-    forced.resize(TOTAL / 4).unwrap();
-    let _others: Vec<_> = (2..5)
-        .map(|n| budget.charge(client(n), keyed_payer(n.into()), TOTAL / 4).unwrap())
-        .collect();
+    let mut forced = budget.charge(payer(1, 1), 1).unwrap();
+    forced.resize_unchecked(TOTAL / 4);
+    assert!(budget.charge(payer(1, 1), 1).is_err());
+    let completed = |payer, bytes| budget.for_request(payer, 0).into_response(bytes);
+    let response = completed(payer(1, 1), TOTAL / 8).unwrap();
+    assert!(completed(payer(1, 1), 1).is_err());
+    drop(response);
+    forced.resize_unchecked(TOTAL);
+    assert_eq!(refused(budget.charge(payer(2, 2), 1)), Account::Total);
+    let _response = completed(payer(2, 2), TOTAL / 8).unwrap();
+    assert_eq!(refused(completed(payer(3, 3), 1)), Account::Total);
+    assert_eq!(budget.used(), TOTAL + TOTAL / 8);
+}
+
+#[test]
+fn reserved_response_is_charged_at_its_size_in_place_of_the_body() {
+    let budget = MemoryBudget::new(8 * MIN_COUNTED_SIZE);
+    let memory = budget.for_request(payer(1, 1), 0);
+    memory.count_body(MIN_COUNTED_SIZE + 1).unwrap();
+    memory.reserve(100).unwrap();
+    assert_eq!(budget.used(), MIN_COUNTED_SIZE + 101);
+    let response = memory.into_response(4 * MIN_COUNTED_SIZE).unwrap();
+    assert_eq!(budget.used(), 4 * MIN_COUNTED_SIZE);
+    drop(response);
+    assert_eq!(budget.used(), 0);
 }
 
 #[test]
 fn addresses_of_an_ipv6_network_share_one_account() {
     let budget = MemoryBudget::new(TOTAL);
-    let _first = budget.charge("2001:db8::1".parse().unwrap(), keyed_payer(1), 256).unwrap();
-    assert!(budget.charge("2001:db8::2".parse().unwrap(), keyed_payer(2), 1).is_err());
-    assert!(budget.charge("2001:db8:0:1::2".parse().unwrap(), keyed_payer(2), 1).is_ok());
+    let _first = budget.charge(from("2001:db8::1".parse().unwrap(), 1), 256).unwrap();
+    assert!(budget.charge(from("2001:db8::2".parse().unwrap(), 2), 1).is_err());
+    assert!(budget.charge(from("2001:db8:0:1::2".parse().unwrap(), 2), 1).is_ok());
 }
 
 #[test]
 fn shared_buffer_is_charged_once_until_its_last_holder_drops_it() {
     let budget = MemoryBudget::new(TOTAL);
     let page = Bytes::from(vec![0; 200]);
-    let pins: Vec<_> =
-        (0..10).map(|_| budget.charge_shared(&page, page_payer(1)).unwrap()).collect();
+    let held: Vec<_> =
+        (0..10).map(|n| budget.charge_shared(payer(n, 0), 200, &page).unwrap()).collect();
     assert_eq!(budget.used(), 200);
-    let other = Bytes::from(vec![1; 200]);
     assert!(matches!(
-        budget.charge_shared(&other, page_payer(1)),
-        Err(BudgetExceeded(Account::PublicPages(_)))
+        budget.charge_shared(payer(0, 0), 200, &page),
+        Err(BudgetExceeded(Account::Client { .. }))
     ));
-    drop(pins);
+    drop(held);
     assert_eq!(budget.used(), 0);
-    let _other = budget.charge_shared(&other, page_payer(1)).unwrap();
-    assert_eq!(budget.0.shared_buffers.lock().unwrap().len(), 1, "the dropped pin is removed");
+    let other = Bytes::from(vec![1; 200]);
+    let _other = budget.charge_shared(payer(0, 0), 200, &other).unwrap();
+    assert_eq!(budget.0.shared_buffers.lock().unwrap().len(), 1, "the dropped one is removed");
 }
 
 #[derive(Debug, Clone)]
 enum Step {
-    Take(u8, u128, bool, usize),
+    Take(u8, u8, usize),
     Split(usize, usize),
     Resize(usize, usize),
     Drop(usize),
@@ -138,8 +141,8 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        (0..4_u8, 0..4_u128, any::<bool>(), 0..400_usize)
-            .prop_map(|(client, tenant, keyed, bytes)| Step::Take(client, tenant, keyed, bytes)),
+        (0..4_u8, 0..4_u8, 0..400_usize)
+            .prop_map(|(client, tenant, bytes)| Step::Take(client, tenant, bytes)),
         (any::<usize>(), 0..200_usize).prop_map(|(at, bytes)| Step::Split(at, bytes)),
         (any::<usize>(), 0..400_usize).prop_map(|(at, bytes)| Step::Resize(at, bytes)),
         any::<usize>().prop_map(Step::Drop),
@@ -156,9 +159,8 @@ proptest! {
         for step in steps {
             let at = |at: usize, held: &[Charge]| at.checked_rem(held.len());
             match step {
-                Step::Take(from, of, keyed, bytes) => {
-                    let payer = if keyed { keyed_payer(of) } else { page_payer(of) };
-                    held.extend(budget.charge(client(from), payer, bytes));
+                Step::Take(from, of, bytes) => {
+                    held.extend(budget.charge(payer(from, of), bytes));
                 }
                 Step::Split(charge, bytes) => if let Some(at) = at(charge, &held) {
                     let part = held[at].split(bytes);

@@ -248,7 +248,9 @@ impl App {
             if slot.is_none() {
                 slot = Some(self.rendering_slot(consumer).boxed().await?);
             }
-            (access.reserve)(wanted)?;
+            if let Some(memory) = &access.memory {
+                memory.reserve(wanted)?;
+            }
             reserved = Some(wanted);
         }
         Err(Error::overloaded(RETRY_AFTER, "the response grew while memory was reserved for it"))

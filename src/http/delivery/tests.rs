@@ -9,6 +9,8 @@ use uuid::Uuid;
 use super::*;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+const TENANT: Consumer = Consumer::Organization(Uuid::from_u128(1));
+const MEMBER: Payer = Payer { client: CLIENT, tenant: Some(TENANT) };
 const SIZE: usize = 20 * CHUNK_SIZE + 5;
 
 fn delivery(total: usize) -> (ResponseDelivery, MemoryBudget) {
@@ -23,8 +25,7 @@ fn bytes(size: usize) -> Vec<u8> {
 
 fn response(body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
-    let tenant = Consumer::Organization(Uuid::from_u128(1));
-    response.extensions_mut().insert(Payer::Keyed(tenant));
+    response.extensions_mut().insert(TENANT);
     response
 }
 
@@ -103,13 +104,9 @@ async fn shared_response_is_not_copied_and_is_charged_once() {
 
 #[tokio::test]
 async fn client_is_charged_for_a_shared_response_until_it_drops_the_last_chunk() {
-    // A keyless client has room for one page.
-    let (delivery, budget) = delivery(8 * SIZE);
-    let page = |page: &Bytes| {
-        let mut response = Response::new(Body::from(page.clone()));
-        response.extensions_mut().insert(Consumer::Organization(Uuid::from_u128(1)));
-        response
-    };
+    // A client has room for one page.
+    let (delivery, budget) = delivery(4 * SIZE);
+    let page = |page: &Bytes| Response::new(Body::from(page.clone()));
     let (first, other) = (Bytes::from(bytes(SIZE)), Bytes::from(bytes(SIZE)));
     let mut body = delivery.deliver(page(&first), CLIENT).into_body();
     for _ in 0..SIZE / CHUNK_SIZE {
@@ -127,20 +124,21 @@ async fn client_is_charged_for_a_shared_response_until_it_drops_the_last_chunk()
 #[tokio::test]
 async fn write_responses_may_exceed_the_share() {
     let (delivery, budget) = delivery(8 * SIZE);
-    let changed = |reserved: Option<Charge>| {
+    let changed = |memory: &RequestMemory| {
         let mut response = response(bytes(SIZE));
-        response.extensions_mut().insert(ChangeResponse { reserved: reserved.map(Arc::new) });
+        response.extensions_mut().insert(memory.clone());
         delivery.deliver(response, CLIENT)
     };
-    let payer = Payer::Keyed(Consumer::Organization(Uuid::from_u128(1)));
-    let reserved = budget.charge(CLIENT, payer, 1).expect("room");
+    let request = || budget.for_request(MEMBER, SIZE);
+    let (reserved, unreserved) = (request(), request());
+    reserved.reserve(1).expect("room");
     let read: Vec<_> =
         (0..3).map(|_| delivery.deliver(response(bytes(SIZE / 2)), CLIENT)).collect();
-    let rest = budget.charge(CLIENT, payer, SIZE / 2 - 1).expect("room");
+    let rest = budget.charge(MEMBER, SIZE / 2 - 1).expect("room");
     assert_eq!(delivery.deliver(response(bytes(SIZE)), CLIENT).status(), 503);
-    let kept = [changed(Some(reserved)), changed(None)];
-    assert!(kept.iter().all(|response| response.status() == 200), "reserved, and overdrawn");
-    assert_eq!(changed(None).status(), 503, "an eighth of the budget is overdrawn");
+    let kept = [changed(&unreserved), changed(&reserved)];
+    assert!(kept.iter().all(|response| response.status() == 200), "an eighth more, and reserved");
+    assert_eq!(changed(&unreserved).status(), 503, "an eighth is the most");
     drop((read, kept, rest));
     assert_eq!(budget.used(), 0);
 }
@@ -149,7 +147,7 @@ async fn write_responses_may_exceed_the_share() {
 async fn large_response_is_not_split_on_the_request_thread() {
     let budget = MemoryBudget::new(1 << 30);
     let sent = bytes(3 * MAX_INLINE_SPLIT + 7);
-    let charge = budget.charge(CLIENT, Payer::Anonymous, sent.len()).expect("room");
+    let charge = budget.charge(MEMBER, sent.len()).expect("room");
     let pieces =
         ChunkedBody::of(FullBody { bytes: sent.clone().into(), charge, shared_charge: None });
     assert!(pieces.chunks.is_empty() && pieces.splitting.is_some(), "another thread cuts it");
@@ -180,16 +178,12 @@ async fn response_beyond_the_share_becomes_a_503_and_keeps_its_extensions() {
 }
 
 #[tokio::test]
-async fn anonymous_page_readers_are_charged_instead_of_the_organization() {
+async fn readers_without_a_key_use_up_no_share_of_members() {
     let (delivery, budget) = delivery(4 * SIZE);
-    let page = || {
-        let mut response = Response::new(Body::from(bytes(SIZE / 4)));
-        response.extensions_mut().insert(Consumer::Organization(Uuid::from_u128(1)));
-        response
-    };
+    let page = || Response::new(Body::from(bytes(SIZE / 4)));
     let readers: Vec<_> = (0..8).map(|_| delivery.deliver(page(), CLIENT)).collect();
     let served = readers.iter().filter(|response| response.status() == 200).count();
-    assert_eq!(served, 2, "an eighth of the budget");
+    assert_eq!(served, 4, "a quarter of the budget");
     let other = delivery.deliver(page(), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)));
     let member = delivery.deliver(response(bytes(SIZE)), CLIENT);
     assert_eq!((other.status().as_u16(), member.status().as_u16()), (200, 200));

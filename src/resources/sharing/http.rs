@@ -171,13 +171,11 @@ async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) ->
     let key = PageKey { generation: tx.generation(), object, version, html };
     let render = move |tx: &BoundedRead<'_>| render(tx, object, is_html.then_some(&*token));
     let body = app.public_pages().get(&key, owner, tx, render).await?;
-    let mut response = if is_html {
+    Ok(if is_html {
         (HEADERS.clone(), body).into_response()
     } else {
         (SECRET_URL_HEADERS, [(CONTENT_TYPE, "application/json")], body).into_response()
-    };
-    response.extensions_mut().insert(owner);
-    Ok(response)
+    })
 }
 
 /// A live object that a token opens.

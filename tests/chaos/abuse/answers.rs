@@ -100,7 +100,7 @@ async fn unread_responses_beyond_a_clients_share_are_rejected() {
 }
 
 #[tokio::test]
-async fn anonymous_client_uses_at_most_an_eighth_and_others_still_get_the_page() {
+async fn anonymous_client_uses_only_its_share_and_others_still_get_the_page() {
     let workspace = with_memory(16 * MIB).await;
     let (_, token) = heavy(&workspace, MIB / 2).await;
     let page = format!("/shared/{token}.json");
