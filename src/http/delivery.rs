@@ -156,16 +156,18 @@ pub(super) fn collect_body(mut body: Body) -> Result<Bytes> {
 
 /// A charged response before it is cut into pieces.
 struct FullBody {
-    bytes: Bytes,
     charge: Charge,
     /// The charge for the buffer, if other responses share it.
     shared_charge: Option<Arc<Charge>>,
+    /// Dropped after the charges: a shared buffer is known by its address, which must not be reused while it is charged.
+    bytes: Bytes,
 }
 
 /// A piece of a response, charged until the connection has written it.
 struct Chunk<C> {
-    bytes: Bytes,
     _charge: C,
+    /// Dropped after the charge, as in [`FullBody`].
+    bytes: Bytes,
 }
 
 impl<C> AsRef<[u8]> for Chunk<C> {
