@@ -157,7 +157,6 @@ fn write_initial_records(
     tx.put_secret(secret);
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
-    // The organization comes first: the first activity entry refers to it.
     let organization_id = organizations::create(tx, &new, &mut rng, now)?;
     let user = create_owner(tx, first, &mut rng, now)?;
     let project = NewProject::of(&named(&first.project));

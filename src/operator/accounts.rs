@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, UserId};
-use crate::resources::members::{self, Level};
+use crate::resources::members::{self, Level, Membership};
 use crate::resources::users::{self, NewUser, User};
 use crate::resources::{roles, sessions};
 use crate::secret::Seed;
@@ -38,6 +38,7 @@ pub(super) async fn create_user(
             Some((organization, level)) => {
                 let id = user.meta.id;
                 let member = members::create(tx, organization, id, level, &mut rng, now)?;
+                tx.log_about::<Membership>(&(organization, id));
                 roles::give_default(tx, &member, &mut rng, now)?;
                 Some(member.id)
             }
@@ -95,6 +96,7 @@ pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result
     let changed = app.operate(move |tx, _| {
         let mut user = get_user(tx, &email)?;
         user.meta.is_active = active;
+        tx.log_about::<User>(&user.meta.id);
         tx.put(&user)?;
         if !active {
             sessions::remove_all(tx, user.meta.id)?;

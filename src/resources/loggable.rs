@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_objects::Object;
-use crate::store::{Change, Record, Reference, Row, Table, Tx};
+use crate::store::{Change, Record, Reference, Row, Tx, WriteTx};
 
 /// The organization and the project of a record.
 pub type Location = (Option<OrganizationId>, Option<ProjectId>);
@@ -23,18 +23,10 @@ pub trait Loggable: Record {
     const HIDDEN: &'static [&'static str] = &[];
     /// Whether `created` and `deleted` entries list the fields.
     const LOG_ALL_FIELDS: bool = false;
-    /// Whether the record is part of the object in the entry, so that its creation or deletion updates that object. The
-    /// names of its fields then include its own id, because an object may have several parts.
-    const IS_PART: bool = false;
-    /// The scope of the objects that show this one. If such an object leads the entry of a write, that entry includes
-    /// the changes of this record as of a part. If this record leads, the changed objects get entries of their own.
-    const HOST: Option<&'static str> = None;
-    /// Whether its deletion is recorded together with a new record of the same type. If the new record has the same
-    /// name, its entry describes the replacement; otherwise the deletion gets its own entry.
-    const LOG_REMOVAL: bool = false;
-    /// The changes (`created`, `updated`, `deleted`) that get an entry even if an object of another type leads the entry
-    /// of the write.
-    const ALWAYS_LOGGED: &'static [&'static str] = &[];
+    /// The scope of the objects that the record is part of, so that its creation or deletion updates such an object. A
+    /// record of the same scope never has an entry of its own. A record of another scope is part of an object that the
+    /// rule names, unless the rule names the record itself.
+    const PARENT: Option<&'static str> = None;
 
     /// Returns the type of the object in the entry. A type of records whose objects have several types overrides this;
     /// the types of the objects declare the actions.
@@ -42,7 +34,7 @@ pub trait Loggable: Record {
         Self::SCOPE
     }
 
-    /// Returns the `item_id` of the entry, or an empty text if the record is part of the object that the entry describes.
+    /// Returns the `item_id` of the entry, or an empty text if the record is part of the object that the rule names.
     fn item_id(meta: &Self::Meta) -> String;
 
     /// Returns the object in an `item_id` of the scope. Only members that may see the object may read the entry.
@@ -78,10 +70,10 @@ pub trait Loggable: Record {
         public_fields(row)
     }
 
-    /// Returns the fields whose changes the entry of a [`HOST`](Self::HOST) records. Their names include the id of this
-    /// record.
-    fn part_fields(_row: &Row<'_, Self>) -> Result<Map<String, Value>> {
-        Ok(Map::new())
+    /// Returns the fields whose changes the entry of a [`PARENT`](Self::PARENT) records. If it may have several parts of
+    /// this type, the names of the fields include the id of the record.
+    fn part_fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {
+        Self::fields(row, tx)
     }
 }
 
@@ -143,13 +135,24 @@ impl FieldAction {
     }
 }
 
+/// How an entry describes a changed record. The entry of an object lists its records in this order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoggedAs {
+    /// As the object that the rule named.
+    Subject,
+    /// As an object, which may have several records.
+    Object,
+    /// As a part of an object.
+    Part,
+}
+
 /// A changed record, as the log describes it.
 pub struct LogTarget {
-    /// The table of the record.
-    pub table: Table,
+    /// How an entry describes the record.
+    pub logged_as: LoggedAs,
     /// The type of the object in the entry.
     pub scope: &'static str,
-    /// The id of the object; empty if the record is part of the object that the entry describes.
+    /// The id of the object; empty if the record is part of the object that the rule named.
     pub item_id: String,
     /// The name of the object, if it has one.
     pub name: Option<String>,
@@ -171,30 +174,20 @@ pub struct LogTarget {
     pub hidden: Vec<&'static str>,
     /// Whether `created` and `deleted` entries list the fields.
     pub log_all_fields: bool,
-    /// Whether the record is part of another object and has no entry of its own.
-    pub is_part: bool,
-    /// Whether its deletion is recorded together with a new record of the same type.
-    pub log_removal: bool,
-    /// The changes that get an entry even if an object of another type leads.
-    pub always_logged: &'static [&'static str],
-    /// The change as the entry of an object that shows this one describes it.
-    pub within_host: Option<WithinHost>,
-}
-
-/// The change of a record as the entry of an object that shows the record describes it.
-pub struct WithinHost {
-    /// The scope of that object.
-    scope: &'static str,
-    before: Map<String, Value>,
-    after: Map<String, Value>,
+    /// Whether more changed than the version.
+    pub is_changed: bool,
+    /// The scope of the objects that the record can be part of.
+    pub parent: Option<&'static str>,
 }
 
 impl LogTarget {
     /// Describes the change of a record of type `R`.
-    pub fn of<R: Loggable>(tx: &impl Tx, change: &Change) -> Result<Self> {
+    pub fn of<R: Loggable>(tx: &WriteTx<'_>, change: &Change) -> Result<Self> {
+        let logged_as = logged_as::<R>(tx, change);
+        let is_part = logged_as == LoggedAs::Part;
         let blank = R::blank()?;
         let verb = match (&change.before, &change.after) {
-            _ if R::IS_PART || blank.is_some() => "updated",
+            _ if is_part || blank.is_some() => "updated",
             (None, _) => "created",
             (Some(_), None) => "deleted",
             (Some(_), Some(_)) => "updated",
@@ -202,6 +195,7 @@ impl LogTarget {
         let is_version_only = change.is_version_only()?;
         let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
             _ if is_version_only => Ok(Map::new()),
+            (_, Some(payload)) if is_part => Row::visit(payload, |row| R::part_fields(&row, tx)),
             (_, Some(payload)) if R::LOG_ALL_FIELDS || verb == "updated" => {
                 Row::visit(payload, |row| R::fields(&row, tx))
             }
@@ -209,8 +203,8 @@ impl LogTarget {
             _ => Ok(Map::new()),
         };
         let mut target = Self {
-            table: change.table,
-            scope: R::SCOPE,
+            logged_as,
+            scope: R::PARENT.filter(|_| is_part).unwrap_or(R::SCOPE),
             item_id: String::new(),
             name: None,
             short_id: None,
@@ -222,19 +216,9 @@ impl LogTarget {
             after: fields(&change.after)?,
             hidden: R::HIDDEN.to_vec(),
             log_all_fields: R::LOG_ALL_FIELDS,
-            is_part: R::IS_PART,
-            log_removal: R::LOG_REMOVAL,
-            always_logged: R::ALWAYS_LOGGED,
-            within_host: None,
+            is_changed: !is_version_only,
+            parent: R::PARENT,
         };
-        if let Some(scope) = R::HOST {
-            let part = |payload: &Option<Vec<u8>>| match payload {
-                Some(payload) => Row::visit(payload, |row| R::part_fields(&row)),
-                None => Ok(Map::new()),
-            };
-            let (before, after) = (part(&change.before)?, part(&change.after)?);
-            target.within_host = Some(WithinHost { scope, before, after });
-        }
         if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
             Row::<R>::visit(payload, |row| target.describe(&row, tx))?;
         }
@@ -243,42 +227,54 @@ impl LogTarget {
 
     /// Sets what the record itself says: the object, its location and its name.
     fn describe<R: Loggable>(&mut self, row: &Row<'_, R>, tx: &impl Tx) -> Result<()> {
+        (self.organization, self.project) = R::location(&row.meta, tx)?;
+        if self.logged_as == LoggedAs::Part {
+            if is_only_part::<R>() {
+                self.item_id = R::item_id(&row.meta);
+            }
+            return Ok(());
+        }
         self.scope = R::scope(&row.meta);
         self.item_id = R::item_id(&row.meta);
-        (self.organization, self.project) = R::location(&row.meta, tx)?;
         self.named_after = R::named_after(&row.meta);
-        if !R::IS_PART && self.named_after.is_none() {
+        if self.named_after.is_none() {
             self.name = R::name(row)?;
             self.short_id = R::short_id(row)?;
         }
         Ok(())
     }
 
-    /// Returns this target as a part of an object with the scope `lead`, if such objects show it.
-    #[must_use]
-    pub fn within(self, lead: &str) -> Self {
-        match self.within_host {
-            Some(WithinHost { scope, before, after }) if scope == lead => Self {
-                scope,
-                item_id: String::new(),
-                name: None,
-                short_id: None,
-                change: "updated",
-                before,
-                after,
-                hidden: Vec::new(),
-                is_part: true,
-                within_host: None,
-                ..self
-            },
-            _ => self,
-        }
+    /// Returns whether the entry of `object` includes the change.
+    pub fn belongs_to(&self, object: &Self) -> bool {
+        self.scope == object.scope && (self.item_id == object.item_id || self.item_id.is_empty())
     }
 
-    /// Returns whether objects of the scope show this one.
-    pub fn is_shown_by(&self, scope: &str) -> bool {
-        self.within_host.as_ref().is_some_and(|host| host.scope == scope)
+    /// Adds the change of another record to the entry.
+    pub fn add(&mut self, other: Self) {
+        self.name = self.name.take().or(other.name);
+        self.before.extend(other.before);
+        self.after.extend(other.after);
+        self.hidden.extend(other.hidden);
+        self.log_all_fields |= other.log_all_fields;
+        self.is_changed |= other.is_changed;
     }
+}
+
+/// Returns how an entry describes the changed record.
+fn logged_as<R: Loggable>(tx: &WriteTx<'_>, change: &Change) -> LoggedAs {
+    let subjects = tx.log_subjects();
+    if subjects.iter().any(|(table, key)| *table == change.table && *key == change.key) {
+        LoggedAs::Subject
+    } else if is_only_part::<R>() || R::PARENT.is_some() && !subjects.is_empty() {
+        LoggedAs::Part
+    } else {
+        LoggedAs::Object
+    }
+}
+
+/// Returns whether records of this type never have an entry of their own.
+fn is_only_part<R: Loggable>() -> bool {
+    R::PARENT == Some(R::SCOPE)
 }
 
 /// Returns the visible fields of a record; empty if the record has none.

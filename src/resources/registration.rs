@@ -114,7 +114,7 @@ impl<R: Record> Registration<R> {
             actions: R::ACTIONS,
             admins_only: R::ADMINS_ONLY,
             object_of: R::object_of,
-            target_of: |tx, change| LogTarget::of::<R>(tx, change),
+            target_of: LogTarget::of::<R>,
             names_of: |tx, mut key| match R::Key::read(&mut key) {
                 Some(key) => {
                     let names =

@@ -58,6 +58,8 @@ pub(super) struct UndoLog {
     changes: Vec<Change>,
     /// The index of each change. Filled once there are more than `MAX_LINEAR_SEARCH` changes.
     positions: HashMap<(Table, Vec<u8>), usize>,
+    /// The tables and keys of the records that the entries in the activity log are about.
+    subjects: Vec<(Table, Vec<u8>)>,
 }
 
 /// Up to this many changes are searched linearly.
@@ -95,6 +97,14 @@ impl UndoLog {
 
     pub(super) fn changes(&self) -> &[Change] {
         &self.changes
+    }
+
+    pub(super) fn note_subject(&mut self, table: Table, key: Vec<u8>) {
+        self.subjects.push((table, key));
+    }
+
+    pub(super) fn subjects(&self) -> &[(Table, Vec<u8>)] {
+        &self.subjects
     }
 
     /// Returns the first entry of each key in `table` that begins with `prefix`.

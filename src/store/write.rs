@@ -245,6 +245,18 @@ impl<'t> WriteTx<'t> {
         self.undo_log.changes()
     }
 
+    /// Names a record that gets an entry in the activity log if this write changes it. Changes of other objects then
+    /// get none, unless the rule names them too. A rule that changes several objects names those that its request is
+    /// about.
+    pub fn log_about<R: Record>(&mut self, key: &R::Key) {
+        self.undo_log.note_subject(R::TABLE, key.encoded());
+    }
+
+    /// Returns the tables and keys of the records that were named with [`log_about`](Self::log_about).
+    pub fn log_subjects(&self) -> &[(Table, Vec<u8>)] {
+        self.undo_log.subjects()
+    }
+
     /// Runs `rule`, undoes all of its changes, and returns its result. The write must have changed nothing before.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 //! The activity log. Every write records its changes in the same transaction.
 //!
-//! An entry is derived from the records that a write changed. Its target is the first changed record that can be
-//! logged, with the fields before and after. A write that changes several objects of the same type in the same way
-//! records one entry for each. Entries never contain secrets. [`Visibility`] decides which entries a member may read.
-//! See `docs/spec/activity.md`.
+//! An entry is derived from the records that a write changed: it has the fields of one object before and after, with those
+//! of its parts. A rule that changes several objects names those that get an entry, with
+//! [`log_about`](WriteTx::log_about). Entries never contain secrets. [`Visibility`] decides which entries a member may
+//! read. See `docs/spec/activity.md`.
 
 pub mod body;
 mod changes;
@@ -24,7 +24,7 @@ use uuid::Uuid;
 use crate::error::Result;
 use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_objects::Object;
-use crate::resources::loggable::LogTarget;
+use crate::resources::loggable::{LogTarget, LoggedAs};
 use crate::resources::logged_records::log_rules_of;
 use crate::resources::users;
 use crate::secret::SeededRng;
@@ -194,31 +194,25 @@ impl_record!(Entry {
     },
 });
 
-/// Records what the transaction has changed so far. Writes no entry if nothing that changed can be logged, and several
-/// entries if it changed several objects of one type. An insight gets no entry if only its dashboards changed. `user` made
-/// the change; `None` for the operator.
+/// Records what the transaction has changed so far, in an entry for each object that the rule named with
+/// [`log_about`](WriteTx::log_about). If it named none, each changed object gets an entry. An insight gets none if only its
+/// dashboards changed. `user` made the change; `None` for the operator.
 pub fn record(
     tx: &mut WriteTx<'_>,
     user: Option<&users::Meta>,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
-    let mut targets = Vec::new();
-    for change in tx.changes() {
-        if let Some(target) = target_of(tx, change)? {
-            targets.push(target);
-        }
-    }
-    let targets = summarize(targets);
+    let objects = changed_objects(tx)?;
     // Lists show the entries of one moment in the order of their ids.
-    let mut ids: Vec<_> = targets.iter().map(|_| ActivityId(rng.uuid(now))).collect();
+    let mut ids: Vec<_> = objects.iter().map(|_| ActivityId(rng.uuid(now))).collect();
     ids.sort();
-    for (target, id) in targets.into_iter().zip(ids) {
-        let (organization, project) = (target.organization, target.project);
-        let has_host = target.within_host.is_some();
-        let fields = describe(target);
+    for (object, id) in objects.into_iter().zip(ids) {
+        let (organization, project) = (object.organization, object.project);
+        let has_parent = object.parent.is_some();
+        let fields = describe(object);
         // Only the objects that show this one changed. An entry would tell of them to a reader who may not see them.
-        if has_host && fields.activity == "updated" && fields.detail.changes.is_empty() {
+        if has_parent && fields.activity == "updated" && fields.detail.changes.is_empty() {
             continue;
         }
         tx.put(&Entry {
@@ -235,6 +229,28 @@ pub fn record(
     Ok(())
 }
 
+/// Returns the objects that get an entry, each with the changes of its records and parts. A record of which only the
+/// version changed is no reason for an entry.
+fn changed_objects(tx: &WriteTx<'_>) -> Result<Vec<LogTarget>> {
+    let mut targets: Vec<LogTarget> = Vec::new();
+    for change in tx.changes() {
+        targets.extend(target_of(tx, change)?);
+    }
+    // An object comes before its parts, which are added to its entry.
+    targets.sort_by_key(|target| target.logged_as);
+    let names_none = tx.log_subjects().is_empty();
+    let mut objects: Vec<LogTarget> = Vec::new();
+    for target in targets {
+        if let Some(object) = objects.iter_mut().find(|object| target.belongs_to(object)) {
+            object.add(target);
+        } else if names_none || target.logged_as == LoggedAs::Subject {
+            objects.push(target);
+        }
+    }
+    objects.retain(|object| object.is_changed);
+    Ok(merge_replaced(objects))
+}
+
 /// Describes a change for the log. Returns `None` if the log does not cover the type of record.
 fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     // The same transaction created and deleted the record.
@@ -243,7 +259,7 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     }
     let Some(rules) = log_rules_of(change.table) else { return Ok(None) };
     let mut target = (rules.target_of)(tx, change)?;
-    if target.is_part || target.within_host.is_some() {
+    if target.parent.is_some() {
         keep_changed(&mut target.before, &mut target.after);
     }
     if let Some(named) = &target.named_after
@@ -256,80 +272,25 @@ fn target_of(tx: &WriteTx<'_>, change: &Change) -> Result<Option<LogTarget>> {
     Ok(Some(target))
 }
 
-/// Returns the targets that get an entry: the leading target, others of the same type with the same change, and those
-/// that are always logged.
-///
-/// The first target leads, with these exceptions. Objects in an organization precede users that were created with
-/// them. Other objects precede deleted ones, and these precede objects of which only the version changed. Parts never
-/// lead, nor do objects that follow an object that shows them. Other targets without a visible change get no entry.
-fn summarize(mut targets: Vec<LogTarget>) -> Vec<LogTarget> {
-    let mut scopes: Vec<&str> = Vec::new();
-    let mut rank = |target: &LogTarget| {
-        let is_shown = scopes.iter().any(|scope| target.is_shown_by(scope));
-        if !target.is_part && !scopes.contains(&target.scope) {
-            scopes.push(target.scope);
-        }
-        match (target.change, target.organization) {
-            _ if target.is_part || is_shown => 4,
-            ("updated", _) if target.before == target.after => 3,
-            ("deleted", _) => 2,
-            ("created", None) => 1,
-            _ => 0,
-        }
-    };
-    let ranks: Vec<_> = targets.iter().map(&mut rank).collect();
-    let first = (0..targets.len()).min_by_key(|at| ranks.get(*at));
-    let mut entries: Vec<LogTarget> =
-        first.map(|first| targets.remove(first)).into_iter().collect();
-    let lead = entries.first().map_or("", |lead| lead.scope);
-    for more in targets.into_iter().map(|target| target.within(lead)) {
-        let is_of = |one: &&mut LogTarget| {
-            one.scope == more.scope && (one.item_id == more.item_id || more.item_id.is_empty())
-        };
-        if let Some(one) = entries.iter_mut().find(is_of) {
-            one.name = one.name.take().or(more.name);
-            one.before.extend(more.before);
-            one.after.extend(more.after);
-            one.hidden.extend(more.hidden);
-            one.log_all_fields |= more.log_all_fields;
-        } else if entries.first().is_some_and(|lead| belongs_with(lead, &more)) {
-            entries.push(more);
-        }
-    }
-    let mut entries = merge_replaced(entries);
-    let others = entries.split_off(1.min(entries.len()));
-    let changed = |one: &LogTarget| one.change != "updated" || one.before != one.after;
-    entries.extend(others.into_iter().filter(changed));
-    entries
-}
-
-/// Adds the fields of a deleted object to the object with the same name that replaced it.
-fn merge_replaced(entries: Vec<LogTarget>) -> Vec<LogTarget> {
-    let is_removed = |one: &LogTarget| one.log_removal && one.change == "deleted";
-    let (removed, mut entries): (Vec<_>, Vec<_>) = entries.into_iter().partition(is_removed);
+/// Adds the fields of a deleted object to the object with the same name that replaced it. Moves other deleted objects to
+/// the end.
+fn merge_replaced(objects: Vec<LogTarget>) -> Vec<LogTarget> {
+    let (deleted, mut objects): (Vec<_>, Vec<_>) =
+        objects.into_iter().partition(|object| object.change == "deleted");
     let mut alone = Vec::new();
-    for gone in removed {
-        let is_instead = |one: &&mut LogTarget| one.change == "created" && one.name == gone.name;
-        match entries.iter_mut().find(is_instead).filter(|_| gone.name.is_some()) {
+    for gone in deleted {
+        let is_instead = |one: &&mut LogTarget| {
+            one.change == "created" && one.scope == gone.scope && one.name == gone.name
+        };
+        match objects.iter_mut().find(is_instead).filter(|_| gone.name.is_some()) {
             Some(one) => {
                 one.before.insert("replaced".to_owned(), gone.before.into());
             }
             None => alone.push(gone),
         }
     }
-    entries.extend(alone);
-    entries
-}
-
-/// Returns whether `more` gets an entry besides the leading target: it is always logged; or it shows that target; or its
-/// type or that of its record is the same, and the change is the same or is the deletion of an object that a new one may
-/// have replaced.
-fn belongs_with(lead: &LogTarget, more: &LogTarget) -> bool {
-    let removed = more.log_removal && (lead.change, more.change) == ("created", "deleted");
-    let alike = lead.scope == more.scope || lead.table == more.table;
-    more.always_logged.contains(&more.change)
-        || alike && (lead.change == more.change || removed)
-        || lead.is_shown_by(more.scope)
+    objects.extend(alone);
+    objects
 }
 
 fn describe(target: LogTarget) -> Fields {

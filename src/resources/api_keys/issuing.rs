@@ -248,6 +248,7 @@ pub fn issue(
     for (_, id) in ended.iter().rev().skip(MAX_KEYS) {
         remove(tx, *id)?;
     }
+    tx.log_about::<ApiKey>(&id);
     put_new(tx, id, new.label.clone(), wanted, secret, now)?;
     grantors::record(tx, id, grantor)
 }

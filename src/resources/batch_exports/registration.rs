@@ -34,7 +34,7 @@ impl Loggable for BatchExport {
 impl Loggable for Secrets {
     const SCOPE: &'static str = BatchExport::SCOPE;
     const HIDDEN: &'static [&'static str] = &["destination__secrets"];
-    const IS_PART: bool = true;
+    const PARENT: Option<&'static str> = Some(BatchExport::SCOPE);
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.1.to_string()

@@ -48,6 +48,8 @@ pub fn delete_account_data(
     organization: OrganizationId,
     user: UserId,
 ) -> Result<bool> {
+    // The entries are about memberships: the deleted ones, and the one that the new owner gets.
+    tx.log_about::<Membership>(&(organization, user));
     for key in first_batch(tx, user)? {
         let member: Membership = tx.get(&key)?;
         let is_alone = members::is_last_member(tx, &member)?;
@@ -58,7 +60,6 @@ pub fn delete_account_data(
             delete_organization(tx, member.organization)?;
         }
     }
-    // The first deletion leads the activity entry, and that must be a membership.
     for record in records().rev() {
         record.delete_with_account(tx, user)?;
     }

@@ -9,7 +9,7 @@ use crate::time::Timestamp;
 
 use super::blank::{blank, require_can_create};
 use super::templates::Template;
-use super::{DetailsFields, Meta, NewDashboard, ParsedBody, copies, input, put, tiles};
+use super::{Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, copies, input, put, tiles};
 
 /// What a new dashboard is created from.
 enum Source {
@@ -68,6 +68,7 @@ pub fn create(
         "template".clone_into(&mut dashboard.fields.creation_mode);
         details.use_template = new.use_template.clone().unwrap_or_default();
     }
+    tx.log_about::<Dashboard>(&(tenant.project.id, id));
     put(tx, dashboard, details)?;
     match source {
         Source::Nothing => {}

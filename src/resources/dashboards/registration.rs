@@ -111,7 +111,7 @@ impl InsightNames {
 impl Loggable for Insight {
     const SCOPE: &'static str = "Insight";
     const ACTIONS: &'static [FieldAction] = SHARING_ACTIONS;
-    const HOST: Option<&'static str> = Some(Dashboard::SCOPE);
+    const PARENT: Option<&'static str> = Some(Dashboard::SCOPE);
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
@@ -134,7 +134,7 @@ impl Loggable for Insight {
         Ok(Some(InsightNames::of(row)?.short_id))
     }
 
-    fn part_fields(row: &Row<'_, Self>) -> Result<Map<String, Value>> {
+    fn part_fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         // Not the name: a reader of the entry may see the dashboard and not the insight.
         Ok(part(&format!("insights__{}", row.meta.id), [("deleted", json!(row.meta.deleted))]))
     }
@@ -142,7 +142,7 @@ impl Loggable for Insight {
 
 impl Loggable for Text {
     const SCOPE: &'static str = Dashboard::SCOPE;
-    const IS_PART: bool = true;
+    const PARENT: Option<&'static str> = Some(Dashboard::SCOPE);
 
     fn item_id(_: &Self::Meta) -> String {
         String::new()
@@ -165,7 +165,7 @@ fn filled(object: Value) -> Value {
 
 impl Loggable for Tile {
     const SCOPE: &'static str = Dashboard::SCOPE;
-    const IS_PART: bool = true;
+    const PARENT: Option<&'static str> = Some(Dashboard::SCOPE);
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.dashboard.to_string()

@@ -37,6 +37,7 @@ pub fn update(
     }
     let mut details = details(tx, &dashboard.meta)?;
     input::apply(patch.clone(), &mut dashboard, &mut details);
+    tx.log_about::<Dashboard>(&(tenant.project.id, id));
     let deleted = dashboard.fields.deleted;
     if was_deleted {
         // The tiles are restored before the request changes them.
@@ -51,10 +52,8 @@ pub fn update(
     if duplicates.is_some() {
         changes.dashboards.insert(id);
     }
-    // Comes before the changes of other records, so that the activity entry is about this dashboard.
     put(tx, dashboard, details)?;
-    let own = changes.dashboards.take(&id);
-    for dashboard in own.iter().chain(&changes.dashboards) {
+    for dashboard in &changes.dashboards {
         tx.bump_version::<Dashboard>(&(tenant.project.id, *dashboard))?;
     }
     if let Some(sent) = duplicates {

@@ -113,6 +113,7 @@ pub fn create(
         saml_x509_cert: None,
     };
     input::fill(new, &mut fields);
+    tx.log_about::<Domain>(&(organization, id));
     tx.put(&Domain { key: (organization, id), fields })?;
     Ok(id)
 }

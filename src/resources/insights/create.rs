@@ -4,8 +4,8 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::InsightId;
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights;
 use crate::resources::dashboards::insights::levels::require_can_create;
+use crate::resources::dashboards::insights::{self, Insight};
 use crate::secret::SeededRng;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
@@ -29,6 +29,7 @@ pub fn create(
     let mut insight = insights::blank(tx, tenant, rng, now)?;
     input::apply(new.clone(), &mut insight.fields);
     let id = insight.meta.id;
+    tx.log_about::<Insight>(&(tenant.project.id, id));
     tx.put(&insight)?;
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let wanted = new.dashboards.as_ref();

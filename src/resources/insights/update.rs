@@ -52,7 +52,7 @@ pub fn update(
     after.fields.updated_at = now;
     after.fields.last_modified_at = now;
     after.meta.last_modified_by = Some(tenant.member.user);
-    // Comes before the changes of dashboards, so that the activity entry is about the insight.
+    tx.log_about::<Insight>(&key);
     tiles::resizing_insight(tx, key, &mut dashboards, |tx| put(tx, &after))?;
     changes.apply(tx, tenant, id)?;
     changes.bump_kept(tx, tenant.project.id)?;

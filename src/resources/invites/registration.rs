@@ -26,7 +26,6 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 impl Loggable for Invite {
     const SCOPE: &'static str = "OrganizationInvite";
     const LOG_ALL_FIELDS: bool = true;
-    const LOG_REMOVAL: bool = true;
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()

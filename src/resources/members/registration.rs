@@ -31,7 +31,6 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 
 impl Loggable for Membership {
     const SCOPE: &'static str = "OrganizationMembership";
-    const LOG_REMOVAL: bool = true;
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
@@ -50,7 +49,7 @@ impl Loggable for Membership {
 impl Loggable for MembershipOrigin {
     const SCOPE: &'static str = Membership::SCOPE;
     const LOG_ALL_FIELDS: bool = true;
-    const IS_PART: bool = true;
+    const PARENT: Option<&'static str> = Some(Membership::SCOPE);
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.membership.to_string()

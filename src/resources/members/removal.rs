@@ -10,6 +10,7 @@ use super::{Membership, MembershipOrigin};
 /// Deletes a membership and its origin. Marks the member's permissions for deletion in later transactions.
 pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
     let key = (organization, user);
+    tx.log_about::<Membership>(&key);
     tx.remove::<Membership>(&key)?;
     tx.remove::<MembershipOrigin>(&key)?;
     tx.put(&PendingDeletion::Member(organization, user))

@@ -121,6 +121,7 @@ pub fn create(
 ) -> Result<OrganizationId> {
     let id = OrganizationId(rng.uuid(now));
     let slug = free_slug(tx, &new.name, rng)?;
+    tx.log_about::<Organization>(&id);
     tx.put(&Organization {
         meta: Meta { id, members_can_use_personal_api_keys: true },
         fields: Fields {

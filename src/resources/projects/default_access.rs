@@ -21,11 +21,12 @@ pub fn set_default(
     level: Option<GrantLevel>,
     now: Timestamp,
 ) -> Result<Option<Grant>> {
-    let key = (organization, id);
+    let (key, of_everyone) = ((organization, id), (organization, id, Subject::Everyone));
     let grant = if let Some(level) = level {
+        tx.log_about::<Grant>(&of_everyone);
         Some(grants::set(tx, organization, id, Subject::Everyone, level, now)?)
     } else {
-        tx.remove::<Grant>(&(organization, id, Subject::Everyone))?;
+        tx.remove::<Grant>(&of_everyone)?;
         None
     };
     let (mut project, mut settings): (Project, Settings) = (tx.get(&key)?, tx.get(&key)?);
@@ -33,6 +34,10 @@ pub fn set_default(
     if project.fields.access_control != is_private {
         project.fields.access_control = is_private;
         settings.fields.updated_at = now;
+        // Opening a project is logged as its own change, and not as that of the grant which closed it.
+        if grant.is_none() {
+            tx.log_about::<Project>(&key);
+        }
         tx.put(&project)?;
         tx.put(&settings)?;
     }

@@ -127,6 +127,19 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<ProjectId> {
+    let id = add(tx, caller, new, rng, now)?;
+    tx.log_about::<Project>(&(caller.organization, id));
+    Ok(id)
+}
+
+/// Creates a project in a write whose activity entry may be about another object.
+fn add(
+    tx: &mut WriteTx<'_>,
+    caller: &Membership,
+    new: &NewProject,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<ProjectId> {
     if !new.is_demo && !caller.level.is_admin() {
         return Err(Error::denied("Your organization access level is insufficient."));
     }
@@ -160,7 +173,7 @@ pub fn create(
     Ok(id)
 }
 
-/// Adds the owner and the first project to a new organization.
+/// Adds the owner and the first project to a new organization, which the activity entry is about.
 ///
 /// # Errors
 /// 404 if the organization or the user does not exist; 400 for an invalid field of the project.
@@ -173,7 +186,7 @@ pub fn create_first(
     now: Timestamp,
 ) -> Result<(Membership, ProjectId)> {
     let owner = members::create(tx, organization, owner, Level::Owner, rng, now)?;
-    let project = create(tx, &owner, new, rng, now)?;
+    let project = add(tx, &owner, new, rng, now)?;
     Ok((owner, project))
 }
 
@@ -210,6 +223,7 @@ pub fn update(
         return Ok(());
     }
     settings.fields.updated_at = now;
+    tx.log_about::<Project>(&key);
     if project == before.0 {
         tx.bump_version::<Project>(&key)?;
     } else {

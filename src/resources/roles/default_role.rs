@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, RoleId};
 use crate::patch::Patch;
 use crate::resources::members::Membership;
-use crate::resources::organizations;
+use crate::resources::organizations::{self, Organization};
 use crate::secret::SeededRng;
 use crate::store::{Reference, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -55,6 +55,7 @@ pub fn set_default(
     if role == before {
         return Ok(());
     }
+    tx.log_about::<Organization>(&organization);
     match role {
         Some(role) if exists(tx, organization, role)? => {
             tx.put(&DefaultRole { organization, role })?;
@@ -82,6 +83,7 @@ pub(super) fn clear(
     if default_of(tx, organization)? != Some(role) {
         return Ok(());
     }
+    tx.log_about::<Organization>(&organization);
     tx.remove::<DefaultRole>(&organization)?;
     organizations::set_updated(tx, organization, now)
 }

@@ -105,6 +105,7 @@ pub(super) fn put(
     let id = RoleMembershipId(rng.uuid(now));
     let added =
         RoleMembership { organization, role, user, id, joined_at: now, updated_at: now, listed };
+    tx.log_about::<RoleMembership>(&added.key());
     tx.put(&added)?;
     tx.bump_version::<Role>(&(organization, role))?;
     Ok(added)
@@ -131,6 +132,7 @@ pub fn get(
 
 /// Removes a member from a role.
 pub fn remove(tx: &mut WriteTx<'_>, member: &RoleMembership) -> Result<()> {
+    tx.log_about::<RoleMembership>(&member.key());
     tx.remove::<RoleMembership>(&member.key())?;
     tx.bump_version::<Role>(&(member.organization, member.role))
 }

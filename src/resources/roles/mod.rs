@@ -124,6 +124,7 @@ pub fn delete(
     id: RoleId,
     now: Timestamp,
 ) -> Result<()> {
+    tx.log_about::<Role>(&(organization, id));
     tx.remove::<Role>(&(organization, id))?.ok_or_else(Error::not_found)?;
     default_role::clear(tx, organization, id, now)
 }

@@ -34,8 +34,6 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 
 impl Loggable for Role {
     const SCOPE: &'static str = "Role";
-    /// The deletion of the default role also updates the organization.
-    const ALWAYS_LOGGED: &'static [&'static str] = &["deleted"];
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.1.to_string()
@@ -50,8 +48,6 @@ impl Loggable for Role {
 impl Loggable for RoleMembership {
     const SCOPE: &'static str = "RoleMembership";
     const LOG_ALL_FIELDS: bool = true;
-    /// A new member of the organization gets the default role in the same write.
-    const ALWAYS_LOGGED: &'static [&'static str] = &["created"];
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.id.to_string()
@@ -77,9 +73,7 @@ impl Loggable for RoleMembership {
 /// The default role is a field of its organization.
 impl Loggable for DefaultRole {
     const SCOPE: &'static str = Organization::SCOPE;
-    const IS_PART: bool = true;
-    /// The deletion of the role clears it in the same write.
-    const ALWAYS_LOGGED: &'static [&'static str] = &["updated"];
+    const PARENT: Option<&'static str> = Some(Organization::SCOPE);
 
     fn item_id(meta: &Self::Meta) -> String {
         meta.organization.to_string()

@@ -266,6 +266,7 @@ fn join(
 ) -> Result<Membership> {
     let organization = invite.meta.organization;
     let member = members::create(tx, organization, user, invite.meta.level, rng, now)?;
+    tx.log_about::<Membership>(&(organization, user));
     tx.put(&MembershipOrigin {
         organization,
         user,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
+use crate::activity::entries;
 use crate::support::invites::invites;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::{TestClient, Workspace};
@@ -420,6 +421,29 @@ async fn rules_of_roles_are_logged_with_the_role() {
             ])
         );
     }
+}
+
+#[tokio::test]
+async fn opening_a_closed_project_is_logged_as_a_change_of_the_project() {
+    let scene = Scene::new().await;
+    let project = scene.workspace.made.project_id;
+    scene.owner().put(&scene.path, json!({ "access_level": "none" })).await.ok();
+    scene.clock.advance(Duration::from_secs(1));
+    let known = entries(&scene.workspace).len();
+    scene.owner().put(&scene.path, json!({ "access_level": null })).await.assert_empty(204);
+    let new: Vec<_> = entries(&scene.workspace).split_off(known);
+    let [entry] = &*new else { panic!("one entry") };
+    let change = json!({
+        "type": "Project", "action": "changed", "field": "access_control",
+        "before": true, "after": false,
+    });
+    assert_eq!(
+        json!(entry.fields),
+        json!({
+            "scope": "Project", "item_id": project.to_string(), "activity": "updated",
+            "detail": { "name": "Web", "changes": [change] },
+        })
+    );
 }
 
 /// What PostHog's Terraform provider does in its test of role-based access, without the rules on other kinds.

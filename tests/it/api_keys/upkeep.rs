@@ -44,7 +44,9 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
     owner.patch(&at(&revivable, ""), json!({"label": "z"})).await.ok();
 
     clock.advance(Duration::from_mins(1));
+    let known = entries(&workspace).len();
     let newest = make(owner, lasting.clone()).await;
+    assert_eq!(entries(&workspace).len(), known + 1, "the entry is about the new key alone");
     // 99 unexpired keys, and 100 of the 101 expired ones.
     let listed = owner.get(KEYS).await.ok();
     assert_eq!(listed.as_array().map(Vec::len), Some(199));

@@ -403,6 +403,10 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
     assert_eq!(all::<Domain>(&workspace, &theirs).len(), 1);
     let told = json!(["OrganizationDomain", made["id"], "created", "corp.example", {}]);
     assert_eq!(entries_about(&workspace, &made["id"]), [told]);
+    let entries: Vec<Entry> = all(&workspace, &theirs);
+    let of_domains = entries.iter().filter(|entry| entry.fields.scope == "OrganizationDomain");
+    let told: Vec<_> = of_domains.map(|entry| &*entry.fields.activity).collect();
+    assert_eq!(told, ["created", "created"]);
     workspace.assert_file_valid().await;
 
     workspace.app.wake_maintenance();

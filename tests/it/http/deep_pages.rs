@@ -68,7 +68,7 @@ async fn with_long_lists() -> Workspace {
     assert_eq!(insight.status, 201, "{}", insight.body);
     workspace.member("ann", Level::Member).await;
     let copies = workspace.clone();
-    let copied = workspace.app.operate(move |tx, _| copy_records(&copies, tx)).await;
+    let copied = workspace.app.store().write(move |tx| copy_records(&copies, tx)).await;
     copied.expect("copies");
     workspace
 }

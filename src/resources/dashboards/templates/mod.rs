@@ -179,6 +179,7 @@ pub fn create(
     let mut details = DetailsFields::default();
     template.fill(&mut dashboard, &mut details)?;
     let id = dashboard.meta.id;
+    tx.log_about::<Dashboard>(&(tenant.project.id, id));
     super::put(tx, dashboard, details)?;
     template.add_tiles(tx, tenant, id, rng, now)?;
     Ok(id)

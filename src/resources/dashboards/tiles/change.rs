@@ -28,7 +28,7 @@ pub(in crate::resources::dashboards) struct TileChanges {
 
 impl TileChanges {
     /// Restores the insights of restored tiles that the caller may edit, and increments the versions of all insights whose
-    /// tiles changed. Comes after the changes of dashboards, so that the activity entry is about the dashboard.
+    /// tiles changed.
     ///
     /// # Errors
     /// 500 or 503 when the file cannot be read or written.

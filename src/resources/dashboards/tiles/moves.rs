@@ -102,8 +102,10 @@ pub fn move_tile(
     tile.meta.dashboard = destination;
     tx.put(&tile)?;
     require_bounded(tx, project, destination)?;
-    tx.bump_version::<Dashboard>(&(project, source))?;
-    tx.bump_version::<Dashboard>(&(project, destination))?;
+    for dashboard in [source, destination] {
+        tx.log_about::<Dashboard>(&(project, dashboard));
+        tx.bump_version::<Dashboard>(&(project, dashboard))?;
+    }
     match tile.meta.content {
         Content::Insight(insight) => tx.bump_version::<Insight>(&(project, insight)),
         Content::Text(_) => Ok(()),

@@ -33,6 +33,7 @@ pub fn place(
         add(tx, tenant, dashboard, Content::Insight(insight), TileStyle::default())?;
     }
     require_bounded_for(tx, (project, dashboard), FIELD)?;
+    tx.log_about::<Dashboard>(&(project, dashboard));
     tx.bump_version::<Dashboard>(&(project, dashboard))
 }
 
@@ -54,5 +55,6 @@ pub fn withdraw(tx: &mut WriteTx<'_>, key: (ProjectId, DashboardId, TileId)) -> 
     let mut tile: Tile = tx.get(&key)?;
     tile.meta.deleted = true;
     tx.put(&tile)?;
+    tx.log_about::<Dashboard>(&(key.0, key.1));
     tx.bump_version::<Dashboard>(&(key.0, key.1))
 }
