@@ -274,20 +274,16 @@ pub fn has_expired(tx: &impl Tx, now: Timestamp) -> Result<bool> {
     oldest.next().map_or(Ok(false), |key| is_expired(tx, &key, now))
 }
 
-/// Deletes expired responses, the oldest first, up to the limit of one transaction. Returns whether more may have
-/// expired.
-pub fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
-    let (oldest, mut parts) = (tx.keys(&BY_MOMENT, &(), DELETE_BATCH)?, 0);
-    for key in &oldest {
-        if parts >= DELETE_BATCH {
-            return Ok(true);
-        }
-        if !is_expired(tx, key, now)? {
-            return Ok(false);
+/// Deletes expired responses, the oldest first, up to the limit of one transaction.
+pub fn delete_expired(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+    let mut parts = 0;
+    for key in &tx.keys(&BY_MOMENT, &(), DELETE_BATCH)? {
+        if parts >= DELETE_BATCH || !is_expired(tx, key, now)? {
+            break;
         }
         parts += delete(tx, key)?;
     }
-    Ok(oldest.len() == DELETE_BATCH)
+    Ok(())
 }
 
 fn is_expired(tx: &impl Tx, key: &<StoredResponse as Record>::Key, now: Timestamp) -> Result<bool> {

@@ -8,11 +8,13 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::select_all;
+
 use crate::error::{Error, Result};
 use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
 use crate::resources::{activity, cascade_delete, import_mark, roles, sessions};
-use crate::store::{OpenError, Store, Table, WriteTx};
+use crate::store::{OpenError, Snapshot, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -31,11 +33,7 @@ impl App {
     pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
         let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.maintenance));
         let inner = Arc::downgrade(&self.0);
-        let mut expiring = ExpiringData {
-            log: ActivityRetention::of(self),
-            replies: ResponseRetention::of(self),
-            sessions: SessionCleanup::of(self),
-        };
+        let mut expiring = ExpiringData::all_of(self);
         self.start_backups()?;
         self.start_compaction();
         let taken = Arc::clone(&due);
@@ -57,7 +55,7 @@ impl App {
                 }
                 tokio::select! {
                     () = due.notified() => {}
-                    () = expiring.is_due() => {}
+                    () = wait_until_due(&expiring) => {}
                     () = imports.is_due() => {}
                 }
                 let may_go_on = || inner.strong_count() > 0 && has_lease(&lease, &clock);
@@ -77,7 +75,7 @@ impl App {
                 }
                 more = true;
                 while more && may_go_on() {
-                    more = match expiring.delete_some(&store).await {
+                    more = match delete_some(&mut expiring, &store).await {
                         Ok(more) => more,
                         Err(error) => warn_and_wait(&error).await,
                     };
@@ -140,34 +138,101 @@ impl AbandonedImports {
     }
 }
 
-/// All data that expires.
+/// Deletes what a search found.
+type Deletion = Box<dyn Fn(&mut WriteTx<'_>) -> Result<()> + Send>;
+
+/// Finds data that expired before a time, as much as one transaction deletes.
+type Search = fn(&Snapshot, Timestamp) -> Result<Option<Deletion>>;
+
+/// A kind of data that expires.
 struct ExpiringData {
-    log: ActivityRetention,
-    replies: ResponseRetention,
-    sessions: SessionCleanup,
+    clock: Clock,
+    /// How long the data is kept. `None` if it has an end of its own.
+    retention: Option<Duration>,
+    /// The time of the next search.
+    next: Timestamp,
+    search: Search,
 }
 
 impl ExpiringData {
-    async fn is_due(&self) {
-        tokio::select! {
-            () = self.log.is_due() => {}
-            () = self.replies.is_due() => {}
-            () = self.sessions.is_due() => {}
+    /// Returns all kinds. Entries of the activity log do not expire if no retention is set.
+    fn all_of(app: &App) -> Vec<Self> {
+        let of = |retention: Option<Duration>, search: Search| Self {
+            clock: app.0.clock.clone(),
+            retention,
+            next: app.0.clock.now(),
+            search,
+        };
+        let mut all = vec![of(None, find_responses), of(None, find_sessions)];
+        if let Some(retention) = app.0.config.activity_retention {
+            all.push(of(Some(retention), find_entries));
         }
+        all
     }
 
-    /// Deletes some expired data. Returns whether there may be more.
+    async fn is_due(&self) {
+        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
+    }
+
+    /// Deletes one transaction's worth of data if a search is due. Returns whether there may be more.
     async fn delete_some(&mut self, store: &Store) -> Result<bool> {
-        let mut more = self.log.delete_some(store).await?;
-        more |= self.replies.delete_some(store).await?;
-        more |= self.sessions.delete_some(store).await?;
-        Ok(more)
+        let now = self.clock.now();
+        // It is also due if the clock was set back since the last one.
+        if self.next.is_end_of_current(CHECK_INTERVAL, now) {
+            return Ok(false);
+        }
+        let (snapshot, search) = (store.fresh().await?, self.search);
+        let cutoff = now.minus(self.retention.unwrap_or_default());
+        let search = move || search(&snapshot, cutoff);
+        let found = tokio::task::spawn_blocking(search).await.map_err(Error::internal)??;
+        let Some(delete) = found else {
+            let interval = self.retention.map_or(CHECK_INTERVAL, |time| time.min(CHECK_INTERVAL));
+            self.next = now.plus(interval);
+            return Ok(false);
+        };
+        store.write(delete).await?;
+        Ok(true)
     }
 }
 
-/// Whether a search that was to follow the last one at `next` is due, also if the clock was set back since.
-fn is_due(next: Timestamp, now: Timestamp) -> bool {
-    !next.is_end_of_current(CHECK_INTERVAL, now)
+/// Waits until a search for one of these kinds is due.
+async fn wait_until_due(expiring: &[ExpiringData]) {
+    let _ = select_all(expiring.iter().map(|kind| Box::pin(kind.is_due()))).await;
+}
+
+/// Deletes some data of each kind whose search is due. Returns whether there may be more.
+async fn delete_some(expiring: &mut [ExpiringData], store: &Store) -> Result<bool> {
+    let mut more = false;
+    for kind in expiring {
+        more |= kind.delete_some(store).await?;
+    }
+    Ok(more)
+}
+
+/// Finds entries of the activity log.
+fn find_entries(tx: &Snapshot, cutoff: Timestamp) -> Result<Option<Deletion>> {
+    let keys = activity::find_expired(tx, cutoff)?;
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| activity::delete(tx, &keys))))
+}
+
+/// Finds idempotency keys with their stored responses.
+fn find_responses(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
+    if !idempotency::has_expired(tx, now)? {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| idempotency::delete_expired(tx, now))))
+}
+
+/// Finds console sessions that ended, and sign-in links that expired.
+fn find_sessions(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
+    let ended = sessions::find_ended(tx, now)?;
+    if ended.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| sessions::delete_ended(tx, &ended, now))))
 }
 
 /// Logs the error, waits, and returns true to try again.
@@ -175,113 +240,4 @@ async fn warn_and_wait(error: &Error) -> bool {
     tracing::warn!(%error, "a maintenance task failed; trying again");
     tokio::time::sleep(RETRY_DELAY).await;
     true
-}
-
-/// Deletes expired entries of the activity log.
-struct ActivityRetention {
-    clock: Clock,
-    /// The retention. `None` means forever.
-    retention: Option<Duration>,
-    /// The time of the next search.
-    next: Timestamp,
-}
-
-impl ActivityRetention {
-    fn of(app: &App) -> Self {
-        let clock = app.0.clock.clone();
-        Self { next: clock.now(), clock, retention: app.0.config.activity_retention }
-    }
-
-    async fn is_due(&self) {
-        match self.retention {
-            Some(_) => self.clock.wait_until(self.next, CHECK_INTERVAL).await,
-            None => pending().await,
-        }
-    }
-
-    /// Deletes one transaction's worth of entries if a search is due. Returns whether there may be more.
-    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
-        let now = self.clock.now();
-        let Some(retention) = self.retention.filter(|_| is_due(self.next, now)) else {
-            return Ok(false);
-        };
-        let (snapshot, cutoff) = (store.fresh().await?, now.minus(retention));
-        let read = move || activity::find_expired(&*snapshot, cutoff);
-        let keys = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
-        if keys.is_empty() {
-            self.next = now.plus(retention.min(CHECK_INTERVAL));
-            return Ok(false);
-        }
-        store.write(move |tx| activity::delete(tx, &keys)).await?;
-        Ok(true)
-    }
-}
-
-/// Deletes expired idempotency keys with their stored responses.
-struct ResponseRetention {
-    clock: Clock,
-    /// The time of the next search.
-    next: Timestamp,
-}
-
-impl ResponseRetention {
-    fn of(app: &App) -> Self {
-        let clock = app.0.clock.clone();
-        Self { next: clock.now(), clock }
-    }
-
-    async fn is_due(&self) {
-        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
-    }
-
-    /// Deletes one transaction's worth of keys if a search is due. Returns whether there may be more.
-    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
-        let now = self.clock.now();
-        if !is_due(self.next, now) {
-            return Ok(false);
-        }
-        let snapshot = store.fresh().await?;
-        let read = move || idempotency::has_expired(&*snapshot, now);
-        let due = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
-        if due && store.write(move |tx| idempotency::delete_expired(tx, now)).await? {
-            return Ok(true);
-        }
-        self.next = now.plus(CHECK_INTERVAL);
-        Ok(false)
-    }
-}
-
-/// Deletes console sessions that ended, and sign-in links that expired.
-struct SessionCleanup {
-    clock: Clock,
-    /// The time of the next search.
-    next: Timestamp,
-}
-
-impl SessionCleanup {
-    fn of(app: &App) -> Self {
-        let clock = app.0.clock.clone();
-        Self { next: clock.now(), clock }
-    }
-
-    async fn is_due(&self) {
-        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
-    }
-
-    /// Deletes one transaction's worth of sessions and links if a search is due. Returns whether there may be more.
-    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
-        let now = self.clock.now();
-        if !is_due(self.next, now) {
-            return Ok(false);
-        }
-        let snapshot = store.fresh().await?;
-        let read = move || sessions::find_ended(&*snapshot, now);
-        let ended = tokio::task::spawn_blocking(read).await.map_err(Error::internal)??;
-        if ended.is_empty() {
-            self.next = now.plus(CHECK_INTERVAL);
-            return Ok(false);
-        }
-        store.write(move |tx| sessions::delete_ended(tx, &ended, now)).await?;
-        Ok(true)
-    }
 }
