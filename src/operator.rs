@@ -4,17 +4,18 @@
 mod accounts;
 mod console;
 mod nodes;
+mod options;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::ids::{ApiKeyId, InviteId, OrganizationId, OutboxMessageId, ProjectId};
+use crate::ids::{ApiKeyId, InviteId, OutboxMessageId};
 use crate::input::{Email, FieldType, Input, JsonObject};
 use crate::mail::compose::MailContent;
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
 use crate::resources::invites;
-use crate::resources::members::{Level, Membership};
+use crate::resources::members::Membership;
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::record_registry;
@@ -24,35 +25,17 @@ use crate::state::App;
 use crate::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
+pub use options::{KeyOptions, OrganizationOptions, UserOptions};
+
 /// One operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Operation {
     /// Creates an organization with its first project, and its owner if no user has the address.
-    OrganizationCreate {
-        /// The organization's name.
-        name: String,
-        /// The owner's email address.
-        owner: String,
-        /// Accepts an owner whose address is unverified: an invite's link created the account.
-        existing: bool,
-    },
+    OrganizationCreate(OrganizationOptions),
     /// Lists all organizations.
     OrganizationList,
     /// Creates a user, and its membership if an organization is given.
-    UserCreate {
-        /// The user's email address.
-        email: String,
-        /// The first name.
-        first_name: String,
-        /// The last name.
-        last_name: String,
-        /// The organization to join.
-        organization: Option<OrganizationId>,
-        /// The user's level in the organization.
-        level: Level,
-        /// Accepts a user that exists.
-        existing: bool,
-    },
+    UserCreate(UserOptions),
     /// Lists all users.
     UserList,
     /// Enables or disables a user. The keys of a disabled user are invalid.
@@ -63,22 +46,7 @@ pub enum Operation {
         active: bool,
     },
     /// Creates an API key for a user.
-    KeyCreate {
-        /// The user's email address.
-        email: String,
-        /// The key's label.
-        label: String,
-        /// The key's scopes.
-        scopes: Vec<String>,
-        /// The organizations that the key is restricted to; empty for no restriction.
-        organizations: Vec<OrganizationId>,
-        /// The projects that the key is restricted to; empty for no restriction.
-        projects: Vec<ProjectId>,
-        /// The seconds until the key expires, if it does.
-        expires_in: Option<i64>,
-        /// Accepts a user whose address is unverified: an invite's link created the account.
-        existing: bool,
-    },
+    KeyCreate(KeyOptions),
     /// Lists all API keys.
     KeyList,
     /// Revokes an API key.
@@ -128,10 +96,10 @@ impl Operation {
             | Self::MailTest { .. }
             | Self::NodeList
             | Self::Check => true,
-            Self::OrganizationCreate { .. }
-            | Self::UserCreate { .. }
+            Self::OrganizationCreate(_)
+            | Self::UserCreate(_)
             | Self::UserSetActive { .. }
-            | Self::KeyCreate { .. }
+            | Self::KeyCreate(_)
             | Self::KeyRevoke { .. }
             | Self::ConsoleLink { .. }
             | Self::Compact
@@ -151,40 +119,17 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         app.store().refresh().await?;
     }
     match operation {
-        Operation::OrganizationCreate { name, owner, existing } => {
-            create_organization(app, name, owner, existing).await
-        }
+        Operation::OrganizationCreate(options) => create_organization(app, options).await,
         Operation::OrganizationList => {
             let quota = app.config().caps.organization_bytes;
             read_blocking(app, move |tx| list_organizations(tx, quota)).await
         }
-        Operation::UserCreate { email, first_name, last_name, organization, level, existing } => {
-            let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
-            let new = NewUser::parse(&crate::input::require_object(sent)?)?;
-            accounts::create_user(
-                app,
-                new,
-                organization.map(|organization| (organization, level)),
-                existing,
-            )
-            .await
-        }
+        Operation::UserCreate(options) => accounts::create_user(app, options).await,
         Operation::UserList => read_blocking(app, accounts::list_users).await,
         Operation::UserSetActive { email, active } => {
             accounts::set_active(app, email, active).await
         }
-        Operation::KeyCreate {
-            email,
-            label,
-            scopes,
-            organizations,
-            projects,
-            expires_in,
-            existing,
-        } => {
-            let wanted = KeyOptions { label, scopes, organizations, projects, expires_in };
-            create_key(app, email, wanted, existing).await
-        }
+        Operation::KeyCreate(options) => create_key(app, options).await,
         Operation::KeyList => read_blocking(app, list_keys).await,
         Operation::KeyRevoke { id } => {
             app.operate(move |tx, _| api_keys::remove(tx, id)).await.map_err(|error| {
@@ -240,12 +185,8 @@ fn get_user(tx: &impl Tx, email: &str) -> Result<User> {
     users::find_by_email(tx, &normalized)?.ok_or_else(|| not_found("user", &email))
 }
 
-async fn create_organization(
-    app: &App,
-    name: String,
-    owner: String,
-    existing: bool,
-) -> Result<Value> {
+async fn create_organization(app: &App, options: OrganizationOptions) -> Result<Value> {
+    let OrganizationOptions { name, owner, existing } = options;
     let named = JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named)?;
     let owner = NewUser::parse(&crate::input::require_object(json!({ "email": owner }))?)?;
@@ -287,20 +228,11 @@ fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
 
 const ALL_ROWS: Window = Window::all(Order::Ascending);
 
-/// The properties of a new API key.
-#[derive(Clone)]
-struct KeyOptions {
-    label: String,
-    scopes: Vec<String>,
-    organizations: Vec<OrganizationId>,
-    projects: Vec<ProjectId>,
-    expires_in: Option<i64>,
-}
-
-async fn create_key(app: &App, email: String, wanted: KeyOptions, existing: bool) -> Result<Value> {
+async fn create_key(app: &App, options: KeyOptions) -> Result<Value> {
     let issued = app.issue_key(None)?;
     let rule = move |tx: &mut WriteTx<'_>, now: Timestamp| {
-        let KeyOptions { label, scopes, organizations, projects, expires_in } = wanted.clone();
+        let KeyOptions { email, label, scopes, organizations, projects, expires_in, existing } =
+            options.clone();
         let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
         let user = get_user(tx, &email)?;
         accounts::require_known(tx, "email", &user, existing)?;

@@ -74,7 +74,7 @@ pub mod metrics {
     pub use crate::metrics::{Metrics, Series};
 }
 pub mod operator {
-    pub use crate::operator::{Operation, perform};
+    pub use crate::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions, perform};
 }
 pub mod resources {
     pub use crate::resources::record_registry;

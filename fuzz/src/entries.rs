@@ -13,7 +13,7 @@ use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use steward::testing::http::form::Form;
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::router::{router, routes};
@@ -165,14 +165,14 @@ impl Bench {
             _folder: folder,
         };
         let organization = made.organization_id;
-        let user = Operation::UserCreate {
+        let user = Operation::UserCreate(UserOptions {
             email: "member@corp.example".to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(organization),
             level: Level::Member,
             existing: false,
-        };
+        });
         let user = perform(&bench.app, user, Progress::silent());
         let user = text(&bench.runtime.block_on(user).expect("a member")["uuid"]);
         let here = format!("/api/organizations/{organization}/");

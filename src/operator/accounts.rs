@@ -3,22 +3,21 @@
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::ids::{OrganizationId, UserId};
-use crate::resources::members::{self, Level, Membership};
+use crate::ids::UserId;
+use crate::input::{Input, require_object};
+use crate::resources::members::{self, Membership};
 use crate::resources::users::{self, NewUser, User};
 use crate::resources::{roles, sessions};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Snapshot, Tx};
 
-use super::{ALL_ROWS, get_user};
+use super::{ALL_ROWS, UserOptions, get_user};
 
-pub(super) async fn create_user(
-    app: &App,
-    new: NewUser,
-    join: Option<(OrganizationId, Level)>,
-    existing: bool,
-) -> Result<Value> {
+pub(super) async fn create_user(app: &App, options: UserOptions) -> Result<Value> {
+    let UserOptions { email, first_name, last_name, organization, level, existing } = options;
+    let sent = json!({ "email": email, "first_name": first_name, "last_name": last_name });
+    let new = NewUser::parse(&require_object(sent)?)?;
     let seed = Seed::generate();
     app.operate(move |tx, now| {
         let mut rng = seed.rng();
@@ -34,8 +33,8 @@ pub(super) async fn create_user(
             }
             None => users::create(tx, &new, &mut rng, now)?,
         };
-        let membership = match join {
-            Some((organization, level)) => {
+        let membership = match organization {
+            Some(organization) => {
                 let id = user.meta.id;
                 let member = members::create(tx, organization, id, level, &mut rng, now)?;
                 tx.log_about::<Membership>(&(organization, id));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
@@ -253,13 +253,15 @@ async fn members_are_filtered_by_the_time_of_their_last_update() {
 #[tokio::test]
 async fn bots_are_left_out() {
     let staff = Staff::new().await;
-    let bot = |email: &str| Operation::UserCreate {
-        email: email.to_owned(),
-        first_name: "Bot".to_owned(),
-        last_name: String::new(),
-        organization: Some(staff.workspace.made.organization_id),
-        level: Level::Admin,
-        existing: false,
+    let bot = |email: &str| {
+        Operation::UserCreate(UserOptions {
+            email: email.to_owned(),
+            first_name: "Bot".to_owned(),
+            last_name: String::new(),
+            organization: Some(staff.workspace.made.organization_id),
+            level: Level::Admin,
+            existing: false,
+        })
     };
     let made = staff.workspace.run_operation(bot("max@posthogbot.user")).await;
     staff.workspace.run_operation(bot("max@notposthogbot.user")).await;

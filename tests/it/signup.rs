@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::invites::{invite, invites, with_mail};
@@ -274,14 +274,14 @@ async fn existing_member_cannot_accept_an_invite() {
     let (eve, _) = workspace.outsider("eve").await;
     let offer = offer(&workspace, "eve@other.example", 15).await;
     workspace
-        .run_operation(Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: "eve@other.example".to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(workspace.made.organization_id),
             level: Level::Member,
             existing: true,
-        })
+        }))
         .await;
     let text = "You already are a member of this organization.";
     eve.get(&offer.path).await.assert_invalid_body("user_already_member", text);

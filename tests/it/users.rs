@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
 
@@ -12,11 +12,11 @@ const ME: &str = "/api/users/@me/";
 
 /// Creates a second organization of the owner. Returns its id and that of its project.
 async fn second(workspace: &Workspace) -> (String, Value) {
-    let made = Operation::OrganizationCreate {
+    let made = Operation::OrganizationCreate(OrganizationOptions {
         name: "Second".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let made = workspace.run_operation(made).await;
     (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
 }
@@ -304,14 +304,14 @@ async fn limited_key_shows_only_its_organizations_and_projects() {
 #[tokio::test]
 async fn user_without_an_organization_has_no_current_one() {
     let workspace = Workspace::new().await;
-    let alone = Operation::UserCreate {
+    let alone = Operation::UserCreate(UserOptions {
         email: "solo@Else.Example".to_owned(),
         first_name: String::new(),
         last_name: String::new(),
         organization: None,
         level: Level::Member,
         existing: false,
-    };
+    });
     workspace.run_operation(alone).await;
     let solo = workspace.key("SOLO@else.example", &["*"]).await;
     let me = solo.get(ME).await.ok();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
@@ -21,11 +21,11 @@ impl Objects {
     /// on the dashboard.
     pub async fn make(workspace: &Workspace, name: &str) -> Self {
         let made = workspace
-            .run_operation(Operation::OrganizationCreate {
+            .run_operation(Operation::OrganizationCreate(OrganizationOptions {
                 name: name.to_owned(),
                 owner: OWNER.to_owned(),
                 existing: false,
-            })
+            }))
             .await;
         let organization = made["id"].as_str().expect("an id").to_owned();
         let email = format!("{name}@corp.example");
@@ -129,14 +129,14 @@ impl Objects {
 pub async fn join(workspace: &Workspace, organization: &str, email: &str, level: Level) -> String {
     let organization = Some(organization.parse().expect("an id"));
     let made = workspace
-        .run_operation(Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: email.to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization,
             level,
             existing: false,
-        })
+        }))
         .await;
     made["uuid"].as_str().expect("a UUID").to_owned()
 }

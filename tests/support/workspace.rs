@@ -12,7 +12,9 @@ use steward::App;
 use steward::Config;
 use steward::router;
 use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords, create_at};
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::{
+    KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
+};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::VerifiedSession;
@@ -211,14 +213,14 @@ impl Workspace {
     /// Creates a member of the first organization, `name@corp.example`. The caller's key has every scope.
     pub async fn member(&self, name: &str, level: Level) -> TestClient {
         let email = format!("{name}@corp.example");
-        self.run_operation(Operation::UserCreate {
+        self.run_operation(Operation::UserCreate(UserOptions {
             email: email.clone(),
             first_name: name.to_owned(),
             last_name: String::new(),
             organization: Some(self.made.organization_id),
             level,
             existing: false,
-        })
+        }))
         .await;
         self.key(&email, &["*"]).await
     }
@@ -228,11 +230,11 @@ impl Workspace {
     pub async fn outsider(&self, name: &str) -> (TestClient, Value) {
         let email = format!("{name}@other.example");
         let made = self
-            .run_operation(Operation::OrganizationCreate {
+            .run_operation(Operation::OrganizationCreate(OrganizationOptions {
                 name: format!("{name}'s"),
                 owner: email.clone(),
                 existing: false,
-            })
+            }))
             .await;
         (self.key(&email, &["*"]).await, made)
     }
@@ -246,7 +248,7 @@ impl Workspace {
     pub async fn limited_key(&self, email: &str, scopes: &[&str], limits: Value) -> TestClient {
         let list = |name: &str| limits.get(name).cloned().unwrap_or_else(|| json!([]));
         let made = self
-            .run_operation(Operation::KeyCreate {
+            .run_operation(Operation::KeyCreate(KeyOptions {
                 email: email.to_owned(),
                 label: "test".to_owned(),
                 scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
@@ -254,7 +256,7 @@ impl Workspace {
                 projects: serde_json::from_value(list("projects")).expect("ids"),
                 expires_in: limits.get("expires_in").and_then(Value::as_i64),
                 existing: false,
-            })
+            }))
             .await;
         self.with_key(made["value"].as_str().expect("the key's value"))
     }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use axum::http::Method;
 use futures_util::poll;
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::{
+    KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
+};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::{cascade_delete, domains};
 use steward::testing::store::Progress;
@@ -365,14 +367,14 @@ async fn account_that_is_already_a_member_can_be_taken_over_by_its_invite() {
     let offer = mailed(&squat.workspace, &squat.invited().await);
     squat
         .workspace
-        .run_operation(Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: VICTIM.to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(squat.workspace.made.organization_id),
             level: Level::Admin,
             existing: true,
-        })
+        }))
         .await;
     let by_squatter =
         invite(&squat.key, &squat.workspace, json!({ "target_email": "x@x.example" }));
@@ -409,27 +411,33 @@ async fn takeover_deletes_many_memberships_in_batches() {
 async fn operator_commands_reject_an_account_with_an_unproven_address() {
     let squat = Squat::new().await;
     let workspace = &squat.workspace;
-    let organization = |existing| Operation::OrganizationCreate {
-        name: "Big".to_owned(),
-        owner: VICTIM.to_uppercase(),
-        existing,
+    let organization = |existing| {
+        Operation::OrganizationCreate(OrganizationOptions {
+            name: "Big".to_owned(),
+            owner: VICTIM.to_uppercase(),
+            existing,
+        })
     };
-    let user = |existing| Operation::UserCreate {
-        email: VICTIM.to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: Some(workspace.made.organization_id),
-        level: Level::Owner,
-        existing,
+    let user = |existing| {
+        Operation::UserCreate(UserOptions {
+            email: VICTIM.to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(workspace.made.organization_id),
+            level: Level::Owner,
+            existing,
+        })
     };
-    let key = |existing| Operation::KeyCreate {
-        email: VICTIM.to_owned(),
-        label: "laptop".to_owned(),
-        scopes: vec!["*".to_owned()],
-        organizations: Vec::new(),
-        projects: Vec::new(),
-        expires_in: None,
-        existing,
+    let key = |existing| {
+        Operation::KeyCreate(KeyOptions {
+            email: VICTIM.to_owned(),
+            label: "laptop".to_owned(),
+            scopes: vec!["*".to_owned()],
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_in: None,
+            existing,
+        })
     };
     let before = entries(workspace).len();
     for (operation, attr) in
@@ -589,14 +597,14 @@ async fn members_and_activity_log_show_the_inviter_and_the_join_method() {
     workspace.assert_file_valid().await;
     // A member that is added by the operator has no inviter.
     workspace
-        .run_operation(Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: "link@x.example".to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(workspace.made.organization_id),
             level: Level::Member,
             existing: true,
-        })
+        }))
         .await;
     let found = workspace.organization("members/?email=link@x.example");
     let found = workspace.owner.get(&found).await.ok()["results"][0].clone();

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steward::testing::config::{Caps, Config};
 use steward::testing::ids::UserId;
 use steward::testing::input::{Input, JsonObject};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::organizations::{self, NewOrganization};
 use steward::testing::resources::projects::{self, NewProject};
@@ -79,11 +79,11 @@ async fn organizations_per_user_are_limited() {
         (again.status != 400).then_some(again.status)
     });
     assert_eq!(again.await, 201);
-    let by_operator = Operation::OrganizationCreate {
+    let by_operator = Operation::OrganizationCreate(OrganizationOptions {
         name: "Fourth".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     workspace.run_operation(by_operator).await;
     workspace.assert_file_valid().await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use steward::testing::error::Result;
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::access_objects::Kind;
@@ -23,14 +23,14 @@ const DELETE_BATCH: usize = 500;
 
 /// Returns the operator command that adds Ben to the first organization again.
 fn rejoin(workspace: &Workspace) -> Operation {
-    Operation::UserCreate {
+    Operation::UserCreate(UserOptions {
         email: BEN.to_owned(),
         first_name: String::new(),
         last_name: String::new(),
         organization: Some(workspace.made.organization_id),
         level: Level::Admin,
         existing: true,
-    }
+    })
 }
 
 fn count<R: Record>(workspace: &Workspace) -> usize {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use steward::App;
 use steward::router;
 use steward::testing::ids::{RoleId, UserUuid};
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::roles::RoleMembership;
 use steward::testing::resources::{members, record_registry, users};
@@ -62,14 +62,14 @@ impl Beginning {
         let admin = workspace.member("p1", Level::Admin).await;
         let member = workspace.member("p2", Level::Member).await;
         let (outsider, other) = workspace.outsider("p3").await;
-        let patch = Operation::UserCreate {
+        let patch = Operation::UserCreate(UserOptions {
             email: PEOPLE[0].to_owned(),
             first_name: "P".to_owned(),
             last_name: String::new(),
             organization: Some(workspace.made.organization_id),
             level: Level::Owner,
             existing: false,
-        };
+        });
         workspace.run_operation(patch).await;
         let owner = workspace.key(PEOPLE[0], &["*"]).await;
         // The model does not have the workspace's own owner.

@@ -17,7 +17,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::ids::{ProjectId, UserId};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -494,14 +494,14 @@ async fn rule_is_deleted_with_the_membership_and_hidden_while_the_user_is_inacti
     scene.ann.get(&scene.path).await.assert_denied(NO_ACCESS);
     scene.ann.put(&scene.path, json!({})).await.assert_denied(NO_ACCESS);
     assert_eq!(scene.levels().await, json!(["member"]));
-    let back = Operation::UserCreate {
+    let back = Operation::UserCreate(UserOptions {
         email: ANN.to_owned(),
         first_name: String::new(),
         last_name: String::new(),
         organization: Some(scene.workspace.made.organization_id),
         level: Level::Member,
         existing: true,
-    };
+    });
     scene.workspace.run_operation(back).await;
     scene.ann.get(&scene.path).await.assert_denied(NO_ACCESS);
     assert_eq!(scene.levels().await, json!(["member"]));
@@ -553,11 +553,11 @@ async fn key_scopes_and_limits_apply_to_access_controls() {
     limited.put(path, rule.clone()).await.assert_denied(&refused);
     limited.put(&format!("/api/projects/{beside}/access_controls/"), rule.clone()).await.ok();
 
-    let second = Operation::OrganizationCreate {
+    let second = Operation::OrganizationCreate(OrganizationOptions {
         name: "Second".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let second = workspace.run_operation(second).await;
     let limits = json!({ "organizations": [second["id"]] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;

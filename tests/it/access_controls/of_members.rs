@@ -1,7 +1,7 @@
 //! `/api/projects/:project_id/dashboards/:id/access/`: what each member may do with a dashboard, and why.
 
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::{BAD_LEVEL, BAD_UUID, Scene, VIEWER};
@@ -346,14 +346,14 @@ async fn users_whom_lists_omit_and_deleted_roles_are_left_out() {
     let bob = scene.workspace.uuid("bob@corp.example").await;
     scene.deactivate("max@corp.example").await;
     scene.leave("bob").await;
-    let bot = Operation::UserCreate {
+    let bot = Operation::UserCreate(UserOptions {
         email: "max@posthogbot.user".to_owned(),
         first_name: String::new(),
         last_name: String::new(),
         organization: Some(scene.workspace.made.organization_id),
         level: Level::Member,
         existing: false,
-    };
+    });
     scene.workspace.run_operation(bot).await;
     let page = scene.owner().get(&scene.access("")).await.ok();
     let left = ["ada", "ann", "cleo", "owner"].map(|name| format!("{name}@corp.example"));

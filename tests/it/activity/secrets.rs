@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
@@ -454,28 +454,30 @@ async fn operator(walk: &mut Walk) {
     let organization = Some(walk.workspace.made.organization_id);
     let owner = OWNER.to_owned();
     walk.operates(
-        Operation::OrganizationCreate {
+        Operation::OrganizationCreate(OrganizationOptions {
             name: "Three".to_owned(),
             owner: owner.clone(),
             existing: false,
-        },
+        }),
         &["Organization created"],
     )
     .await;
     let email = "eve@corp.example".to_owned();
-    let user = |organization| Operation::UserCreate {
-        email: email.clone(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization,
-        level: Level::Member,
-        existing: organization.is_some(),
+    let user = |organization| {
+        Operation::UserCreate(UserOptions {
+            email: email.clone(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization,
+            level: Level::Member,
+            existing: organization.is_some(),
+        })
     };
     walk.operates(user(None), &["User created"]).await;
     walk.operates(user(organization), &["OrganizationMembership created"]).await;
     let off = Operation::UserSetActive { email: email.clone(), active: false };
     walk.operates(off, &["User updated"]).await;
-    let made = Operation::KeyCreate {
+    let made = Operation::KeyCreate(KeyOptions {
         email: owner,
         label: "label".to_owned(),
         scopes: vec!["*".to_owned()],
@@ -483,7 +485,7 @@ async fn operator(walk: &mut Walk) {
         projects: Vec::new(),
         expires_in: None,
         existing: false,
-    };
+    });
     let made = walk.operates(made, &["PersonalAPIKey created"]).await;
     let id = serde_json::from_value(made["id"].clone()).expect("an id");
     walk.operates(Operation::KeyRevoke { id }, &["PersonalAPIKey deleted"]).await;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{KeyOptions, Operation};
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::members::Level;
 
@@ -21,7 +21,7 @@ const REMOVED: &str = "Project not found.";
 
 /// Creates a key that is limited to the first organization.
 async fn limited_key(workspace: &Workspace, label: &str) {
-    let made = Operation::KeyCreate {
+    let made = Operation::KeyCreate(KeyOptions {
         email: "ann@corp.example".to_owned(),
         label: label.to_owned(),
         scopes: vec!["*".to_owned()],
@@ -29,7 +29,7 @@ async fn limited_key(workspace: &Workspace, label: &str) {
         projects: Vec::new(),
         expires_in: None,
         existing: false,
-    };
+    });
     workspace.run_operation(made).await;
 }
 

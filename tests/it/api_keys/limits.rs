@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::time::ManualClock;
 
@@ -33,7 +33,11 @@ impl World {
             workspace.owner.post(&workspace.organization("projects/"), sent.clone()).await.ok();
         let one = (one, [json!(workspace.made.project_id), beside["id"].clone()]);
         let owner = OWNER.to_owned();
-        let made = Operation::OrganizationCreate { name: "Two".to_owned(), owner, existing: false };
+        let made = Operation::OrganizationCreate(OrganizationOptions {
+            name: "Two".to_owned(),
+            owner,
+            existing: false,
+        });
         let made = workspace.run_operation(made).await;
         let projects = format!("/api/organizations/{}/projects/", text(&made["id"]));
         let beside = workspace.owner.post(&projects, sent).await.ok();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
@@ -220,13 +220,13 @@ async fn reasons_name_only_organizations_that_the_asking_key_may_see() {
 /// Adds the owner of the first organization to another one as a member.
 async fn join_existing(workspace: &Workspace, organization: &str) {
     workspace
-        .run_operation(Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: OWNER.to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(organization.parse().expect("an id")),
             level: Level::Member,
             existing: true,
-        })
+        }))
         .await;
 }

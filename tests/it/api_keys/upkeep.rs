@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::resources::activity::NO_ORGANIZATION;
 use steward::testing::resources::members::Level;
 
@@ -61,11 +61,11 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
 async fn every_change_of_a_key_is_logged_without_secrets() {
     let (workspace, clock) = standing().await;
     let (owner, organization) = (&workspace.owner, workspace.made.organization_id);
-    let two = Operation::OrganizationCreate {
+    let two = Operation::OrganizationCreate(OrganizationOptions {
         name: "Two".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let two = workspace.run_operation(two).await["id"].clone();
     let begun = entries(&workspace).len();
     let tick = || clock.advance(Duration::from_secs(1));

@@ -7,7 +7,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::auth::{PathTarget, Requirements};
 use steward::testing::http::routes::RouteSpec;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{KeyOptions, Operation};
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
 
@@ -90,7 +90,7 @@ async fn dead_keys(workspace: &Workspace) -> Vec<(&'static str, TestClient)> {
 async fn revoked(workspace: &Workspace) -> TestClient {
     let email = OWNER.to_owned();
     let made = workspace
-        .run_operation(Operation::KeyCreate {
+        .run_operation(Operation::KeyCreate(KeyOptions {
             email,
             label: "short-lived".to_owned(),
             scopes: vec!["*".to_owned()],
@@ -98,7 +98,7 @@ async fn revoked(workspace: &Workspace) -> TestClient {
             projects: Vec::new(),
             expires_in: None,
             existing: false,
-        })
+        }))
         .await;
     let caller = workspace.with_key(made["value"].as_str().expect("a key"));
     caller.get("/api/users/@me/").await.ok();

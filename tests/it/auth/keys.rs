@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steward::App;
 use steward::Config;
 use steward::router;
-use steward::testing::operator::{Operation, perform};
+use steward::testing::operator::{KeyOptions, Operation, OrganizationOptions, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -205,11 +205,11 @@ async fn organization_limited_key_accesses_nothing_else() {
     let owner = &workspace.owner;
     let email = OWNER.to_owned();
     let other = workspace
-        .run_operation(Operation::OrganizationCreate {
+        .run_operation(Operation::OrganizationCreate(OrganizationOptions {
             name: "Two".to_owned(),
             owner: email,
             existing: false,
-        })
+        }))
         .await;
     let limits = json!({"organizations": [other["id"]]});
     let key = workspace.limited_key(OWNER, &["*"], limits).await;
@@ -334,14 +334,16 @@ async fn concurrent_first_uses_of_a_key_all_succeed() {
 #[tokio::test]
 async fn key_label_is_trimmed_and_must_not_be_blank() {
     let workspace = Workspace::new().await;
-    let create = |label: &str| Operation::KeyCreate {
-        email: OWNER.to_owned(),
-        label: label.to_owned(),
-        scopes: vec!["logs:read".to_owned(), "llm_gateway:read".to_owned()],
-        organizations: Vec::new(),
-        projects: Vec::new(),
-        expires_in: None,
-        existing: false,
+    let create = |label: &str| {
+        Operation::KeyCreate(KeyOptions {
+            email: OWNER.to_owned(),
+            label: label.to_owned(),
+            scopes: vec!["logs:read".to_owned(), "llm_gateway:read".to_owned()],
+            organizations: Vec::new(),
+            projects: Vec::new(),
+            expires_in: None,
+            existing: false,
+        })
     };
     let refused =
         perform(&workspace.app, create("  "), Progress::silent()).await.expect_err("no label");

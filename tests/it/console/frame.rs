@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::time::Clock;
 
 use crate::support::console::{Page, Visitor};
@@ -33,11 +33,11 @@ async fn switchers_list_the_organizations_and_projects_of_the_user() {
     let projects = workspace.organization("projects/");
     let beside = workspace.owner.post(&projects, json!({ "name": "Shop" })).await.ok();
     let (_, made) = workspace.outsider("eve").await;
-    let other = Operation::OrganizationCreate {
+    let other = Operation::OrganizationCreate(OrganizationOptions {
         name: "Other".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let other = workspace.run_operation(other).await;
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get(&format!("/console/projects/{}/dashboards/", beside["id"])).await;

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::console::{Page, Visitor};
@@ -14,14 +14,14 @@ const ACCESS: &str = "/console/projects/1/dashboards/1/access/";
 /// Adds members `m000`, `m001` and so on, without keys.
 async fn add_members(workspace: &Workspace, count: usize) {
     let add = |number: usize| {
-        workspace.run_operation(Operation::UserCreate {
+        workspace.run_operation(Operation::UserCreate(UserOptions {
             email: format!("m{number:03}@corp.example"),
             first_name: format!("m{number:03}"),
             last_name: String::new(),
             organization: Some(workspace.made.organization_id),
             level: Level::Member,
             existing: false,
-        })
+        }))
     };
     join_all((0..count).map(add)).await;
 }

@@ -7,7 +7,7 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::config::Switch;
 use steward::testing::metrics::Metrics;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::SignInRequest;
 use steward::testing::store::{Order, Tx, Window, WriteTx};
@@ -320,14 +320,14 @@ async fn add_ineligible(workspace: &Workspace) -> [String; 4] {
     workspace.owner.patch(&path, json!({ "sso_enforcement": "google-oauth2" })).await.ok();
     for email in ["ann@sso.example", "bob@sub.sso.example"] {
         workspace
-            .run_operation(Operation::UserCreate {
+            .run_operation(Operation::UserCreate(UserOptions {
                 email: email.to_owned(),
                 first_name: String::new(),
                 last_name: String::new(),
                 organization: None,
                 level: Level::Member,
                 existing: false,
-            })
+            }))
             .await;
     }
     ["link@x.example", "gone@corp.example", "ann@sso.example", "bob@sub.sso.example"]

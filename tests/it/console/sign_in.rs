@@ -3,7 +3,7 @@
 use axum::http::Method;
 use serde_json::json;
 use steward::Config;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{KeyOptions, Operation};
 
 use crate::support::console::Visitor;
 use crate::support::{OWNER, Workspace, with_clock};
@@ -162,7 +162,7 @@ async fn sign_ins_count_as_requests_of_their_key() {
 async fn session_ends_with_its_key() {
     let workspace = Workspace::new().await;
     let made = workspace
-        .run_operation(Operation::KeyCreate {
+        .run_operation(Operation::KeyCreate(KeyOptions {
             email: OWNER.to_owned(),
             label: "laptop".to_owned(),
             scopes: vec!["*".to_owned()],
@@ -170,7 +170,7 @@ async fn session_ends_with_its_key() {
             projects: Vec::new(),
             expires_in: None,
             existing: false,
-        })
+        }))
         .await;
     let visitor = Visitor::with_key(&workspace, made["value"].as_str().expect("a key")).await;
     assert_eq!(visitor.get("/console/sessions/").await.status, 200);

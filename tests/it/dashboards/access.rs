@@ -9,7 +9,7 @@ use axum::http::Method;
 use futures_util::stream;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tokio::sync::oneshot;
@@ -127,14 +127,14 @@ impl Scene {
     /// Adds `name` to the organization again.
     pub async fn come_back(&self, name: &str) {
         self.workspace
-            .run_operation(Operation::UserCreate {
+            .run_operation(Operation::UserCreate(UserOptions {
                 email: format!("{name}@corp.example"),
                 first_name: String::new(),
                 last_name: String::new(),
                 organization: Some(self.workspace.made.organization_id),
                 level: Level::Member,
                 existing: true,
-            })
+            }))
             .await;
     }
 

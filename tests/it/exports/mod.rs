@@ -17,7 +17,7 @@ use steward::Config;
 use steward::testing::bootstrap;
 use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::mail::pace::{Pace, PaceKey};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{KeyOptions, Operation};
 use steward::testing::resources::cascade_delete::PendingDeletion;
 use steward::testing::resources::import_mark::ImportMark;
 use steward::testing::resources::invites::InviteMail;
@@ -491,7 +491,7 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     for key in all.secrets.iter().filter(|secret| secret.starts_with("phx_")) {
         assert_eq!(TestClient::of(routes.clone(), key).get("/api/users/@me/").await.status, 401);
     }
-    let wanted = Operation::KeyCreate {
+    let wanted = Operation::KeyCreate(KeyOptions {
         email: OWNER.to_owned(),
         label: "anew".to_owned(),
         scopes: vec!["*".to_owned()],
@@ -499,7 +499,7 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
         projects: Vec::new(),
         expires_in: None,
         existing: false,
-    };
+    });
     let made =
         steward::testing::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
     let caller = TestClient::of(routes, made["value"].as_str().expect("a value"));

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::bootstrap::InitialRecords;
 use steward::testing::ids::OrganizationId;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::cascade_delete::delete_batch;
 use steward::testing::resources::import_mark::{Attempt, ImportMark};
 use steward::testing::resources::members::Level;
@@ -231,14 +232,14 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
     target.member("ann", Level::Member).await;
     let ann_there = target.uuid("ann@corp.example").await;
     target
-        .run_operation(steward::testing::operator::Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: OWNER.to_uppercase(),
             first_name: "Other".to_owned(),
             last_name: String::new(),
             organization: None,
             level: Level::Member,
             existing: false,
-        })
+        }))
         .await;
     let limits = json!({ "organizations": [id] });
     let here = source.workspace.limited_key(OWNER, &["*"], limits).await;
@@ -555,8 +556,13 @@ async fn import_that_dies_shows_nothing_and_is_cleaned_up() {
     let store = target.app.store();
     assert_eq!(marks(&store.snapshot().expect("a state")), 4);
     target.assert_file_valid().await;
-    assert_eq!(target.run_operation(steward::testing::operator::Operation::OrganizationList).await
-        ["results"].as_array().expect("a list").len(), 1);
+    assert_eq!(
+        target.run_operation(Operation::OrganizationList).await["results"]
+            .as_array()
+            .expect("a list")
+            .len(),
+        1
+    );
     let project = source.workspace.made.project_id;
     assert_eq!(target.owner.get(&format!("/api/projects/{project}/")).await.status, 404);
     let refused = import_one(&target, &bytes).await.expect_err("a refusal");

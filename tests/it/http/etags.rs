@@ -3,7 +3,7 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::api_keys::record_use;
 use steward::testing::resources::members::Level;
 use steward::testing::time::Timestamp;
@@ -243,14 +243,14 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
         known.push(tag(&owner.patch(&member, json!({})).await));
         owner.patch(&member, json!({ "level": 8 })).await.ok();
         owner.delete(&member).await.assert_empty(204);
-        let again = Operation::UserCreate {
+        let again = Operation::UserCreate(UserOptions {
             email: "ann@corp.example".to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(workspace.made.organization_id),
             level: Level::Member,
             existing: true,
-        };
+        });
         workspace.run_operation(again).await;
     }
 }

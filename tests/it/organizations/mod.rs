@@ -4,7 +4,7 @@ mod removal;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::{OWNER, Workspace, redacted};
@@ -358,11 +358,11 @@ async fn key_ban_for_members_applies_to_organization_and_project_routes() {
 #[tokio::test]
 async fn organization_limited_key_accesses_only_its_organizations() {
     let workspace = Workspace::new().await;
-    let second = Operation::OrganizationCreate {
+    let second = Operation::OrganizationCreate(OrganizationOptions {
         name: "Second".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let second = workspace.run_operation(second).await;
     let limits = json!({ "organizations": [workspace.made.organization_id] });
     let limited = workspace.limited_key(OWNER, &["*"], limits).await;

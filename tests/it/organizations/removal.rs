@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{self, AccessRule};
 use steward::testing::resources::access_objects::{Kind, Object};
@@ -301,11 +301,11 @@ async fn organization_with_many_projects_is_deleted_in_limited_batches() {
 #[tokio::test]
 async fn keys_limited_to_deleted_objects_give_no_access() {
     let workspace = Workspace::new().await;
-    let second = Operation::OrganizationCreate {
+    let second = Operation::OrganizationCreate(OrganizationOptions {
         name: "Second".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let second = workspace.run_operation(second).await;
     let by_organization = json!({ "organizations": [second["id"]] });
     let by_organization = workspace.limited_key(OWNER, &["*"], by_organization).await;

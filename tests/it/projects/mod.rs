@@ -8,7 +8,7 @@ mod private;
 mod token;
 
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::{OWNER, TestClient, Workspace, redacted};
@@ -173,13 +173,15 @@ async fn live_events_token_is_signed_for_the_project() {
 #[tokio::test]
 async fn default_test_account_filters_exclude_public_mail_domains() {
     let workspace = Workspace::new().await;
-    let join = |email: &str, organization| Operation::UserCreate {
-        email: email.to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization,
-        level: Level::Owner,
-        existing: false,
+    let join = |email: &str, organization| {
+        Operation::UserCreate(UserOptions {
+            email: email.to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization,
+            level: Level::Owner,
+            existing: false,
+        })
     };
     workspace.run_operation(join("ann@gmail.com", None)).await;
     let ann = workspace.key("ann@gmail.com", &["*"]).await;
@@ -272,11 +274,11 @@ async fn projects_are_listed_by_id_and_paged() {
     for name in ["C", "B", "A"] {
         make(owner, &workspace, json!({ "name": name })).await;
     }
-    let second = Operation::OrganizationCreate {
+    let second = Operation::OrganizationCreate(OrganizationOptions {
         name: "Second".to_owned(),
         owner: OWNER.to_owned(),
         existing: false,
-    };
+    });
     let second = workspace.run_operation(second).await;
     let here = ["Web", "C", "B", "A"];
     let everywhere = ["Web", "C", "B", "A", "Default project"];

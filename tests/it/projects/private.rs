@@ -2,7 +2,7 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::{TestClient, Workspace};
@@ -191,14 +191,14 @@ async fn leaving_member_loses_all_grants_permanently() {
     private.ann.get(&private.dashboards()).await.assert_denied(NO_ACCESS);
     assert_eq!(private.grants().await, 0);
     private.workspace.assert_file_valid().await;
-    let back = Operation::UserCreate {
+    let back = Operation::UserCreate(UserOptions {
         email: ANN.to_owned(),
         first_name: String::new(),
         last_name: String::new(),
         organization: Some(private.workspace.made.organization_id),
         level: Level::Member,
         existing: true,
-    };
+    });
     private.workspace.run_operation(back).await;
     private.is_absent_for(&private.ann).await;
     assert_eq!(private.grants().await, 0);

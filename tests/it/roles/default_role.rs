@@ -1,7 +1,7 @@
 //! The default role of an organization, which users get when they join it.
 
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::activity::{Entry, Fields};
 use steward::testing::resources::members::Level;
 
@@ -178,14 +178,14 @@ async fn user_who_returns_gets_the_default_role_again() {
     ann.delete(&workspace.organization("members/@me/")).await.assert_empty(204);
     assert!(members_of(&workspace, &path).await.is_empty());
     workspace
-        .run_operation(Operation::UserCreate {
+        .run_operation(Operation::UserCreate(UserOptions {
             email: "ann@corp.example".to_owned(),
             first_name: String::new(),
             last_name: String::new(),
             organization: Some(workspace.made.organization_id),
             level: Level::Member,
             existing: true,
-        })
+        }))
         .await;
     assert_eq!(members_of(&workspace, &path).await, ["ann@corp.example"]);
     assert!(members_of(&workspace, &other).await.is_empty());

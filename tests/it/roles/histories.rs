@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::{TestClient, Workspace};
@@ -173,14 +173,14 @@ impl World {
         self.callers[member].delete(&myself).await.assert_empty(204);
         let email = format!("{}@corp.example", NAMES[member]);
         self.workspace
-            .run_operation(Operation::UserCreate {
+            .run_operation(Operation::UserCreate(UserOptions {
                 email: email.clone(),
                 first_name: String::new(),
                 last_name: String::new(),
                 organization: Some(self.workspace.made.organization_id),
                 level: Level::Member,
                 existing: true,
-            })
+            }))
             .await;
         self.own.remove(&member);
         self.roles.values_mut().for_each(|role| drop(role.members.remove(&member)));

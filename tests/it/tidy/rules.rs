@@ -38,7 +38,7 @@ const CRATES: &[(&[&str], &[&str])] = &[
         &["axum", "hyper", "hyper_util", "tower", "tower_http"],
         &["http", "*/http", "console", "router.rs", "cli/serve.rs"],
     ),
-    (&["clap"], &["cli", "config"]),
+    (&["clap"], &["cli", "config", "operator/options.rs"]),
     (&["toml"], &["cli"]),
     (&["clap_complete", "clap_mangen"], &["cli/man_pages.rs"]),
     (&["sd_notify"], &["cli/systemd.rs"]),
