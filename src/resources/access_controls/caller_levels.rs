@@ -1,4 +1,4 @@
-//! The caller's levels on all objects of a kind in a project.
+//! The caller's levels on one object, and on all objects of a kind in a project.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -6,25 +6,32 @@ use std::marker::PhantomData;
 
 use crate::auth::InProject;
 use crate::error::Result;
-use crate::ids::{ProjectId, UserId};
 use crate::resources::access_controls::levels::{self, AccessLevel};
-use crate::resources::access_controls::rules::CallerRules;
-use crate::resources::access_objects::Object;
-use crate::store::{Order, Record, Tx, Window};
+use crate::resources::access_controls::rules::{self, CallerRules};
+use crate::resources::access_controls::shared::{Shared, SharedMeta};
+use crate::store::{Order, Tx, Window};
 
-/// A type of objects that have access rules. A key is the project and the number of the object.
-pub trait RuledRecord: Record {
-    /// Returns the object with this number.
-    fn object(number: u64) -> Object;
+/// Returns the caller's level on one object.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read.
+pub fn level_on<R: Shared>(
+    tx: &impl Tx,
+    tenant: &InProject,
+    meta: &R::Meta,
+) -> Result<AccessLevel> {
+    let SharedMeta { object, created_by } = R::shared(meta);
+    let ruled = rules::level_on(tx, tenant, object)?;
+    Ok(levels::on_object(&tenant.member, created_by, ruled))
+}
 
-    /// Returns the key of the object with this number.
-    fn key_of(project: ProjectId, number: u64) -> Self::Key;
-
-    /// Returns the number of the object.
-    fn number(meta: &Self::Meta) -> u64;
-
-    /// Returns the user who created the object.
-    fn created_by(meta: &Self::Meta) -> Option<UserId>;
+/// Requires that the caller may create objects of type `R`.
+///
+/// # Errors
+/// 403 otherwise.
+pub fn require_can_create<R: Shared>(tx: &impl Tx, tenant: &InProject) -> Result<()> {
+    let ruled = rules::level_on_all(tx, tenant, R::KIND)?;
+    levels::default_level(&tenant.member, ruled).require(AccessLevel::Editor)
 }
 
 /// What decides the caller's level on each object of type `R` in a project, read once.
@@ -35,7 +42,7 @@ pub struct CallerLevels<'p, R> {
     of: PhantomData<R>,
 }
 
-impl<'p, R: RuledRecord> CallerLevels<'p, R> {
+impl<'p, R: Shared> CallerLevels<'p, R> {
     /// Reads the rules. They do not apply to admins.
     ///
     /// # Errors
@@ -44,19 +51,19 @@ impl<'p, R: RuledRecord> CallerLevels<'p, R> {
         let rules = if tenant.member.level.is_admin() {
             CallerRules::default()
         } else {
-            CallerRules::of(tx, tenant, R::object(0).kind())?
+            CallerRules::of(tx, tenant, R::KIND)?
         };
         Ok(Self { tenant, rules, of: PhantomData })
     }
 
     /// Returns the level that rules give the caller on an object; `None` if no rule applies.
     pub fn ruled(&self, object: &R::Meta) -> Option<AccessLevel> {
-        self.rules.on(R::number(object))
+        self.rules.on(R::shared(object).object.number())
     }
 
     /// Returns the caller's level on an object.
     pub fn level(&self, object: &R::Meta) -> AccessLevel {
-        levels::on_object(&self.tenant.member, R::created_by(object), self.ruled(object))
+        levels::on_object(&self.tenant.member, R::shared(object).created_by, self.ruled(object))
     }
 
     /// Returns the caller's level on all objects, without rules on single ones.
@@ -86,7 +93,7 @@ impl<'p, R: RuledRecord> CallerLevels<'p, R> {
         let mut owns = false;
         let me = Some(self.tenant.member.user);
         let first = Window { offset: 0, limit: 1, order: Order::Ascending };
-        let mine = |meta: &R::Meta| R::created_by(meta) == me;
+        let mine = |meta: &R::Meta| R::shared(meta).created_by == me;
         tx.scan_where::<R, _>(&self.tenant.project.id, first, mine, |_| {
             owns = true;
             Ok(())

@@ -15,10 +15,11 @@ use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
+use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::{Kind, Object};
 use crate::resources::dashboards::Dashboard;
-use crate::resources::dashboards::insights::levels::level_on;
+use crate::resources::dashboards::insights::Insight;
 use crate::resources::insights::InsightRef;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
@@ -226,6 +227,6 @@ impl ObjectInPath for DashboardId {
 impl ObjectInPath for InsightRef {
     fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
         let insight = self.resolve_live(tx, tenant)?;
-        Ok((Object::Insight(insight.id), level_on(tx, tenant, &insight)?))
+        Ok((Object::Insight(insight.id), level_on::<Insight>(tx, tenant, &insight)?))
     }
 }

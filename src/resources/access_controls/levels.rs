@@ -196,15 +196,6 @@ fn decide(
     }
 }
 
-/// Checks that the caller may create objects of a kind in a project. `ruled` is the level that access rules grant on
-/// all objects of the kind, if a rule applies.
-///
-/// # Errors
-/// 403 if the caller may not.
-pub fn require_create(caller: &Membership, ruled: Option<AccessLevel>) -> Result<()> {
-    default_level(caller, ruled).require(AccessLevel::Editor)
-}
-
 /// Returns the caller's level on all objects of a kind in a project. `ruled` is the level that access rules grant
 /// there, if a rule applies.
 pub fn default_level(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {

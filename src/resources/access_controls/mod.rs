@@ -12,6 +12,7 @@ mod on_project;
 pub mod precedence;
 mod registration;
 pub mod rules;
+pub mod shared;
 
 use uuid::Uuid;
 

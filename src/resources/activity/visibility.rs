@@ -8,9 +8,8 @@ use std::collections::{HashMap, HashSet};
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
-use crate::resources::access_controls::caller_levels::{CallerLevels, RuledRecord};
-use crate::resources::access_controls::levels;
-use crate::resources::access_controls::rules::level_on;
+use crate::resources::access_controls::caller_levels::{CallerLevels, level_on};
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
@@ -149,11 +148,10 @@ pub(super) fn shows_to(
     }
 }
 
-fn can_view<R: RuledRecord>(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<bool> {
+fn can_view<R: Shared>(tx: &impl Tx, tenant: &InProject, object: Object) -> Result<bool> {
     let key = R::key_of(tenant.project.id, object.number());
     let Some(meta) = tx.meta::<R>(&key)? else { return Ok(true) };
-    let level = level_on(tx, tenant, object)?;
-    Ok(levels::on_object(&tenant.member, R::created_by(&meta), level).can_view())
+    Ok(level_on::<R>(tx, tenant, &meta)?.can_view())
 }
 
 /// Returns whether a member may read the whole log of the organization, so that no entry needs a check.
@@ -168,7 +166,7 @@ fn hidden_objects(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
     Ok(hidden)
 }
 
-fn hidden_records<R: RuledRecord>(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
-    let object = |meta: &R::Meta| Some(R::object(R::number(meta)));
+fn hidden_records<R: Shared>(tx: &impl Tx, tenant: &InProject) -> Result<HashSet<Object>> {
+    let object = |meta: &R::Meta| Some(R::shared(meta).object);
     CallerLevels::<R>::of(tx, tenant)?.hidden(tx, object)
 }

@@ -3,20 +3,11 @@
 use crate::auth::{Caller, InProject};
 use crate::error::Result;
 use crate::ids::DashboardId;
-use crate::resources::access_controls::{levels, rules};
-use crate::resources::access_objects::Kind;
-use crate::store::{Table, Tx, WriteTx};
+use crate::resources::access_controls::levels;
+use crate::store::{Table, WriteTx};
 use crate::time::Timestamp;
 
 use super::{Dashboard, Fields, Meta};
-
-/// Requires that the caller may create dashboards.
-///
-/// # Errors
-/// 403 otherwise.
-pub(super) fn require_can_create(tx: &impl Tx, tenant: &InProject) -> Result<()> {
-    levels::require_create(&tenant.member, rules::level_on_all(tx, tenant, Kind::Dashboard)?)
-}
 
 /// Returns a new dashboard of the caller with default fields. Does not store it.
 pub(super) fn blank(

@@ -3,11 +3,12 @@
 use crate::auth::{Caller, InProject};
 use crate::error::Result;
 use crate::ids::DashboardId;
+use crate::resources::access_controls::caller_levels::require_can_create;
 use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::blank::{blank, require_can_create};
+use super::blank::blank;
 use super::templates::Template;
 use super::{Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, copies, input, put, tiles};
 
@@ -53,7 +54,7 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DashboardId> {
-    require_can_create(tx, tenant)?;
+    require_can_create::<Dashboard>(tx, tenant)?;
     let new = new.get()?;
     let source = Source::of(tx, tenant, new)?;
     let mut dashboard = blank(tx, caller, tenant, now)?;

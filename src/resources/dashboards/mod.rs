@@ -29,12 +29,12 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_controls::caller_levels::RuledRecord;
 use crate::resources::access_controls::levels::{
     self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
 };
 use crate::resources::access_controls::rules;
-use crate::resources::access_objects::Object;
+use crate::resources::access_controls::shared::{Shared, SharedMeta};
+use crate::resources::access_objects::{Kind, Object};
 use crate::resources::collaborators;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
@@ -190,21 +190,16 @@ impl_record!(Details {
     references: |details| [Reference::to::<Dashboard>(&details.key)],
 });
 
-impl RuledRecord for Dashboard {
-    fn object(number: u64) -> Object {
-        Object::Dashboard(DashboardId(number))
-    }
+impl Shared for Dashboard {
+    const KIND: Kind = Kind::Dashboard;
 
     fn key_of(project: ProjectId, number: u64) -> Self::Key {
         (project, DashboardId(number))
     }
 
-    fn number(meta: &Meta) -> u64 {
-        meta.id.0
-    }
-
-    fn created_by(meta: &Meta) -> Option<UserId> {
-        meta.created_by
+    fn shared(meta: &Meta) -> SharedMeta {
+        let Meta { id, created_by, .. } = *meta;
+        SharedMeta { object: Object::Dashboard(id), created_by }
     }
 }
 

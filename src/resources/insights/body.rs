@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, InsightId};
 use crate::json::{Either, JsonText, WriteJson, output};
+use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Insight;
@@ -17,7 +18,6 @@ use crate::resources::dashboards::insights::body::{
     self as full, DashboardIds, InsightBody, TileOf, TileRefs,
 };
 use crate::resources::dashboards::insights::deletions::InsightDeletion;
-use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
@@ -129,7 +129,7 @@ pub fn body(
         if row.meta.deleted && !options.show_deleted {
             return Err(Error::not_found());
         }
-        let level = level_on(tx, tenant, &row.meta)?;
+        let level = level_on::<Insight>(tx, tenant, &row.meta)?;
         level.require(AccessLevel::Viewer)?;
         let mut dashboards = VisibleDashboards::of(tx, tenant)?;
         let most = MAX_TILES_OF_INSIGHT;

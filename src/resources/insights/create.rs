@@ -3,8 +3,8 @@
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::InsightId;
+use crate::resources::access_controls::caller_levels::require_can_create;
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::levels::require_can_create;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::secret::SeededRng;
 use crate::store::WriteTx;
@@ -24,7 +24,7 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
-    require_can_create(tx, tenant)?;
+    require_can_create::<Insight>(tx, tenant)?;
     let new = new.get(None)?;
     let mut insight = insights::blank(tx, tenant, rng, now)?;
     input::apply(new.clone(), &mut insight.fields);

@@ -6,7 +6,7 @@ use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::insights::Meta;
 use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
-use crate::resources::dashboards::insights::levels::RestrictionOfInsight;
+use crate::resources::dashboards::insights::restriction::RestrictionOfInsight;
 use crate::resources::dashboards::tiles;
 use crate::store::Tx;
 

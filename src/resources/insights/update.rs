@@ -3,8 +3,8 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::InsightId;
+use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::insights::{Insight, deletions};
 use crate::resources::dashboards::tiles;
 use crate::store::{Record, Tx, WriteTx};
@@ -33,7 +33,7 @@ pub fn update(
         return Err(Error::not_found());
     }
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
-    let level = level_on(tx, tenant, &meta)?;
+    let level = level_on::<Insight>(tx, tenant, &meta)?;
     rights::require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
     let before: Insight = tx.get(&key)?;
     let patch = patch.get(before.fields.description.as_deref())?;

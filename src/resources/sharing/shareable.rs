@@ -3,10 +3,11 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
+use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards;
-use crate::resources::dashboards::insights::levels::level_on;
+use crate::resources::dashboards::insights::Insight;
 use crate::resources::insights::InsightRef;
 use crate::store::Tx;
 
@@ -57,7 +58,7 @@ fn of_insight(tx: &impl Tx, tenant: &InProject, named: &InsightRef) -> Result<Sh
         404 => Error::not_found_as("Insight not found."),
         _ => error,
     })?;
-    let level = level_on(tx, tenant, &insight)?;
+    let level = level_on::<Insight>(tx, tenant, &insight)?;
     let denied = |_| Error::denied("You don't have edit permissions for this insight.");
     Ok(Shareable {
         key: (tenant.project.id, Object::Insight(insight.id)),

@@ -5,7 +5,7 @@
 
 pub mod body;
 pub mod deletions;
-pub mod levels;
+pub mod restriction;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -14,6 +14,9 @@ use utoipa::ToSchema;
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::caller_levels::require_can_create;
+use crate::resources::access_controls::shared::{Shared, SharedMeta};
+use crate::resources::access_objects::{Kind, Object};
 use crate::resources::projects::Project;
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
@@ -104,6 +107,19 @@ impl_record!(Insight {
     ],
 });
 
+impl Shared for Insight {
+    const KIND: Kind = Kind::Insight;
+
+    fn key_of(project: ProjectId, number: u64) -> Self::Key {
+        (project, InsightId(number))
+    }
+
+    fn shared(meta: &Meta) -> SharedMeta {
+        let Meta { id, created_by, .. } = *meta;
+        SharedMeta { object: Object::Insight(id), created_by }
+    }
+}
+
 /// The fields of a new insight. The caller has checked the size of `filters` and `query`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewInsight {
@@ -174,7 +190,7 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
-    levels::require_can_create(tx, tenant)?;
+    require_can_create::<Insight>(tx, tenant)?;
     let NewInsight { name, description, filters, query, is_sample, tags } = new;
     let Insight { meta, fields } = blank(tx, tenant, rng, now)?;
     let fields = Fields { name, description, filters, query, is_sample, tags, ..fields };
@@ -198,7 +214,7 @@ pub fn copy(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<InsightId> {
-    levels::require_can_create(tx, tenant)?;
+    require_can_create::<Insight>(tx, tenant)?;
     let Insight { fields: source, .. } = tx.get(&(tenant.project.id, id))?;
     let Insight { meta, fields: blank } = blank(tx, tenant, rng, now)?;
     let fields = Fields {

@@ -12,7 +12,7 @@ use crate::resources::projects;
 use crate::store::Tx;
 
 use crate::resources::dashboards::insights::Insight;
-use crate::resources::dashboards::insights::levels::RestrictionOfInsight;
+use crate::resources::dashboards::insights::restriction::RestrictionOfInsight;
 use crate::resources::dashboards::{Dashboard, Meta, tiles};
 
 /// The object, and what restricts who may edit it.

@@ -10,11 +10,12 @@ use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::input::{FieldType, JsonObject, Parsed, Tags};
 use crate::patch::Patch;
+use crate::resources::access_controls::caller_levels::require_can_create;
 use crate::secret::SeededRng;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
 
-use super::blank::{blank, require_can_create};
+use super::blank::blank;
 use super::insights::NewInsight;
 use super::tiles::{self, TileStyle};
 use super::{Dashboard, DetailsFields};
@@ -173,7 +174,7 @@ pub fn create(
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DashboardId> {
-    require_can_create(tx, tenant)?;
+    require_can_create::<Dashboard>(tx, tenant)?;
     let template = &sent.get()?.template;
     let mut dashboard = blank(tx, caller, tenant, now)?;
     let mut details = DetailsFields::default();

@@ -3,8 +3,8 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
+use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::dashboards::insights::levels::level_on;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts;
 use crate::secret::SeededRng;
@@ -92,7 +92,7 @@ pub(in crate::resources::dashboards) fn duplicate(
 fn can_view(tx: &impl Tx, tenant: &InProject, content: Content) -> Result<bool> {
     let Content::Insight(insight) = content else { return Ok(true) };
     let meta = tx.meta::<Insight>(&(tenant.project.id, insight))?;
-    meta.map_or(Ok(false), |meta| Ok(level_on(tx, tenant, &meta)?.can_view()))
+    meta.map_or(Ok(false), |meta| Ok(level_on::<Insight>(tx, tenant, &meta)?.can_view()))
 }
 
 /// Requires that the caller may view the content of a tile on a dashboard that the caller may view.
