@@ -20,7 +20,7 @@ pub fn level_on<R: Shared>(
     tenant: &InProject,
     meta: &R::Meta,
 ) -> Result<AccessLevel> {
-    let SharedMeta { object, created_by } = R::shared(meta);
+    let SharedMeta { object, created_by, .. } = R::shared(meta);
     let ruled = rules::level_on(tx, tenant, object)?;
     Ok(levels::on_object(&tenant.member, created_by, ruled))
 }

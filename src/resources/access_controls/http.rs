@@ -3,8 +3,6 @@
 
 mod of_members;
 
-use std::str::FromStr;
-
 use axum::extract::State;
 
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
@@ -17,10 +15,10 @@ use crate::ids::DashboardId;
 use crate::input::Parsed;
 use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_objects::{Kind, Object};
 use crate::resources::dashboards::Dashboard;
-use crate::resources::dashboards::insights::Insight;
-use crate::resources::insights::InsightRef;
+use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::Tx;
@@ -80,13 +78,13 @@ pub fn routes(routes: &mut Routes) {
         .unversioned()
         .may_return(204);
     routes
-        .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one::<DashboardId>)
+        .get(OF_DASHBOARD, "dashboards_access_controls_retrieve", read, retrieve_one::<Dashboard>)
         .summary("Retrieve the access rules on a dashboard.")
         .id::<DashboardId>()
         .returns::<ObjectAccessControls>(200)
         .unversioned();
     routes
-        .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one::<DashboardId>)
+        .put(OF_DASHBOARD, "dashboards_access_controls_update", write, update_one::<Dashboard>)
         .summary("Set an access rule on a dashboard. A null level deletes the rule: 204.")
         .id::<DashboardId>()
         .body::<NewObjectAccessControl>()
@@ -96,18 +94,18 @@ pub fn routes(routes: &mut Routes) {
         .may_return(204);
     let operation = "dashboards_resource_access_controls_retrieve";
     routes
-        .get(NOT_OF_DASHBOARD, operation, read, refuse::<DashboardId>)
+        .get(NOT_OF_DASHBOARD, operation, read, refuse::<Dashboard>)
         .summary("Not allowed: rules on all objects of a kind belong to a project.")
         .id::<DashboardId>()
         .always_fails(400);
     routes
-        .get(OF_INSIGHT, "insights_access_controls_retrieve", read, retrieve_one::<InsightRef>)
+        .get(OF_INSIGHT, "insights_access_controls_retrieve", read, retrieve_one::<Insight>)
         .summary("Retrieve the access rules on an insight.")
         .id::<InsightRef>()
         .returns::<ObjectAccessControls>(200)
         .unversioned();
     routes
-        .put(OF_INSIGHT, "insights_access_controls_update", write, update_one::<InsightRef>)
+        .put(OF_INSIGHT, "insights_access_controls_update", write, update_one::<Insight>)
         .summary("Set an access rule on an insight. A null level deletes the rule: 204.")
         .id::<InsightRef>()
         .body::<NewObjectAccessControl>()
@@ -117,7 +115,7 @@ pub fn routes(routes: &mut Routes) {
         .may_return(204);
     let operation = "insights_resource_access_controls_retrieve";
     routes
-        .get(NOT_OF_INSIGHT, operation, read, refuse::<InsightRef>)
+        .get(NOT_OF_INSIGHT, operation, read, refuse::<Insight>)
         .summary("Not allowed: rules on all objects of a kind belong to a project.")
         .id::<InsightRef>()
         .always_fails(400);
@@ -168,29 +166,29 @@ async fn update_all(
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-async fn retrieve_one<T: ObjectInPath>(
+async fn retrieve_one<R: Shared>(
     State(app): State<App>,
     access: ReadAccess<InProject>,
-    PathId(id): PathId<T>,
+    PathId(named): PathId<R::Ref>,
 ) -> ApiResult {
-    let id = id?;
+    let named = named?;
     let fields = app.long_reads().read(access, move |tx, at| {
-        let (object, level) = id.find(tx, &at.tenant)?;
+        let (object, level) = get_live::<R>(tx, &at.tenant, &named)?;
         super::body_of_one(tx, &at.tenant, object, level)
     });
     fields.await.map(ApiResponse::Json)
 }
 
-async fn update_one<T: ObjectInPath>(
+async fn update_one<R: Shared>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    PathId(id): PathId<T>,
+    PathId(named): PathId<R::Ref>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, sent) = (id?, Parsed::<NewObjectAccessControl>::new(&sent));
+    let (named, sent) = (named?, Parsed::<NewObjectAccessControl>::new(&sent));
     let rule = app
         .change(&access, move |tx, _, tenant: &InProject, now| {
-            let (object, level) = id.find(tx, tenant)?;
+            let (object, level) = get_live::<R>(tx, tenant, &named)?;
             super::update_one(tx, tenant, object, level, &sent, now)
         })
         .await?;
@@ -198,11 +196,11 @@ async fn update_one<T: ObjectInPath>(
 }
 
 /// Answers 400, as PostHog does: rules on all objects of a kind belong to the project.
-async fn refuse<T: ObjectInPath>(
+async fn refuse<R: Shared>(
     access: ReadAccess<InProject>,
-    PathId(id): PathId<T>,
+    PathId(named): PathId<R::Ref>,
 ) -> ApiResult {
-    let (_, level) = id?.find(&*access.snapshot, &access.tenant)?;
+    let (_, level) = get_live::<R>(&*access.snapshot, &access.tenant, &named?)?;
     level.require(AccessLevel::Viewer)?;
     Err(Error::invalid(
         "invalid_input",
@@ -210,23 +208,13 @@ async fn refuse<T: ObjectInPath>(
     ))
 }
 
-/// An object in a path.
-trait ObjectInPath: FromStr + Send + Sync + 'static {
-    /// Returns the live object, and the caller's level on it.
-    fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)>;
-}
-
-impl ObjectInPath for DashboardId {
-    fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
-        let found = tx.meta::<Dashboard>(&(tenant.project.id, *self))?.filter(|meta| !meta.deleted);
-        let rights = found.ok_or_else(Error::not_found)?.rights(tx, tenant)?;
-        Ok((Object::Dashboard(*self), rights.user_access_level))
-    }
-}
-
-impl ObjectInPath for InsightRef {
-    fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<(Object, AccessLevel)> {
-        let insight = self.resolve_live(tx, tenant)?;
-        Ok((Object::Insight(insight.id), level_on::<Insight>(tx, tenant, &insight)?))
-    }
+/// Returns the live object that a path names, and the caller's level on it.
+fn get_live<R: Shared>(
+    tx: &impl Tx,
+    tenant: &InProject,
+    named: &R::Ref,
+) -> Result<(Object, AccessLevel)> {
+    let found = R::find_live(tx, tenant.project.id, named)?;
+    let meta = found.ok_or_else(Error::not_found)?;
+    Ok((R::shared(&meta).object, level_on::<R>(tx, tenant, &meta)?))
 }

@@ -192,14 +192,19 @@ impl_record!(Details {
 
 impl Shared for Dashboard {
     const KIND: Kind = Kind::Dashboard;
+    type Ref = DashboardId;
 
     fn key_of(project: ProjectId, number: u64) -> Self::Key {
         (project, DashboardId(number))
     }
 
     fn shared(meta: &Meta) -> SharedMeta {
-        let Meta { id, created_by, .. } = *meta;
-        SharedMeta { object: Object::Dashboard(id), created_by }
+        let Meta { id, created_by, deleted, .. } = *meta;
+        SharedMeta { object: Object::Dashboard(id), created_by, deleted }
+    }
+
+    fn find_named(tx: &impl Tx, project: ProjectId, id: &DashboardId) -> Result<Option<Meta>> {
+        tx.meta::<Self>(&(project, *id))
     }
 }
 

@@ -15,8 +15,9 @@ use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::{Flag, Identifier};
-use crate::resources::dashboards::insights::Insight;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::insights::body::InsightBody;
+use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
@@ -25,7 +26,7 @@ use crate::store::{BoundedRead, Order};
 use super::body::{AnyInsight, ListedInsight};
 use super::filter::QueryType;
 use super::order::ListOrder;
-use super::{InsightFields, InsightRef, ParsedBody, ResponseOptions};
+use super::{InsightFields, ParsedBody, ResponseOptions};
 
 const LIST: &str = "/api/projects/{project_id}/insights/";
 const ONE: &str = "/api/projects/{project_id}/insights/{id}/";
@@ -143,10 +144,10 @@ async fn retrieve(
     PathId(id): PathId<InsightRef>,
     query: QueryParams,
 ) -> ApiResult {
-    let (id, options) = (id?, options(&query)?);
+    let (named, options) = (id?, options(&query)?);
     let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InProject>| {
-        let id = id.resolve_live(tx, &at.tenant)?.id;
-        super::body(tx, &at.tenant, id, options)
+        let found = Insight::find_live(tx, at.tenant.project.id, &named)?;
+        super::body(tx, &at.tenant, found.ok_or_else(Error::not_found)?.id, options)
     };
     app.long_reads().read(access, body).await.map(ApiResponse::Object)
 }

@@ -4,15 +4,16 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::InsightId;
 use crate::resources::access_controls::caller_levels::level_on;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::{Insight, deletions};
+use crate::resources::dashboards::insights::{Insight, InsightRef, deletions};
 use crate::resources::dashboards::tiles;
 use crate::store::{Record, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::dashboards::DashboardChanges;
 use super::rights::{self, InsightView};
-use super::{InsightRef, ParsedBody, input};
+use super::{ParsedBody, input};
 
 /// Updates an insight and the set of its dashboards. `deleted: true` deletes the insight with its tiles, `deleted: false`
 /// restores it without them. Returns its ID.
@@ -23,15 +24,14 @@ use super::{InsightRef, ParsedBody, input};
 pub fn update(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
-    sent: &InsightRef,
+    named: &InsightRef,
     patch: &ParsedBody,
     now: Timestamp,
 ) -> Result<InsightId> {
-    let meta = sent.resolve(tx, tenant.project.id)?;
+    let found = Insight::find_named(tx, tenant.project.id, named)?;
+    let found = found.filter(|meta| !meta.deleted || patch.restores());
+    let meta = found.ok_or_else(Error::not_found)?;
     let (id, key) = (meta.id, (tenant.project.id, meta.id));
-    if meta.deleted && !patch.restores() {
-        return Err(Error::not_found());
-    }
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let level = level_on::<Insight>(tx, tenant, &meta)?;
     rights::require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;

@@ -5,10 +5,10 @@ use crate::error::{Error, Result};
 use crate::ids::DashboardId;
 use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards;
-use crate::resources::dashboards::insights::Insight;
-use crate::resources::insights::InsightRef;
+use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::store::Tx;
 
 use super::SharingKey;
@@ -53,11 +53,8 @@ fn of_dashboard(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Sha
 
 /// As in PostHog, only access rules decide, and no restriction of the dashboards that show the insight.
 fn of_insight(tx: &impl Tx, tenant: &InProject, named: &InsightRef) -> Result<Shareable> {
-    let found = named.resolve_live(tx, tenant);
-    let insight = found.map_err(|error| match error.status() {
-        404 => Error::not_found_as("Insight not found."),
-        _ => error,
-    })?;
+    let found = Insight::find_live(tx, tenant.project.id, named)?;
+    let insight = found.ok_or_else(|| Error::not_found_as("Insight not found."))?;
     let level = level_on::<Insight>(tx, tenant, &insight)?;
     let denied = |_| Error::denied("You don't have edit permissions for this insight.");
     Ok(Shareable {

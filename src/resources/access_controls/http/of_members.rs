@@ -8,27 +8,28 @@ use crate::http::routes::{RouteSpec, Routes};
 use crate::ids::DashboardId;
 use crate::input::Field;
 use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_controls::{LevelField, OnObjects, require_read};
+use crate::resources::dashboards::Dashboard;
+use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody, NameVisibility};
-use crate::resources::insights::InsightRef;
 use crate::resources::members;
 use crate::resources::users::UserFilter;
 use crate::response::ApiResult;
 use crate::store::Order;
 
-use super::ObjectInPath;
+use super::get_live;
 
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access/";
 const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access/";
 
 /// Registers the routes.
 pub(super) fn routes(routes: &mut Routes, read: Requirements) {
-    let of_dashboard =
-        routes.get(OF_DASHBOARD, "dashboards_access_list", read, list::<DashboardId>);
+    let of_dashboard = routes.get(OF_DASHBOARD, "dashboards_access_list", read, list::<Dashboard>);
     with_filters(of_dashboard)
         .summary("List what each member may do with a dashboard, and why, the newest member first.")
         .id::<DashboardId>();
-    let of_insight = routes.get(OF_INSIGHT, "insights_access_list", read, list::<InsightRef>);
+    let of_insight = routes.get(OF_INSIGHT, "insights_access_list", read, list::<Insight>);
     with_filters(of_insight)
         .summary("List what each member may do with an insight, and why, the newest member first.")
         .id::<InsightRef>();
@@ -43,15 +44,15 @@ fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
         .may_return(400)
 }
 
-async fn list<T: ObjectInPath>(
+async fn list<R: Shared>(
     access: ReadAccess<InProject>,
-    PathId(id): PathId<T>,
+    PathId(named): PathId<R::Ref>,
     page: PageParams,
 ) -> ApiResult {
-    let (id, filter) = (id?, filter(&page)?);
+    let (named, filter) = (named?, filter(&page)?);
     page.with_scan(filter.scans())
         .respond(access, move |tx, at, page| {
-            let (object, level) = id.find(tx, &at.tenant)?;
+            let (object, level) = get_live::<R>(tx, &at.tenant, &named)?;
             require_read(tx, &at.tenant, level)?;
             let visibility = NameVisibility::of(&at.caller.key);
             let window = page.window(Order::Descending);

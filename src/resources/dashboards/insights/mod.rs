@@ -7,13 +7,19 @@ pub mod body;
 pub mod deletions;
 pub mod restriction;
 
+use std::convert::Infallible;
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use utoipa::ToSchema;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
+use crate::input::Schema;
 use crate::resources::access_controls::caller_levels::require_can_create;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::access_objects::{Kind, Object};
@@ -107,16 +113,57 @@ impl_record!(Insight {
     ],
 });
 
+/// The insight that a path names, by its number or by its short ID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InsightRef(String);
+
+impl PartialSchema for InsightRef {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some("^[0-9A-Za-z_-]+$"))
+            .description(Some("The ID or the short ID."))
+            .into()
+    }
+}
+
+impl ToSchema for InsightRef {}
+
+impl FromStr for InsightRef {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self(text.to_owned()))
+    }
+}
+
 impl Shared for Insight {
     const KIND: Kind = Kind::Insight;
+    type Ref = InsightRef;
 
     fn key_of(project: ProjectId, number: u64) -> Self::Key {
         (project, InsightId(number))
     }
 
     fn shared(meta: &Meta) -> SharedMeta {
-        let Meta { id, created_by, .. } = *meta;
-        SharedMeta { object: Object::Insight(id), created_by }
+        let Meta { id, created_by, deleted, .. } = *meta;
+        SharedMeta { object: Object::Insight(id), created_by, deleted }
+    }
+
+    /// Finds the insight that has this number, or else this short ID.
+    fn find_named(tx: &impl Tx, project: ProjectId, named: &InsightRef) -> Result<Option<Meta>> {
+        let InsightRef(text) = named;
+        // `parse` alone would also accept a plus sign.
+        if text.bytes().all(|byte| byte.is_ascii_digit())
+            && let Ok(id) = text.parse()
+            && let Some(meta) = tx.meta::<Self>(&(project, InsightId(id)))?
+        {
+            return Ok(Some(meta));
+        }
+        match tx.lookup(&BY_SHORT_ID, &(project, text.clone()))? {
+            Some(key) => tx.meta::<Self>(&key),
+            None => Ok(None),
+        }
     }
 }
 
