@@ -338,21 +338,6 @@ impl DashboardRights {
         Err(Error::denied(format!("You don't have edit permissions for {dashboard}.")))
     }
 
-    /// Returns whether the caller may share the dashboard: editors may.
-    pub fn can_share(&self) -> bool {
-        self.require_share().is_ok()
-    }
-
-    /// Checks that the caller may edit. As in PostHog, the error's text is the same whether an access rule or the
-    /// restriction denies it.
-    ///
-    /// # Errors
-    /// 403 if the caller may not.
-    pub fn require_share(&self) -> Result<()> {
-        let denied = |_| Error::denied("You don't have edit permissions for this dashboard.");
-        self.require_edit().map_err(denied)
-    }
-
     /// Checks that the caller may restrict editing.
     ///
     /// # Errors

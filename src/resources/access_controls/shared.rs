@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{ProjectId, UserId};
 use crate::resources::access_objects::{Kind, Object};
@@ -37,6 +38,9 @@ pub trait Shared: Record {
         let found = Self::find_named(tx, project, named)?;
         Ok(found.filter(|meta| !Self::shared(meta).deleted))
     }
+
+    /// Returns whether the object's own restriction lets the caller edit it. Access rules are a separate check.
+    fn lets_edit(tx: &impl Tx, tenant: &InProject, meta: &Self::Meta) -> Result<bool>;
 }
 
 /// The metadata that all types of [`Shared`] objects have.

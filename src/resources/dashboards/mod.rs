@@ -206,6 +206,11 @@ impl Shared for Dashboard {
     fn find_named(tx: &impl Tx, project: ProjectId, id: &DashboardId) -> Result<Option<Meta>> {
         tx.meta::<Self>(&(project, *id))
     }
+
+    fn lets_edit(tx: &impl Tx, tenant: &InProject, meta: &Meta) -> Result<bool> {
+        let collaborator = meta.collaborator_level(tx, tenant)?;
+        Ok(meta.rights_given(&tenant.member, collaborator, None).can_edit())
+    }
 }
 
 impl Meta {
@@ -287,7 +292,7 @@ pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool
     Ok(tx.meta::<Dashboard>(&(project, id))?.is_some_and(|meta| !meta.deleted))
 }
 
-/// Returns the live dashboard in the path of a collaborator or sharing route.
+/// Returns the live dashboard in the path of a route of collaborators.
 ///
 /// # Errors
 /// 404 `Dashboard not found.` if the dashboard does not exist in this project or is deleted.

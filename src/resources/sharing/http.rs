@@ -4,7 +4,7 @@ pub mod path;
 
 use std::sync::LazyLock;
 
-use axum::extract::{FromRequestParts, State};
+use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,22 +14,24 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
-use crate::http::path::{PathId, PathParam};
+use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, OrganizationId};
 use crate::input::Parsed;
 use crate::json::Either;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
+use crate::resources::loggable::Loggable;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
-use self::path::PathToken;
+use self::path::{PathObject, PathToken};
 use super::body::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};
 use super::page::{self, PublicPage};
-use super::shareable::ObjectRef;
+use super::shareable::Shareable;
 use super::{Sharing, SharingKey, SharingPatch};
 
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
@@ -51,17 +53,12 @@ pub fn routes(routes: &mut Routes) {
     let write = Requirements::scope(WRITE);
     routes.resource("sharing", "Public pages of dashboards and insights.");
     routes
-        .get(OF_DASHBOARD, "dashboards_sharing_retrieve", read, retrieve::<PathParam<DashboardId>>)
+        .get(OF_DASHBOARD, "dashboards_sharing_retrieve", read, retrieve::<Dashboard>)
         .summary("Retrieve the sharing configuration of a dashboard, with its token.")
         .in_path::<DashboardId>()
         .returns::<SharingBody>(200);
     routes
-        .patch(
-            OF_DASHBOARD,
-            "dashboards_sharing_partial_update",
-            write,
-            update::<PathParam<DashboardId>>,
-        )
+        .patch(OF_DASHBOARD, "dashboards_sharing_partial_update", write, update::<Dashboard>)
         .summary("Enable or disable the public page of a dashboard.")
         .in_path::<DashboardId>()
         .body::<SharingPatch>()
@@ -69,17 +66,17 @@ pub fn routes(routes: &mut Routes) {
         .returns::<SharingBody>(200);
     let operation = "dashboards_sharing_refresh_create";
     routes
-        .post(REFRESH_OF_DASHBOARD, operation, write, refresh::<PathParam<DashboardId>>)
+        .post(REFRESH_OF_DASHBOARD, operation, write, refresh::<Dashboard>)
         .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
         .in_path::<DashboardId>()
         .returns::<SharingBody>(200);
     routes
-        .get(OF_INSIGHT, "insights_sharing_retrieve", read, retrieve::<PathId<InsightRef>>)
+        .get(OF_INSIGHT, "insights_sharing_retrieve", read, retrieve::<Insight>)
         .summary("Retrieve the sharing configuration of an insight, with its token.")
         .id::<InsightRef>()
         .returns::<SharingBody>(200);
     routes
-        .patch(OF_INSIGHT, "insights_sharing_partial_update", write, update::<PathId<InsightRef>>)
+        .patch(OF_INSIGHT, "insights_sharing_partial_update", write, update::<Insight>)
         .summary("Enable or disable the public page of an insight.")
         .id::<InsightRef>()
         .body::<SharingPatch>()
@@ -87,7 +84,7 @@ pub fn routes(routes: &mut Routes) {
         .returns::<SharingBody>(200);
     let operation = "insights_sharing_refresh_create";
     routes
-        .post(REFRESH_OF_INSIGHT, operation, write, refresh::<PathId<InsightRef>>)
+        .post(REFRESH_OF_INSIGHT, operation, write, refresh::<Insight>)
         .summary("Replace the token of a public page. The old one remains valid for 5 minutes.")
         .id::<InsightRef>()
         .returns::<SharingBody>(200);
@@ -103,27 +100,27 @@ pub fn routes(routes: &mut Routes) {
         .may_return(404);
 }
 
-async fn retrieve<P: PathObject>(
+async fn retrieve<R: Shared + Loggable>(
     State(app): State<App>,
     access: ReadAccess<InProject>,
-    path: P,
+    PathObject(named): PathObject<R>,
 ) -> ApiResult {
-    let object = path.object()?.find(&*access.snapshot, &access.tenant)?;
+    let object = Shareable::find::<R>(&*access.snapshot, &access.tenant, &named?)?;
     object.require_view()?;
-    let may_share = object.can_share() && access.caller.key.has_scope(WRITE);
+    let may_share = object.can_share && access.caller.key.has_scope(WRITE);
     super::body(&*access.snapshot, app.sharing(), object.key, may_share).map(ApiResponse::Object)
 }
 
-async fn update<P: PathObject>(
+async fn update<R: Shared + Loggable>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    path: P,
+    PathObject(named): PathObject<R>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (object, patch) = (path.object()?, Parsed::<SharingPatch>::new(&sent));
+    let (named, patch) = (named?, Parsed::<SharingPatch>::new(&sent));
     let (tokens, expected) = (app.sharing().clone(), access.if_match.clone());
     app.change(&access, move |tx, _, tenant: &InProject, now| {
-        let of = object.find(tx, tenant)?.require_share()?;
+        let of = Shareable::find::<R>(tx, tenant, &named)?.require_share()?;
         super::update(tx, tenant, &tokens, of, &patch, now)?;
         expected.require::<Sharing>(tx, &of)?;
         super::body(tx, &tokens, of, true)
@@ -132,15 +129,15 @@ async fn update<P: PathObject>(
     .map(ApiResponse::Object)
 }
 
-async fn refresh<P: PathObject>(
+async fn refresh<R: Shared + Loggable>(
     State(app): State<App>,
     access: WriteAccess<InProject>,
-    path: P,
+    PathObject(named): PathObject<R>,
     _: IgnoredBody,
 ) -> ApiResult {
-    let (object, tokens) = (path.object()?, app.sharing().clone());
+    let (named, tokens) = (named?, app.sharing().clone());
     app.post(&access, move |tx, _, tenant: &InProject, now| {
-        let of = object.find(tx, tenant)?.require_share()?;
+        let of = Shareable::find::<R>(tx, tenant, &named)?.require_share()?;
         super::rotate(tx, &tokens, of, now)?;
         super::body(tx, &tokens, of, true).map(ApiResponse::Object)
     })
@@ -228,21 +225,4 @@ fn missing() -> Result<Response> {
     let PublicPage { title, body } = &page::missing()?;
     let html = HtmlPage { title, style: STYLE, script: "", body }.html();
     Ok((StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response())
-}
-
-/// A path that names the object to share.
-trait PathObject: FromRequestParts<App> + Send + 'static {
-    fn object(self) -> Result<ObjectRef>;
-}
-
-impl PathObject for PathParam<DashboardId> {
-    fn object(self) -> Result<ObjectRef> {
-        self.0.map(ObjectRef::Dashboard)
-    }
-}
-
-impl PathObject for PathId<InsightRef> {
-    fn object(self) -> Result<ObjectRef> {
-        self.0.map(ObjectRef::Insight)
-    }
 }

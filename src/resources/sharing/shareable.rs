@@ -2,69 +2,42 @@
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::DashboardId;
 use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::Shared;
-use crate::resources::access_objects::Object;
-use crate::resources::dashboards;
-use crate::resources::dashboards::insights::{Insight, InsightRef};
+use crate::resources::loggable::Loggable;
 use crate::store::Tx;
 
 use super::SharingKey;
-
-/// The object that a path names.
-pub enum ObjectRef {
-    /// A dashboard.
-    Dashboard(DashboardId),
-    /// An insight.
-    Insight(InsightRef),
-}
 
 /// A live object, and the caller's rights on its public page.
 pub struct Shareable {
     /// The key of its sharing configuration.
     pub key: SharingKey,
+    /// Whether the caller may share the object: editors may.
+    pub can_share: bool,
     level: AccessLevel,
-    share: Result<()>,
-}
-
-impl ObjectRef {
-    /// Finds the object in the project.
-    ///
-    /// # Errors
-    /// 404 if it does not exist or is deleted.
-    pub fn find(&self, tx: &impl Tx, tenant: &InProject) -> Result<Shareable> {
-        match self {
-            Self::Dashboard(id) => of_dashboard(tx, tenant, *id),
-            Self::Insight(named) => of_insight(tx, tenant, named),
-        }
-    }
-}
-
-fn of_dashboard(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Shareable> {
-    let rights = dashboards::get_live(tx, tenant.project.id, id)?.rights(tx, tenant)?;
-    Ok(Shareable {
-        key: (tenant.project.id, Object::Dashboard(id)),
-        level: rights.user_access_level,
-        share: rights.require_share(),
-    })
-}
-
-/// As in PostHog, only access rules decide, and no restriction of the dashboards that show the insight.
-fn of_insight(tx: &impl Tx, tenant: &InProject, named: &InsightRef) -> Result<Shareable> {
-    let found = Insight::find_live(tx, tenant.project.id, named)?;
-    let insight = found.ok_or_else(|| Error::not_found_as("Insight not found."))?;
-    let level = level_on::<Insight>(tx, tenant, &insight)?;
-    let denied = |_| Error::denied("You don't have edit permissions for this insight.");
-    Ok(Shareable {
-        key: (tenant.project.id, Object::Insight(insight.id)),
-        level,
-        share: level.require(AccessLevel::Editor).map_err(denied),
-    })
 }
 
 impl Shareable {
+    /// Finds the object in the project. As in PostHog, a restriction of the dashboards that show an insight does not
+    /// decide who may share the insight.
+    ///
+    /// # Errors
+    /// 404 if the object does not exist or is deleted.
+    pub fn find<R: Shared + Loggable>(
+        tx: &impl Tx,
+        tenant: &InProject,
+        named: &R::Ref,
+    ) -> Result<Self> {
+        let project = tenant.project.id;
+        let meta = R::find_live(tx, project, named)?.ok_or_else(not_found::<R>)?;
+        let level = level_on::<R>(tx, tenant, &meta)?;
+        let is_editor = level.require(AccessLevel::Editor).is_ok();
+        let can_share = is_editor && R::lets_edit(tx, tenant, &meta)?;
+        Ok(Self { key: (project, R::shared(&meta).object), can_share, level })
+    }
+
     /// Checks that the caller may view the object.
     ///
     /// # Errors
@@ -73,16 +46,21 @@ impl Shareable {
         self.level.require(AccessLevel::Viewer)
     }
 
-    /// Returns whether the caller may share the object: editors may.
-    pub fn can_share(&self) -> bool {
-        self.share.is_ok()
-    }
-
-    /// Checks that the caller may share the object, and returns the key of its sharing configuration.
+    /// Checks that the caller may share the object, and returns the key of its sharing configuration. As in PostHog,
+    /// the error's text is the same whether an access rule or a restriction denies it.
     ///
     /// # Errors
     /// 403 if the caller may not.
     pub fn require_share(self) -> Result<SharingKey> {
-        self.share.map(|()| self.key)
+        if self.can_share {
+            return Ok(self.key);
+        }
+        let kind = self.key.1.kind().as_str();
+        Err(Error::denied(format!("You don't have edit permissions for this {kind}.")))
     }
+}
+
+/// Returns the 404 of the routes of sharing for an object of type `R`.
+pub fn not_found<R: Loggable>() -> Error {
+    Error::not_found_as(format!("{} not found.", R::SCOPE))
 }

@@ -165,6 +165,11 @@ impl Shared for Insight {
             None => Ok(None),
         }
     }
+
+    /// An insight has no restriction of its own.
+    fn lets_edit(_: &impl Tx, _: &InProject, _: &Meta) -> Result<bool> {
+        Ok(true)
+    }
 }
 
 /// The fields of a new insight. The caller has checked the size of `filters` and `query`.
