@@ -116,7 +116,7 @@ pub mod resources {
     pub mod dashboards {
         pub use crate::resources::dashboards::{BY_NAME, Dashboard, Details, Fields, Meta};
         pub mod deletions {
-            pub use crate::resources::dashboards::deletions::{BY_MOMENT, Deletion};
+            pub use crate::resources::dashboards::deletions::{BY_TIME, Deletion};
         }
         pub mod insights {
             pub use crate::resources::dashboards::insights::{Insight, NewInsight, delete};

@@ -203,7 +203,7 @@ const UNCOUNTED_TABLES: [Table; 5] = [
     Table::AccessRules,
 ];
 /// Tables of records about removals.
-const REMOVAL_TABLES: [Table; 3] = [Table::Removals, Table::InsightRemovals, Table::Sweeps];
+const REMOVAL_TABLES: [Table; 2] = [Table::Deletions, Table::Sweeps];
 
 fn effect(tx: &WriteTx<'_>) -> Effect {
     let (mut added, mut removed, mut grown) = (0_u64, 0_u64, 0);

@@ -213,18 +213,14 @@ tables! {
     /// The part of a dashboard that only its own response shows, unless it is empty. Key: project, dashboard.
     DashboardDetails = "dashboard_details/1",
 
-    /// Who deleted a dashboard and when, while it is deleted. Key: project, dashboard.
-    Removals = "removals/1",
-    /// Key: project, time, dashboard.
-    RemovalsByMoment = "removals_by_moment/1",
     /// Insights, the content of tiles that show a query. Key: project, insight.
     Insights = "insights/1",
     /// Unique. Key: project, short id.
     InsightsByShortId = "insights_by_short_id/1",
-    /// Who deleted an insight and when, while it is deleted. Key: project, insight.
-    InsightRemovals = "insight_removals/1",
-    /// Key: project, time, insight.
-    InsightRemovalsByMoment = "insight_removals_by_moment/1",
+    /// Who deleted a dashboard or an insight and when, while it is deleted. Key: project, kind of object, number.
+    Deletions = "deletions/1",
+    /// Key: project, kind of object, time, then as above.
+    DeletionsByTime = "deletions_by_time/1",
     /// Texts, the content of tiles that show Markdown. Key: project, text.
     Texts = "texts/1",
     /// Tiles of dashboards. After insights and texts, because an import reads the tables in this order and what a tile

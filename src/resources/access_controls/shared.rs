@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::auth::InProject;
 use crate::error::Result;
-use crate::ids::{ProjectId, UserId};
+use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_objects::{Kind, Object};
 use crate::store::{Record, Tx};
 
@@ -46,6 +46,10 @@ pub trait Shared: Record {
 /// The metadata that all types of [`Shared`] objects have.
 #[derive(Debug, Clone, Copy)]
 pub struct SharedMeta {
+    /// The organization of the project.
+    pub organization: OrganizationId,
+    /// The project of the object.
+    pub project: ProjectId,
     /// The object.
     pub object: Object,
     /// The user who created the object.

@@ -1,72 +1,73 @@
-//! Deleting and restoring dashboards. A deleted dashboard has a [`Deletion`] until it is restored.
+//! Deleted dashboards and insights. A deleted object has a [`Deletion`] until it is restored.
 
 use serde::{Deserialize, Serialize};
 
-use crate::auth::InProject;
-use crate::error::Result;
-use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::projects::{Meta, Settings};
-use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
+use crate::error::{Error, Result};
+use crate::ids::{OrganizationId, ProjectId, UserId};
+use crate::resources::access_controls::shared::{Shared, SharedMeta};
+use crate::resources::access_objects::{Kind, Object};
+use crate::store::{Index, Key, Order, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::{Dashboard, tiles};
-
-/// Records who deleted a dashboard, and when.
+/// Records who deleted a dashboard or an insight, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deletion {
     /// The organization of the project.
     pub organization: OrganizationId,
-    /// The project of the dashboard.
+    /// The project of the object.
     pub project: ProjectId,
-    /// The deleted dashboard.
-    pub dashboard: DashboardId,
+    /// The deleted object.
+    pub object: Object,
     /// The user who deleted it.
     pub removed_by: UserId,
     /// When it was deleted.
     pub removed_at: Timestamp,
 }
 
-/// Deleted dashboards of a project, ordered by the time of deletion.
-pub const BY_MOMENT: Index<Deletion, (ProjectId, Timestamp)> =
-    Index::many(Table::RemovalsByMoment, |removal| Some((removal.project, removal.removed_at)));
+/// Deleted objects of a kind in a project, ordered by the time of deletion.
+pub const BY_TIME: Index<Deletion, (ProjectId, Kind, Timestamp)> =
+    Index::many(Table::DeletionsByTime, |deletion| {
+        Some((deletion.project, deletion.object.kind(), deletion.removed_at))
+    });
 
 impl_record!(Deletion {
-    table: Removals,
-    key: |deletion| -> (ProjectId, DashboardId) { (deletion.project, deletion.dashboard) },
-    indexes: [&BY_MOMENT],
-    counts: [|removal| Some(removal.project.encoded())],
+    table: Deletions,
+    key: |deletion| -> (ProjectId, Object) { (deletion.project, deletion.object) },
+    indexes: [&BY_TIME],
+    // The number of deleted objects of each kind in a project.
+    counts: [|deletion| Some((deletion.project, deletion.object.kind()).encoded())],
     owner: |deletion, _| Ok(Some(deletion.organization.owner())),
-    references: |deletion| [Reference::to::<Dashboard>(&(deletion.project, deletion.dashboard))],
+    references: |deletion| [deletion.object.reference(deletion.project)],
 });
 
-/// Deletes the tiles of a dashboard, records the deletion, and clears the project's `primary_dashboard` if
-/// it was this one. With `with_insights`, also deletes the insights that no other dashboard shows.
-pub(super) fn delete(
+/// Records that a user deleted an object.
+///
+/// # Errors
+/// 500 or 503 when the file cannot be read or written.
+pub fn record(
     tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    dashboard: DashboardId,
-    with_insights: bool,
-    now: Timestamp,
+    deleted: SharedMeta,
+    removed_by: UserId,
+    removed_at: Timestamp,
 ) -> Result<()> {
-    let Meta { organization, id: project, .. } = tenant.project;
-    tiles::delete_all(tx, tenant, dashboard, with_insights, now)?;
-    let mut settings: Settings = tx.get(&(organization, project))?;
-    if settings.fields.primary_dashboard == Some(dashboard.0) {
-        settings.fields.primary_dashboard = None;
-        settings.fields.updated_at = now;
-        tx.put(&settings)?;
-    }
-    let removed_by = tenant.member.user;
-    tx.put(&Deletion { organization, project, dashboard, removed_by, removed_at: now })
+    let SharedMeta { organization, project, object, .. } = deleted;
+    tx.put(&Deletion { organization, project, object, removed_by, removed_at })
 }
 
-/// Restores all tiles of a dashboard with their insights, and removes the record of its deletion.
-pub(super) fn restore(
-    tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    dashboard: DashboardId,
-    now: Timestamp,
+/// Visits the deleted objects of type `R` in a project, the last deleted first.
+///
+/// # Errors
+/// The error of `visit`; 500 or 503 when the file cannot be read.
+pub fn walk<R: Shared>(
+    tx: &impl Tx,
+    project: ProjectId,
+    window: Window,
+    mut visit: impl FnMut(&Row<'_, R>, &Deletion) -> Result<()>,
 ) -> Result<()> {
-    tiles::restore_all(tx, tenant, dashboard, now)?;
-    tx.remove::<Deletion>(&(tenant.project.id, dashboard)).map(drop)
+    let window = Window { order: Order::Descending, ..window };
+    tx.walk(&BY_TIME, &(project, R::KIND), window, |deletion| {
+        let key = R::key_of(project, deletion.meta.object.number());
+        let found = tx.view::<R, _>(&key, |row| visit(&row, &deletion.meta))?;
+        found.ok_or_else(|| Error::internal("the record of a deletion names no object"))
+    })
 }

@@ -8,8 +8,9 @@ use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::{ProjectId, UserId, UserUuid};
+use crate::ids::{UserId, UserUuid};
 use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
+use crate::resources::access_objects::Kind;
 use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
 
@@ -171,9 +172,11 @@ fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<
 fn list_deleted(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
     let project = access.tenant().project.id;
     let mut items = DashboardItems::new(access, window.limit);
-    let count = tx.count::<Deletion>(&project)?;
+    let count = tx.count::<Deletion>(&(project, Kind::Dashboard))?;
     if window.begins_within(count) {
-        walk_deleted(tx, project, window, |row, removal| items.push(tx, row, Some(removal)))?;
+        deletions::walk::<Dashboard>(tx, project, window, |row, removal| {
+            items.push(tx, row, Some(removal))
+        })?;
     }
     Ok((count, items.out))
 }
@@ -205,26 +208,15 @@ fn list_filtered(
     let project = access.tenant().project.id;
     let all = Window::all(Order::Ascending);
     match (filter.deleted, filter.pinned) {
-        (true, _) => walk_deleted(tx, project, all, |row, removal| look_at(row, Some(removal)))?,
+        (true, _) => {
+            deletions::walk::<Dashboard>(tx, project, all, |row, removal| {
+                look_at(row, Some(removal))
+            })?;
+        }
         (false, None) => tx.walk(&BY_NAME, &project, all, |row| look_at(&row, None))?,
         (false, Some(pinned)) => {
             tx.walk(&BY_NAME, &(project, !pinned), all, |row| look_at(&row, None))?;
         }
     }
     Ok((count as u64, items.out))
-}
-
-/// Visits the deleted dashboards of a project, the last deleted first.
-fn walk_deleted(
-    tx: &impl Tx,
-    project: ProjectId,
-    window: Window,
-    mut visit: impl FnMut(&Row<'_, Dashboard>, &Deletion) -> Result<()>,
-) -> Result<()> {
-    let window = Window { order: Order::Descending, ..window };
-    tx.walk(&deletions::BY_MOMENT, &project, window, |removal| {
-        let key = (project, removal.meta.dashboard);
-        let found = tx.view::<Dashboard, _>(&key, |row| visit(&row, &removal.meta))?;
-        found.ok_or_else(|| Error::internal("the record of a deletion names no dashboard"))
-    })
 }

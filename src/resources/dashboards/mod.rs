@@ -199,8 +199,8 @@ impl Shared for Dashboard {
     }
 
     fn shared(meta: &Meta) -> SharedMeta {
-        let Meta { id, created_by, deleted, .. } = *meta;
-        SharedMeta { object: Object::Dashboard(id), created_by, deleted }
+        let Meta { organization, project, id, created_by, deleted, .. } = *meta;
+        SharedMeta { organization, project, object: Object::Dashboard(id), created_by, deleted }
     }
 
     fn find_named(tx: &impl Tx, project: ProjectId, id: &DashboardId) -> Result<Option<Meta>> {

@@ -14,7 +14,6 @@ use crate::store::{Reference, Row, Tx};
 
 use super::deletions::Deletion;
 use super::insights::Insight;
-use super::insights::deletions::InsightDeletion;
 use super::texts::Text;
 use super::tiles::{Content, Tile};
 use super::{Dashboard, Details, DetailsFields};
@@ -27,9 +26,6 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
         .numbered(|dashboard| dashboard.meta.id.0)
         .names_users(|dashboard, visit| dashboard.meta.created_by.iter_mut().for_each(visit)),
     &record::<Details>().logged().deleted_with_project(),
-    &record::<Deletion>()
-        .deleted_with_project()
-        .names_users(|deletion, visit| visit(&mut deletion.removed_by)),
     &record::<Insight>()
         .logged()
         .deleted_with_project()
@@ -37,7 +33,7 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
         .names_users(|Insight { meta, .. }, visit| {
             meta.created_by.iter_mut().chain(&mut meta.last_modified_by).for_each(visit);
         }),
-    &record::<InsightDeletion>()
+    &record::<Deletion>()
         .deleted_with_project()
         .names_users(|deletion, visit| visit(&mut deletion.removed_by)),
     &record::<Text>().logged().deleted_with_project().numbered(|text| text.meta.id.0).names_users(

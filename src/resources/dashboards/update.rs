@@ -3,12 +3,16 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
+use crate::resources::access_controls::shared::Shared;
+use crate::resources::access_objects::Object;
+use crate::resources::projects::Settings;
 use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
+use super::deletions::{self, Deletion};
 use super::tiles::TileChanges;
-use super::{Dashboard, DashboardPatch, ParsedBody, deletions, details, input, put, tiles};
+use super::{Dashboard, DashboardPatch, Meta, ParsedBody, details, input, put, tiles};
 
 /// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it.
 ///
@@ -42,7 +46,8 @@ pub fn update(
     if was_deleted {
         // The tiles are restored before the request changes them.
         put(tx, dashboard.clone(), details.clone())?;
-        deletions::restore(tx, tenant, id, now)?;
+        tiles::restore_all(tx, tenant, id, now)?;
+        tx.remove::<Deletion>(&(tenant.project.id, Object::Dashboard(id)))?;
     }
     let mut changes = match &patch.tiles {
         Some(sent) => tiles::change(tx, tenant, id, sent, now)?,
@@ -52,6 +57,7 @@ pub fn update(
     if duplicates.is_some() {
         changes.dashboards.insert(id);
     }
+    let meta = dashboard.meta;
     put(tx, dashboard, details)?;
     for dashboard in &changes.dashboards {
         tx.bump_version::<Dashboard>(&(tenant.project.id, *dashboard))?;
@@ -61,7 +67,26 @@ pub fn update(
     }
     changes.note_insights(tx, tenant, now)?;
     if deleted {
-        return deletions::delete(tx, tenant, id, patch.delete_insights == Some(true), now);
+        return delete(tx, tenant, &meta, patch.delete_insights == Some(true), now);
     }
     Ok(())
+}
+
+/// Deletes the tiles of a dashboard, records the deletion, and clears the project's `primary_dashboard` if it was this
+/// one. With `with_insights`, also deletes the insights that no other dashboard shows.
+fn delete(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    meta: &Meta,
+    with_insights: bool,
+    now: Timestamp,
+) -> Result<()> {
+    tiles::delete_all(tx, tenant, meta.id, with_insights, now)?;
+    let mut settings: Settings = tx.get(&(meta.organization, meta.project))?;
+    if settings.fields.primary_dashboard == Some(meta.id.0) {
+        settings.fields.primary_dashboard = None;
+        settings.fields.updated_at = now;
+        tx.put(&settings)?;
+    }
+    deletions::record(tx, Dashboard::shared(meta), tenant.member.user, now)
 }

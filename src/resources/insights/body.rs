@@ -13,11 +13,11 @@ use crate::json::{Either, JsonText, WriteJson, output};
 use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::dashboards::VisibleDashboards;
+use crate::resources::dashboards::deletions::Deletion;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::insights::body::{
     self as full, DashboardIds, InsightBody, TileOf, TileRefs,
 };
-use crate::resources::dashboards::insights::deletions::InsightDeletion;
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
@@ -211,7 +211,7 @@ impl InsightItems {
         tx: &impl Tx,
         row: &Row<'_, Insight>,
         view: &InsightView,
-        removal: Option<&InsightDeletion>,
+        removal: Option<&Deletion>,
     ) -> Result<()> {
         let Self { out, basic: is_basic, users } = self;
         if !out.is_empty() {

@@ -3,9 +3,10 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, ProjectId};
-use crate::resources::dashboards::insights::deletions::{BY_MOMENT, InsightDeletion};
+use crate::resources::access_objects::Kind;
+use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
 use crate::resources::dashboards::tiles::{self, Content, Tile};
 use crate::store::{Order, Row, Tx, Window};
@@ -120,9 +121,9 @@ fn list_deleted(
     let project = access.tenant().project.id;
     let mut items = InsightItems::new(*basic, window.limit);
     if access.levels.sees_all() && !filter.narrows() {
-        let count = tx.count::<InsightDeletion>(&project)?;
+        let count = tx.count::<Deletion>(&(project, Kind::Insight))?;
         if window.begins_within(count) {
-            walk_deleted(tx, project, window, |row, removal| {
+            deletions::walk::<Insight>(tx, project, window, |row, removal| {
                 items.push(tx, row, &access.view(tx, &row.meta)?, Some(removal))
             })?;
         }
@@ -134,7 +135,8 @@ fn list_deleted(
         named.is_none_or(|found| found.is_some_and(|(_, id)| id == row.meta.id))
     };
     let mut count = 0;
-    walk_deleted(tx, project, Window::all(Order::Descending), |row, removal| {
+    let all = Window::all(Order::Descending);
+    deletions::walk::<Insight>(tx, project, all, |row, removal| {
         if is_named(row) && matches(tx, access, filter, row)? {
             if window.shows(count) {
                 items.push(tx, row, &access.view(tx, &row.meta)?, Some(removal))?;
@@ -144,21 +146,6 @@ fn list_deleted(
         Ok(())
     })?;
     Ok((count as u64, items.into_bytes()))
-}
-
-/// Visits the deleted insights of a project, the last deleted first.
-fn walk_deleted(
-    tx: &impl Tx,
-    project: ProjectId,
-    window: Window,
-    mut visit: impl FnMut(&Row<'_, Insight>, &InsightDeletion) -> Result<()>,
-) -> Result<()> {
-    let window = Window { order: Order::Descending, ..window };
-    tx.walk(&BY_MOMENT, &project, window, |removal| {
-        let key = (project, removal.meta.insight);
-        let found = tx.view::<Insight, _>(&key, |row| visit(&row, &removal.meta))?;
-        found.ok_or_else(|| Error::internal("the record of a deletion names no insight"))
-    })
 }
 
 /// Returns whether an insight matches the filter, except for the short ID, and the caller may see it.

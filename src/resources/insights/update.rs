@@ -5,8 +5,10 @@ use crate::error::{Error, Result};
 use crate::ids::InsightId;
 use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::shared::Shared;
+use crate::resources::access_objects::Object;
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::{Insight, InsightRef, deletions};
+use crate::resources::dashboards::deletions::{self, Deletion};
+use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::resources::dashboards::tiles;
 use crate::store::{Record, Tx, WriteTx};
 use crate::time::Timestamp;
@@ -57,9 +59,9 @@ pub fn update(
     changes.apply(tx, tenant, id)?;
     changes.bump_kept(tx, tenant.project.id)?;
     if after.fields.deleted {
-        deletions::record(tx, &after.meta, tenant.member.user, now)?;
+        deletions::record(tx, Insight::shared(&after.meta), tenant.member.user, now)?;
     } else if before.fields.deleted {
-        deletions::forget(tx, key)?;
+        tx.remove::<Deletion>(&(tenant.project.id, Object::Insight(id)))?;
     }
     Ok(id)
 }

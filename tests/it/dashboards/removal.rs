@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::http::header::ALLOW;
 use serde_json::{Value, json};
 use steward::testing::ids::{DashboardId, InsightId};
+use steward::testing::resources::access_objects::Kind;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::dashboards::Dashboard;
 use steward::testing::resources::dashboards::deletions::{self, Deletion};
@@ -202,15 +203,15 @@ async fn insights_are_deleted_on_request_unless_another_dashboard_shows_them() {
 /// The deleted dashboards of the first project, ordered by the time of deletion: dashboard, user, time.
 fn removals_of(workspace: &Workspace) -> Vec<(u64, u64, Timestamp)> {
     let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let project = workspace.made.project_id;
+    let of_project = (workspace.made.project_id, Kind::Dashboard);
     let mut found = Vec::new();
-    let walked = tx.walk(&deletions::BY_MOMENT, &project, Window::all(Order::Ascending), |row| {
-        let Deletion { dashboard, removed_by, removed_at, .. } = row.meta;
-        found.push((dashboard.0, removed_by.0, removed_at));
+    let walked = tx.walk(&deletions::BY_TIME, &of_project, Window::all(Order::Ascending), |row| {
+        let Deletion { object, removed_by, removed_at, .. } = row.meta;
+        found.push((object.number(), removed_by.0, removed_at));
         Ok(())
     });
     walked.expect("removals");
-    assert_eq!(tx.count::<Deletion>(&project).expect("a count"), found.len() as u64);
+    assert_eq!(tx.count::<Deletion>(&of_project).expect("a count"), found.len() as u64);
     found
 }
 
@@ -306,5 +307,6 @@ async fn tiles_and_contents_of_a_deleted_project_are_deleted() {
     assert_eq!(left(), [0; 5]);
     let tx = store.snapshot().expect("a snapshot");
     let counted = tx.count::<Tile>(&(project, DashboardId(id))).expect("a count");
-    assert_eq!((counted, tx.count::<Deletion>(&project).expect("a count")), (0, 0));
+    let deleted = tx.count::<Deletion>(&(project, Kind::Dashboard)).expect("a count");
+    assert_eq!((counted, deleted), (0, 0));
 }

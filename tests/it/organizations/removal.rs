@@ -338,7 +338,7 @@ fn filled(workspace: &Workspace) -> BTreeMap<Table, usize> {
 }
 
 /// The tables with records of projects and their indexes, and the table of pending deletions.
-const OF_PROJECTS: [Table; 33] = [
+const OF_PROJECTS: [Table; 31] = [
     Table::Projects,
     Table::ProjectsById,
     Table::ProjectsPrivate,
@@ -348,15 +348,13 @@ const OF_PROJECTS: [Table; 33] = [
     Table::Dashboards,
     Table::DashboardsByName,
     Table::DashboardDetails,
-    Table::Removals,
-    Table::RemovalsByMoment,
     Table::Tiles,
     Table::TilesByInsight,
     Table::TilesByText,
     Table::Insights,
     Table::InsightsByShortId,
-    Table::InsightRemovals,
-    Table::InsightRemovalsByMoment,
+    Table::Deletions,
+    Table::DeletionsByTime,
     Table::Texts,
     Table::AccessRules,
     Table::AccessRulesByMember,
@@ -467,7 +465,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
     let tiles = all::<Tile>(workspace, &of);
     let collaborators = all::<Collaborator>(workspace, &of);
     let sharing = all::<Sharing>(workspace, &(project, Object::Dashboard(model)));
-    let removal = all::<Deletion>(workspace, &project).remove(0);
+    let removal = all::<Deletion>(workspace, &(project, Kind::Dashboard)).remove(0);
     let mut rules = all::<AccessRule>(workspace, &project);
     rules.retain(|rule| rule.object.is_some());
     let found = [details.len(), sharing.len(), collaborators.len(), rules.len()];
@@ -496,7 +494,7 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
                 (sharing.meta.token, sharing.meta.replaced) = (None, None);
                 tx.put(&sharing)?;
             }
-            tx.put(&Deletion { dashboard: id, ..removal.clone() })?;
+            tx.put(&Deletion { object: Object::Dashboard(id), ..removal.clone() })?;
         }
         Ok(())
     });

@@ -4,7 +4,6 @@
 //! Queries are never run.
 
 pub mod body;
-pub mod deletions;
 pub mod restriction;
 
 use std::convert::Infallible;
@@ -23,6 +22,7 @@ use crate::input::Schema;
 use crate::resources::access_controls::caller_levels::require_can_create;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::access_objects::{Kind, Object};
+use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::projects::Project;
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
@@ -146,8 +146,8 @@ impl Shared for Insight {
     }
 
     fn shared(meta: &Meta) -> SharedMeta {
-        let Meta { id, created_by, deleted, .. } = *meta;
-        SharedMeta { object: Object::Insight(id), created_by, deleted }
+        let Meta { organization, project, id, created_by, deleted, .. } = *meta;
+        SharedMeta { organization, project, object: Object::Insight(id), created_by, deleted }
     }
 
     /// Finds the insight that has this number, or else this short ID.
@@ -306,7 +306,7 @@ pub fn delete(
     insight.fields.deleted = true;
     insight.fields.updated_at = now;
     tx.put(&insight)?;
-    deletions::record(tx, &insight.meta, user, now)
+    deletions::record(tx, Insight::shared(&insight.meta), user, now)
 }
 
 /// Returns the number of bytes that an insight adds to the weight of each dashboard that shows it. Leaves
@@ -340,5 +340,5 @@ pub(super) fn restore_with_tile(
     insight.fields.deleted = false;
     insight.fields.updated_at = now;
     tx.put(&insight)?;
-    deletions::forget(tx, key)
+    tx.remove::<Deletion>(&(key.0, Object::Insight(key.1))).map(drop)
 }
