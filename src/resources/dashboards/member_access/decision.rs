@@ -2,31 +2,25 @@
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
-use crate::ids::{ProjectId, UserId};
+use crate::ids::ProjectId;
 use crate::resources::access_controls::levels::{self, AccessLevel, MemberRights};
 use crate::resources::access_controls::precedence::DecidingRule;
+use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::access_controls::{rules, runs_project};
 use crate::resources::access_objects::Object;
+use crate::resources::dashboards::insights::restriction::RestrictionOfInsight;
+use crate::resources::dashboards::insights::{self, Insight};
+use crate::resources::dashboards::{Dashboard, Meta, tiles};
 use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Tx;
 
-use crate::resources::dashboards::insights::Insight;
-use crate::resources::dashboards::insights::restriction::RestrictionOfInsight;
-use crate::resources::dashboards::{Dashboard, Meta, tiles};
-
 /// The object, and what restricts who may edit it.
-pub(super) struct Target {
-    object: Object,
-    created_by: Option<UserId>,
-    restricted_by: RestrictedBy,
-}
-
-enum RestrictedBy {
-    /// The object is a dashboard.
-    Itself(Meta),
-    /// The live dashboards that show the insight.
-    Dashboards(Vec<Meta>),
+pub(super) enum Target {
+    /// A dashboard.
+    Dashboard(Meta),
+    /// An insight, and the live dashboards that show it.
+    Insight(insights::Meta, Vec<Meta>),
 }
 
 /// What one member may do with the object, and what decides it.
@@ -46,11 +40,10 @@ pub(super) struct MemberAccess {
 
 impl Target {
     pub(super) fn of(tx: &impl Tx, project: ProjectId, object: Object) -> Result<Self> {
-        let (created_by, restricted_by) = match object {
+        match object {
             Object::Dashboard(id) => {
                 let dashboard = tx.meta::<Dashboard>(&(project, id))?;
-                let dashboard = dashboard.ok_or_else(Error::not_found)?;
-                (dashboard.created_by, RestrictedBy::Itself(dashboard))
+                dashboard.map(Self::Dashboard).ok_or_else(Error::not_found)
             }
             Object::Insight(id) => {
                 let insight = tx.meta::<Insight>(&(project, id))?.ok_or_else(Error::not_found)?;
@@ -58,10 +51,16 @@ impl Target {
                 for (_, dashboard, _) in tiles::live_tiles(tx, (project, id))? {
                     dashboards.extend(tx.meta::<Dashboard>(&(project, dashboard))?);
                 }
-                (insight.created_by, RestrictedBy::Dashboards(dashboards))
+                Ok(Self::Insight(insight, dashboards))
             }
-        };
-        Ok(Self { object, created_by, restricted_by })
+        }
+    }
+
+    fn shared(&self) -> SharedMeta {
+        match self {
+            Self::Dashboard(dashboard) => Dashboard::shared(dashboard),
+            Self::Insight(insight, _) => Insight::shared(insight),
+        }
     }
 
     /// Returns what a member of the organization may do with the object.
@@ -71,17 +70,17 @@ impl Target {
         project: &projects::Meta,
         member: &Membership,
     ) -> Result<MemberAccess> {
-        let Self { object, created_by, .. } = *self;
+        let SharedMeta { object, created_by, .. } = self.shared();
         let tenant = InProject { member: member.clone(), project: project.clone() };
         let rule = rules::find_deciding(tx, &tenant, object)?;
         let ruled = rule.map(|rule| rule.level);
-        let (rights, is_exempt) = match &self.restricted_by {
-            RestrictedBy::Itself(dashboard) => {
+        let (rights, is_exempt) = match self {
+            Self::Dashboard(dashboard) => {
                 let collaborator = dashboard.collaborator_level(tx, &tenant)?;
                 let rights = dashboard.rights_given(member, collaborator, ruled);
                 (MemberRights::from(rights), collaborator.is_some())
             }
-            RestrictedBy::Dashboards(dashboards) => {
+            Self::Insight(_, dashboards) => {
                 let mut restriction = RestrictionOfInsight::default();
                 for dashboard in dashboards {
                     restriction.add(&dashboard.rights(tx, &tenant)?);
