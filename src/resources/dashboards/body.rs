@@ -11,10 +11,9 @@ use crate::resources::users::{self, EmbeddedUser};
 use crate::store::{Row, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::caller_access::CallerAccess;
 use super::deletions::Deletion;
 use super::tiles::{body as tiles, large_answer};
-use super::visible::VisibleDashboards;
+use super::visible::{CallerAccess, VisibleDashboards};
 use super::{CreationModes, Dashboard, DashboardPatch, Details, DetailsFields, Fields, Meta};
 
 output! {

@@ -15,8 +15,8 @@ use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
 
 use super::body::DashboardItems;
-use super::caller_access::CallerAccess;
 use super::deletions::{self, Deletion};
+use super::visible::CallerAccess;
 use super::{BY_NAME, Dashboard, Meta};
 
 /// Filter of a list. A dashboard must match every criterion that is set.
@@ -154,7 +154,7 @@ pub fn list(
 
 /// Lists live dashboards without a filter. Uses the stored count, and skips the few hidden ones.
 fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant().project.id;
+    let project = access.levels.tenant.project.id;
     let live = |meta: &Meta| (!meta.deleted).then_some(meta.id);
     let hidden = access.levels.hidden(tx, live)?;
     let mut items = DashboardItems::new(access, window.limit);
@@ -170,7 +170,7 @@ fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<
 
 /// Lists deleted dashboards for a caller who may see all of them.
 fn list_deleted(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant().project.id;
+    let project = access.levels.tenant.project.id;
     let mut items = DashboardItems::new(access, window.limit);
     let count = tx.count::<Deletion>(&(project, Kind::Dashboard))?;
     if window.begins_within(count) {
@@ -189,7 +189,7 @@ fn list_filtered(
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let made_by =
-        filter.created_by.map(|creator| creator.resolve(tx, access.tenant())).transpose()?;
+        filter.created_by.map(|creator| creator.resolve(tx, access.levels.tenant)).transpose()?;
     let made_by = match made_by {
         Some(None) => return Ok((0, Vec::new())),
         found => found.flatten(),
@@ -205,7 +205,7 @@ fn list_filtered(
         }
         Ok(())
     };
-    let project = access.tenant().project.id;
+    let project = access.levels.tenant.project.id;
     let all = Window::all(Order::Ascending);
     match (filter.deleted, filter.pinned) {
         (true, _) => {

@@ -5,7 +5,6 @@
 
 mod blank;
 pub mod body;
-mod caller_access;
 mod copies;
 mod create;
 pub mod deletions;

@@ -1,18 +1,38 @@
-//! Which dashboards of a project the caller may see. A response about one object must not name a hidden
-//! dashboard.
+//! The caller's rights on the dashboards of a project. A response about one object must not name a hidden dashboard.
 
 use std::collections::HashMap;
 
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::DashboardId;
+use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::access_controls::rules;
 use crate::resources::access_objects::Kind;
+use crate::resources::collaborators;
 use crate::store::Tx;
 
-use super::Dashboard;
-use super::caller_access::CallerAccess;
+use super::{Dashboard, Meta};
+
+/// What decides the caller's rights on each dashboard of a project, read once for a list.
+pub(super) struct CallerAccess<'p> {
+    pub(super) levels: CallerLevels<'p, Dashboard>,
+    collaborator_levels: HashMap<DashboardId, i64>,
+}
+
+impl<'p> CallerAccess<'p> {
+    pub(super) fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
+        let collaborator_levels = collaborators::levels(tx, tenant)?;
+        Ok(Self { levels: CallerLevels::of(tx, tenant)?, collaborator_levels })
+    }
+
+    /// Returns what the caller may do with a dashboard.
+    pub(super) fn rights(&self, dashboard: &Meta) -> DashboardRights {
+        let collaborator = self.collaborator_levels.get(&dashboard.id).copied();
+        let ruled = self.levels.ruled(dashboard);
+        dashboard.rights_given(&self.levels.tenant.member, collaborator, ruled)
+    }
+}
 
 /// Decides what the caller may do with a dashboard, and caches the decision.
 pub struct VisibleDashboards<'p> {

@@ -5,16 +5,18 @@ use std::collections::{BTreeSet, HashSet};
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, ProjectId};
+use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_objects::Kind;
+use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
-use crate::resources::dashboards::tiles::{self, Content, Tile};
+use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
 use crate::store::{Order, Row, Tx, Window};
 
 use super::body::InsightItems;
-use super::caller_access::CallerAccess;
 use super::filter::Filter;
 use super::order::{Column, ListOrder, Sorted};
+use super::rights::InsightView;
 
 /// What a list shows, besides its page.
 #[derive(Debug, Clone, Default)]
@@ -34,6 +36,20 @@ impl ListOptions {
     }
 }
 
+/// What decides the caller's rights on each insight of a project, read once.
+struct InsightAccess<'p> {
+    levels: CallerLevels<'p, Insight>,
+    dashboards: VisibleDashboards<'p>,
+}
+
+impl InsightAccess<'_> {
+    /// Returns the tiles that a list shows of an insight, and what the caller may do with it.
+    fn view(&mut self, tx: &impl Tx, insight: &Meta) -> Result<InsightView> {
+        let level = self.levels.level(insight);
+        InsightView::of(tx, insight, level, &mut self.dashboards, MAX_LISTED)
+    }
+}
+
 /// Lists the insights of a project that the caller may see and that match the filter. Returns their total count, and those
 /// in `window` as the items of a JSON array. Deleted insights are ordered by deletion, the last deleted first.
 ///
@@ -45,7 +61,8 @@ pub fn list(
     options: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let mut access = CallerAccess::of(tx, tenant)?;
+    let levels = CallerLevels::of(tx, tenant)?;
+    let mut access = InsightAccess { levels, dashboards: VisibleDashboards::of(tx, tenant)? };
     access.levels.require_list(tx)?;
     if options.filter.deleted {
         return list_deleted(tx, &mut access, options, window);
@@ -61,11 +78,11 @@ pub fn list(
 /// Lists without a filter, ordered by ID. Uses the stored count, and skips the few hidden insights.
 fn list_all(
     tx: &impl Tx,
-    access: &mut CallerAccess<'_>,
+    access: &mut InsightAccess<'_>,
     options: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant().project.id;
+    let project = access.levels.tenant.project.id;
     let live = |meta: &Meta| (!meta.deleted).then_some(meta.id);
     let hidden = access.levels.hidden(tx, live)?;
     let count = tx.count::<Insight>(&project)?.saturating_sub(hidden.len() as u64);
@@ -81,11 +98,11 @@ fn list_all(
 /// Lists insights by checking each one against the caller's rights and the filter.
 fn list_filtered(
     tx: &impl Tx,
-    access: &mut CallerAccess<'_>,
+    access: &mut InsightAccess<'_>,
     ListOptions { filter, order, basic }: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant().project.id;
+    let project = access.levels.tenant.project.id;
     let live = tx.count::<Insight>(&project)?;
     let mut sorted = Sorted::new(*order, window, live);
     let count = loop {
@@ -114,11 +131,11 @@ fn list_filtered(
 /// Returns their total count, and those in `window` as the items of a JSON array.
 fn list_deleted(
     tx: &impl Tx,
-    access: &mut CallerAccess<'_>,
+    access: &mut InsightAccess<'_>,
     ListOptions { filter, basic, .. }: &ListOptions,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let project = access.tenant().project.id;
+    let project = access.levels.tenant.project.id;
     let mut items = InsightItems::new(*basic, window.limit);
     if access.levels.sees_all() && !filter.narrows() {
         let count = tx.count::<Deletion>(&(project, Kind::Insight))?;
@@ -151,13 +168,13 @@ fn list_deleted(
 /// Returns whether an insight matches the filter, except for the short ID, and the caller may see it.
 fn matches(
     tx: &impl Tx,
-    access: &mut CallerAccess<'_>,
+    access: &mut InsightAccess<'_>,
     filter: &Filter,
     row: &Row<'_, Insight>,
 ) -> Result<bool> {
     let meta = &row.meta;
     if meta.deleted != filter.deleted
-        || !filter.matches_creator(meta, access.tenant().member.user)
+        || !filter.matches_creator(meta, access.levels.tenant.member.user)
         || !access.levels.level(meta).can_view()
     {
         return Ok(false);
@@ -171,7 +188,7 @@ fn matches(
 /// Returns the dashboards that show the insight and that the caller may see.
 fn shown_on(
     tx: &impl Tx,
-    access: &mut CallerAccess<'_>,
+    access: &mut InsightAccess<'_>,
     insight: &Meta,
 ) -> Result<BTreeSet<DashboardId>> {
     let mut shown = BTreeSet::new();

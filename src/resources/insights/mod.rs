@@ -4,7 +4,6 @@
 //! tiles show it.
 
 mod body;
-mod caller_access;
 mod create;
 mod dashboards;
 mod filter;
