@@ -173,7 +173,7 @@ async fn retrieve_one<R: Shared>(
 ) -> ApiResult {
     let named = named?;
     let fields = app.long_reads().read(access, move |tx, at| {
-        let (object, level) = get_live::<R>(tx, &at.tenant, &named)?;
+        let (object, level) = get_object::<R>(tx, &at.tenant, &named)?;
         super::body_of_one(tx, &at.tenant, object, level)
     });
     fields.await.map(ApiResponse::Json)
@@ -188,7 +188,7 @@ async fn update_one<R: Shared>(
     let (named, sent) = (named?, Parsed::<NewObjectAccessControl>::new(&sent));
     let rule = app
         .change(&access, move |tx, _, tenant: &InProject, now| {
-            let (object, level) = get_live::<R>(tx, tenant, &named)?;
+            let (object, level) = get_object::<R>(tx, tenant, &named)?;
             super::update_one(tx, tenant, object, level, &sent, now)
         })
         .await?;
@@ -200,7 +200,7 @@ async fn refuse<R: Shared>(
     access: ReadAccess<InProject>,
     PathId(named): PathId<R::Ref>,
 ) -> ApiResult {
-    let (_, level) = get_live::<R>(&*access.snapshot, &access.tenant, &named?)?;
+    let (_, level) = get_object::<R>(&*access.snapshot, &access.tenant, &named?)?;
     level.require(AccessLevel::Viewer)?;
     Err(Error::invalid(
         "invalid_input",
@@ -209,12 +209,11 @@ async fn refuse<R: Shared>(
 }
 
 /// Returns the live object that a path names, and the caller's level on it.
-fn get_live<R: Shared>(
+fn get_object<R: Shared>(
     tx: &impl Tx,
     tenant: &InProject,
     named: &R::Ref,
 ) -> Result<(Object, AccessLevel)> {
-    let found = R::find_live(tx, tenant.project.id, named)?;
-    let meta = found.ok_or_else(Error::not_found)?;
+    let meta = R::get_live(tx, tenant.project.id, named)?;
     Ok((R::shared(&meta).object, level_on::<R>(tx, tenant, &meta)?))
 }

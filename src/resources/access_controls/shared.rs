@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_objects::{Kind, Object};
 use crate::store::{Record, Tx};
@@ -37,6 +37,14 @@ pub trait Shared: Record {
     ) -> Result<Option<Self::Meta>> {
         let found = Self::find_named(tx, project, named)?;
         Ok(found.filter(|meta| !Self::shared(meta).deleted))
+    }
+
+    /// Returns the live object of the project that a path names.
+    ///
+    /// # Errors
+    /// 404 if it does not exist or is deleted.
+    fn get_live(tx: &impl Tx, project: ProjectId, named: &Self::Ref) -> Result<Self::Meta> {
+        Self::find_live(tx, project, named)?.ok_or_else(Error::not_found)
     }
 
     /// Returns whether the object's own restriction lets the caller edit it. Access rules are a separate check.

@@ -3,6 +3,7 @@
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::DashboardId;
+use crate::resources::access_controls::shared::Shared;
 use crate::store::Tx;
 
 use super::{Dashboard, DetailsFields, Meta, details};
@@ -12,8 +13,7 @@ use super::{Dashboard, DetailsFields, Meta, details};
 /// # Errors
 /// 400 if it does not exist in the project or is deleted; 403 if the caller may not view it.
 pub(super) fn source(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Meta> {
-    let meta = tx.meta::<Dashboard>(&(tenant.project.id, id))?.filter(|meta| !meta.deleted);
-    let meta = meta
+    let meta = Dashboard::find_live(tx, tenant.project.id, &id)?
         .ok_or_else(|| Error::field("use_dashboard", "invalid_input", "Invalid value provided"))?;
     meta.rights(tx, tenant)?.require_view()?;
     Ok(meta)

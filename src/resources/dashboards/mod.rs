@@ -274,29 +274,12 @@ fn details(tx: &impl Tx, meta: &Meta) -> Result<DetailsFields> {
     Ok(tx.get::<Details>(&(meta.project, meta.id))?.fields)
 }
 
-/// Returns a live dashboard.
-///
-/// # Errors
-/// 404 if the dashboard does not exist or is deleted.
-fn get_live_record(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Dashboard> {
-    let dashboard: Dashboard = tx.get(&(project, id))?;
-    if dashboard.meta.deleted {
-        return Err(Error::not_found());
-    }
-    Ok(dashboard)
-}
-
-/// Returns whether the project has a live dashboard with this ID.
-pub fn is_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<bool> {
-    Ok(tx.meta::<Dashboard>(&(project, id))?.is_some_and(|meta| !meta.deleted))
-}
-
 /// Returns the live dashboard in the path of a route of collaborators.
 ///
 /// # Errors
 /// 404 `Dashboard not found.` if the dashboard does not exist in this project or is deleted.
 pub fn get_live(tx: &impl Tx, project: ProjectId, id: DashboardId) -> Result<Meta> {
-    let found = tx.meta::<Dashboard>(&(project, id))?.filter(|meta| !meta.deleted);
+    let found = Dashboard::find_live(tx, project, &id)?;
     found.ok_or_else(|| Error::not_found_as("Dashboard not found."))
 }
 

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
-use crate::resources::dashboards::{self, Dashboard, VisibleDashboards, tiles};
+use crate::resources::access_controls::shared::Shared;
+use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
 use crate::store::{Tx, WriteTx};
 
 use super::input::no_dashboard;
@@ -100,7 +101,8 @@ fn require_exists(
     id: DashboardId,
     dashboards: &mut VisibleDashboards<'_>,
 ) -> Result<()> {
-    if dashboards::is_live(tx, tenant.project.id, id)? && dashboards.shows(tx, id)? {
+    let found = Dashboard::find_live(tx, tenant.project.id, &id)?;
+    if found.is_some() && dashboards.shows(tx, id)? {
         return Ok(());
     }
     Err(no_dashboard(&id).with_attr_prefix("dashboards"))

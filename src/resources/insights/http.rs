@@ -146,8 +146,8 @@ async fn retrieve(
 ) -> ApiResult {
     let (named, options) = (id?, options(&query)?);
     let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InProject>| {
-        let found = Insight::find_live(tx, at.tenant.project.id, &named)?;
-        super::body(tx, &at.tenant, found.ok_or_else(Error::not_found)?.id, options)
+        let id = Insight::get_live(tx, at.tenant.project.id, &named)?.id;
+        super::body(tx, &at.tenant, id, options)
     };
     app.long_reads().read(access, body).await.map(ApiResponse::Object)
 }

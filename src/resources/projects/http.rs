@@ -12,9 +12,11 @@ use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
 use crate::json::JsonItems;
+use crate::resources::access_controls::shared::Shared;
+use crate::resources::cascade_delete;
+use crate::resources::dashboards::Dashboard;
 use crate::resources::members::{Level, Membership};
 use crate::resources::users::http::path::PathUser;
-use crate::resources::{cascade_delete, dashboards};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
@@ -204,7 +206,7 @@ async fn reset_token(
 }
 
 fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Result<bool> {
-    dashboards::is_live(tx, project, DashboardId(dashboard))
+    Ok(Dashboard::find_live(tx, project, &DashboardId(dashboard))?.is_some())
 }
 
 async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiResult {

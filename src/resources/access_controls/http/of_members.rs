@@ -18,7 +18,7 @@ use crate::resources::users::UserFilter;
 use crate::response::ApiResult;
 use crate::store::Order;
 
-use super::get_live;
+use super::get_object;
 
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access/";
 const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access/";
@@ -52,7 +52,7 @@ async fn list<R: Shared>(
     let (named, filter) = (named?, filter(&page)?);
     page.with_scan(filter.scans())
         .respond(access, move |tx, at, page| {
-            let (object, level) = get_live::<R>(tx, &at.tenant, &named)?;
+            let (object, level) = get_object::<R>(tx, &at.tenant, &named)?;
             require_read(tx, &at.tenant, level)?;
             let visibility = NameVisibility::of(&at.caller.key);
             let window = page.window(Order::Descending);

@@ -9,6 +9,7 @@ use crate::ids::{DashboardId, InsightId, ProjectId};
 use crate::json::{JsonItems, JsonText, WriteJson, output};
 use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::{self, Text, TextBody};
@@ -64,8 +65,7 @@ pub fn list_deleted(
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
     let project = tenant.project.id;
-    let live = tx.meta::<Dashboard>(&(project, dashboard))?.filter(|meta| !meta.deleted);
-    live.ok_or_else(Error::not_found)?.rights(tx, tenant)?.require_edit()?;
+    Dashboard::get_live(tx, project, &dashboard)?.rights(tx, tenant)?.require_edit()?;
     let deleted = keys_of(tx, (project, dashboard), |tile| tile.deleted)?;
     let levels = CallerLevels::<Insight>::of(tx, tenant)?;
     let (mut items, mut users) = (JsonItems::default(), EmbeddedUsers::default());

@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
 use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, Untyped};
+use crate::resources::access_controls::shared::Shared;
+use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
-use crate::resources::dashboards::{Dashboard, get_live_record};
 use crate::store::{Record, Tx, WriteTx};
 
 use super::copies::require_view;
@@ -87,10 +88,10 @@ pub fn move_tile(
     sent: &Parsed<TileMove>,
 ) -> Result<()> {
     let project = tenant.project.id;
-    get_live_record(tx, project, source)?.meta.rights(tx, tenant)?.require_edit()?;
+    Dashboard::get_live(tx, project, &source)?.rights(tx, tenant)?.require_edit()?;
     let sent = sent.get()?;
     let destination = sent.destination()?;
-    let rights = get_live_record(tx, project, destination)?.meta.rights(tx, tenant)?;
+    let rights = Dashboard::get_live(tx, project, &destination)?.rights(tx, tenant)?;
     rights.require_edit_of("the destination dashboard")?;
     let mut tile: Tile = tx.get(&(project, source, TileId(sent.0.tile.id)))?;
     if tile.meta.deleted {
