@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::check::{check_snapshot, check_structure};
+use super::check::check_database;
 use super::engine::{RETRY_AFTER, begin};
 use super::file::{self, FileLock, Owner};
 use super::file_system::{FileReader, FsHandle};
@@ -21,7 +21,6 @@ use super::record_registry::RecordRegistry;
 use super::schema::Table;
 use super::shown_path::ShownPath;
 use super::sliced_walk::SliceLimit;
-use super::snapshot::Snapshot;
 use super::value_stream::{StreamWriter, ValueStream, Visitor};
 use crate::low_priority::{Priority, run_low_priority};
 
@@ -147,10 +146,7 @@ pub(super) fn require_valid(
     registry: &RecordRegistry,
     progress: &Progress,
 ) -> Result<(), OpenError> {
-    let snapshot = Snapshot::begin(database)?;
-    let mut report = check_snapshot(&snapshot, registry, progress);
-    drop(snapshot);
-    check_structure(database, progress, &mut report);
+    let report = check_database(database, registry, progress)?;
     match report.problems.first() {
         None => Ok(()),
         Some(problem) => Err(OpenError::Unsound {

@@ -1,11 +1,13 @@
 //! `check`: verifies that the data file is consistent.
 //!
-//! Walks one snapshot and verifies every checksum, every index against its table, every count and every reference.
-//! Then redb checks its own structure on a temporary copy of the file. The copy of a shared database is compared with that.
+//! Copies all values to an unnamed file, and looks up each key meanwhile. Then verifies every checksum, every index against its
+//! table, every count and every reference of the copy. So the file has no long snapshot, which would make it grow. Then redb
+//! checks its own structure on a copy of the bytes. The copy of a shared database is compared with that.
 
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::sync::Arc;
 
 use redb::Database;
 use redb::backends::FileBackend;
@@ -13,17 +15,21 @@ use redb::backends::FileBackend;
 use crate::error::{Error, Result};
 
 use super::check_report::{CheckReport, MAX_REPORTED, check_sums};
+use super::engine::RETRY_AFTER;
 use super::expected_counts::ExpectedCounts;
 use super::file::builder;
 use super::file_system::{FileReader, FsHandle};
+use super::fill::fill_unnamed;
 use super::key::Key;
 use super::panics::catch_panic;
 use super::paths::{folder_of, unnamed_file};
-use super::progress::Progress;
+use super::progress::{Progress, Steps};
 use super::record_registry::RecordRegistry;
 use super::schema::Table;
 use super::sealed::HexKey;
+use super::sliced_walk::{SliceLimit, SlicedWalk};
 use super::snapshot::Snapshot;
+use super::value_stream::Visitor;
 use super::{DEFAULT_CACHE, Store};
 use crate::low_priority::{Priority, run_low_priority};
 
@@ -65,22 +71,16 @@ pub(super) fn count_problem(
 }
 
 impl Store {
-    /// Checks the whole file: first all records, then the checksums of the other tables, then redb's own structure.
+    /// Checks the whole file: first all values, then redb's own structure.
     ///
     /// Writes wait while the bytes of the file are copied; reads do not.
     ///
     /// # Errors
-    /// When the file is or becomes closed, cannot be read, or its folder has no space for the copy.
+    /// When the file is or becomes closed, cannot be read, or its folder has no space for a copy.
     #[doc(hidden)]
     pub async fn check(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
-        let walk_begun = self.begin_walk().await;
-        let snapshot = self.snapshot()?;
-        let (walk_progress, to_compare) = (progress.clone(), progress.clone());
-        let walk = move || {
-            let _under_way = walk_begun;
-            check_snapshot(&snapshot, &registry, &walk_progress)
-        };
-        let mut report = run_low_priority(Priority::Upkeep, walk).await?.require_complete()?;
+        let mut report = self.check_values(registry, progress.clone()).await?;
+        let to_compare = progress.clone();
         let (fs, path) = (self.fs.clone(), self.path().to_owned());
         let copy =
             self.quiesce(move || copy_unnamed(&fs, &path)).await?.map_err(Error::internal)?;
@@ -97,17 +97,87 @@ impl Store {
         let report = run_low_priority(Priority::Upkeep, walk).await?;
         self.compare(report, to_compare).await
     }
+
+    /// Checks a copy of all values, and that a lookup finds each key in the file. Reads and writes continue.
+    ///
+    /// # Errors
+    /// 503 when the file is or becomes closed, cannot be read, or its folder has no space for the copy.
+    async fn check_values(
+        &self,
+        registry: RecordRegistry,
+        progress: Progress,
+    ) -> Result<CheckReport> {
+        let walk_begun = self.begin_walk().await;
+        let walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
+        let folder = folder_of(self.path()).to_owned();
+        let check = move || {
+            let _under_way = walk_begun;
+            let mut report = CheckReport::default();
+            let mut steps = progress.begin("copying", walk.of);
+            let file = unnamed_file(&folder);
+            let file = file.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?;
+            let (database, state) =
+                fill_unnamed(file, |take| copy_values(walk, &mut steps, &mut report, take))?;
+            let copy = Snapshot::begin(&database)?;
+            check_lengths(&state, &copy, &mut report);
+            drop(state);
+            check_snapshot(&copy, &registry, &progress, &mut report);
+            Ok::<_, Error>(report)
+        };
+        run_low_priority(Priority::Upkeep, check).await??.require_complete()
+    }
 }
 
-/// Walks every table: first all records, then the checksums of the other tables, then a lookup of every key.
-pub(super) fn check_snapshot(
+/// Passes on all values as they are, also damaged ones, and reports the keys that a lookup does not find. Returns the state that
+/// has these values.
+fn copy_values(
+    walk: SlicedWalk,
+    steps: &mut Steps,
+    report: &mut CheckReport,
+    take: &mut Visitor<'_>,
+) -> Result<Arc<Snapshot>> {
+    for table in Table::ALL {
+        let read = walk.walk_table(
+            *table,
+            steps,
+            &mut |state, key, _| {
+                if !state.has(*table, key)? {
+                    let key = HexKey(key);
+                    let what = format_args!("the key {key} cannot be found by a lookup");
+                    report.problem(*table, what);
+                }
+                Ok(())
+            },
+            take,
+        )?;
+        report_errors(*table, report, |_| read);
+    }
+    walk.finish(Table::ALL, take)
+}
+
+/// Compares the lengths of the tables with the numbers of keys in a copy: if a branch of a tree is lost, the walk does not find
+/// its keys.
+fn check_lengths(state: &Snapshot, copy: &Snapshot, report: &mut CheckReport) {
+    for table in Table::ALL {
+        report_errors(*table, report, |report| {
+            let (length, found) = (state.len(*table)?, copy.len(*table)?);
+            if found != length {
+                let what = format_args!("{found} keys, but the table's length is {length}");
+                report.problem(*table, what);
+            }
+            Ok(())
+        });
+    }
+}
+
+/// Walks every table: first all records, then the checksums of the other tables.
+fn check_snapshot(
     tx: &Snapshot,
     registry: &RecordRegistry,
     progress: &Progress,
-) -> CheckReport {
-    let of = tx.values().unwrap_or(0);
-    let steps = progress.begin("checking", of);
-    let mut report = CheckReport { steps, ..CheckReport::default() };
+    report: &mut CheckReport,
+) {
+    report.steps = progress.begin("checking", tx.values().unwrap_or(0));
     let mut counts = ExpectedCounts::default();
     let mut others = Table::ALL.to_vec();
     others.retain(|table| *table != Table::Counts);
@@ -115,19 +185,32 @@ pub(super) fn check_snapshot(
         let tables = kind.tables();
         others.retain(|table| !tables.contains(table));
         let table = kind.table();
-        report_errors(table, &mut report, |found| {
+        report_errors(table, report, |found| {
             kind.check(tx, registry.is_pending, &mut counts, found)
         });
     }
-    report_errors(Table::Counts, &mut report, |found| check_counts(tx, counts, found));
+    report_errors(Table::Counts, report, |found| check_counts(tx, counts, found));
     for table in others {
-        report_errors(table, &mut report, |found| check_sums(tx, table, found).map(drop));
+        report_errors(table, report, |found| check_sums(tx, table, found).map(drop));
     }
-    report.steps = progress.begin("looking up each key", of);
+}
+
+/// Checks a file that nothing else has open: all values, a lookup of every key, and redb's own structure.
+pub(super) fn check_database(
+    database: &mut Database,
+    registry: &RecordRegistry,
+    progress: &Progress,
+) -> Result<CheckReport> {
+    let tx = Snapshot::begin(database)?;
+    let mut report = CheckReport::default();
+    check_snapshot(&tx, registry, progress, &mut report);
+    report.steps = progress.begin("looking up each key", tx.values().unwrap_or(0));
     for table in Table::ALL {
-        report_errors(*table, &mut report, |found| check_reachable(tx, *table, found));
+        report_errors(*table, &mut report, |found| check_reachable(&tx, *table, found));
     }
-    report
+    drop(tx);
+    check_structure(database, progress, &mut report);
+    Ok(report)
 }
 
 /// Checks that a lookup from the root finds every key, that the keys are in order, and that their number is the
@@ -185,11 +268,7 @@ fn copy_unnamed(fs: &FsHandle, path: &Path) -> std::io::Result<File> {
 }
 
 /// Lets redb check the structure of a file that nothing else has open.
-pub(super) fn check_structure(
-    database: &mut Database,
-    progress: &Progress,
-    report: &mut CheckReport,
-) {
+fn check_structure(database: &mut Database, progress: &Progress, report: &mut CheckReport) {
     progress.begin("checking the structure", 0);
     match catch_panic(|| database.check_integrity()) {
         Some(Ok(true)) => {}

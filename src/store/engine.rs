@@ -35,7 +35,7 @@ pub(super) fn begin(database: &Database) -> Result<WriteTransaction> {
     Ok(transaction)
 }
 
-/// Begins a write transaction of a copy whose commit a crash may undo. A later commit of [`begin`] makes it durable.
+/// Begins a write transaction whose commit a crash may undo, until a later commit of [`begin`] makes it durable.
 pub(super) fn begin_unsynced(database: &Database) -> Result<WriteTransaction> {
     let mut transaction = database.begin_write().map_err(storage_error)?;
     transaction.set_durability(Durability::None).map_err(storage_error)?;

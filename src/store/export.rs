@@ -7,8 +7,6 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use redb::Durability;
-use redb::backends::FileBackend;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -16,11 +14,11 @@ use crate::secret::SigningSecret;
 
 use super::Store;
 use super::cell::stored_cell;
-use super::engine::{RETRY_AFTER, storage_error};
+use super::engine::RETRY_AFTER;
 use super::export_lines::{self, ExportLine, IncludedSecrets, Sequence};
-use super::file::{self, builder, folder_of};
+use super::file::{self, folder_of};
 use super::file_system::FsHandle;
-use super::fill::{PAGE_CACHE, fill, require_length};
+use super::fill::{fill_unnamed, require_length};
 use super::key::Key;
 use super::open_error::OpenError;
 use super::organization_export::{OrganizationHeader, OrganizationRecords, SelectOrganization};
@@ -167,12 +165,8 @@ impl ExportOptions {
     ) -> Result<Export, OpenError> {
         let folder = &self.folder;
         let file = || tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder));
-        let values = FileBackend::new(file()?).map_err(storage_error)?;
-        let values = builder(PAGE_CACHE).create_with_backend(values).map_err(storage_error)?;
-        let mut transaction = values.begin_write().map_err(storage_error)?;
-        transaction.set_durability(Durability::None).map_err(storage_error)?;
         let mut steps = self.progress.begin("copying", of);
-        let of = fill(transaction, |take| source(&mut steps, take))?;
+        let (values, of) = fill_unnamed(file()?, |take| source(&mut steps, take))?;
         require_length(&values, of)?;
         let snapshot = Snapshot::begin(&values)?;
         let mut lines = ExportWriter::new(self, &snapshot, file()?)?;

@@ -1,10 +1,14 @@
 //! Filling a new file with values that are already sealed.
 
+use std::fs::File;
+
+use redb::backends::FileBackend;
 use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
 
-use super::engine::{Bytes, definition, storage_error};
+use super::engine::{Bytes, begin_unsynced, definition, storage_error};
+use super::file::builder;
 use super::per_table::PerTable;
 use super::schema::Table;
 use super::snapshot::Snapshot;
@@ -53,6 +57,17 @@ pub(super) fn fill<T>(
     drop(target);
     transaction.commit().map_err(storage_error)?;
     Ok(passed)
+}
+
+/// Fills an empty file that has no name as [`fill`] does. Also returns what `source` returns.
+pub(super) fn fill_unnamed<T>(
+    file: File,
+    source: impl FnOnce(&mut Visitor<'_>) -> Result<T>,
+) -> Result<(Database, T)> {
+    let backend = FileBackend::new(file).map_err(storage_error)?;
+    let database = builder(PAGE_CACHE).create_with_backend(backend).map_err(storage_error)?;
+    let passed = fill(begin_unsynced(&database)?, source)?;
+    Ok((database, passed))
 }
 
 /// Fails unless the file contains `values` values.

@@ -18,7 +18,7 @@ use super::file::folder_of;
 use super::panics::catch_panic;
 use super::progress::Steps;
 use super::schema::Table;
-use super::sealed::{damaged, unseal};
+use super::sealed::{HexKey, damaged, unseal};
 use super::snapshot::Snapshot;
 use super::task::Task;
 use super::value_log::ValueLog;
@@ -38,6 +38,9 @@ impl Default for SliceLimit {
         Self { time: Duration::from_millis(50), bytes: 4 * 1024 * 1024 }
     }
 }
+
+/// Called with the state that has a value, its key and the sealed value.
+type InspectStored<'i> = dyn FnMut(&Snapshot, &[u8], &[u8]) -> Result<()> + 'i;
 
 /// A walk over all values of the file. Its callers hold the walk lock.
 pub(super) struct SlicedWalk {
@@ -70,6 +73,14 @@ impl Slice {
         self.ends.push((end_of_key, self.bytes.len()));
     }
 
+    fn last_key(&self) -> Option<&[u8]> {
+        match self.ends.as_slice() {
+            [] => None,
+            [(end, _)] => self.bytes.get(..*end),
+            [.., (_, begin), (end, _)] => self.bytes.get(*begin..*end),
+        }
+    }
+
     /// Returns each key with its sealed value.
     fn values(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         let mut begin = 0;
@@ -97,7 +108,9 @@ impl Store {
             shared.generation.load(Ordering::Relaxed)
         };
         let generation = self.quiesce(begin).await?;
-        let of = self.snapshot()?.values_of(tables)?;
+        let state = self.snapshot()?;
+        // A damaged file may not tell.
+        let of = catch_panic(|| state.values_of(tables)).and_then(Result::ok).unwrap_or(0);
         Ok(SlicedWalk { store: self.clone(), generation, log, read: 0, limit, of })
     }
 }
@@ -115,37 +128,65 @@ impl SlicedWalk {
         take: &mut Visitor<'_>,
     ) -> Result<()> {
         for table in tables {
-            let mut after = None::<Vec<u8>>;
-            loop {
-                let slice = self.slice(*table, after.as_deref())?;
-                for (key, sealed) in slice.values() {
-                    take(*table, key, Some(sealed))?;
-                    steps.advance();
-                }
-                match slice.values().last() {
-                    Some((last, _)) if slice.has_next => after = Some(last.to_vec()),
-                    _ => break,
-                }
-            }
+            let mut verify =
+                |_: &Snapshot, key: &[u8], sealed: &[u8]| unseal(*table, key, sealed).map(drop);
+            self.walk_table(*table, steps, &mut verify, take)??;
         }
         Ok(())
     }
 
-    fn slice(&self, table: Table, after: Option<&[u8]>) -> Result<Slice> {
-        let snapshot = self.state()?;
-        let read = || {
-            let (begun, mut slice) = (Instant::now(), Slice::default());
-            snapshot.each_stored_after(table, after, &mut |key, sealed| {
-                unseal(table, key, sealed)?;
-                slice.add(key, sealed);
-                slice.has_next =
-                    begun.elapsed() >= self.limit.time || slice.bytes.len() >= self.limit.bytes;
-                let is_full = slice.has_next;
-                Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-            })?;
-            Ok(slice)
-        };
-        catch_panic(read).unwrap_or_else(|| Err(damaged(table, &"redb panicked while reading it")))
+    /// Calls `inspect`, which may end the reading, and `take` with every stored value of a table. A damaged value is passed on
+    /// as it is. Returns how the reading ended; `take` gets what was read before.
+    ///
+    /// # Errors
+    /// The error of `take`.
+    pub(super) fn walk_table(
+        &self,
+        table: Table,
+        steps: &mut Steps,
+        inspect: &mut InspectStored<'_>,
+        take: &mut Visitor<'_>,
+    ) -> Result<Result<()>> {
+        let mut after = None::<Vec<u8>>;
+        loop {
+            let mut slice = Slice::default();
+            let read =
+                catch_panic(|| self.read_slice(table, after.as_deref(), &mut slice, inspect));
+            for (key, sealed) in slice.values() {
+                take(table, key, Some(sealed))?;
+                steps.advance();
+            }
+            match slice.last_key() {
+                Some(last) if slice.has_next => after = Some(last.to_vec()),
+                _ => {
+                    let panicked = || Err(damaged(table, &"redb panicked while reading the table"));
+                    return Ok(read.unwrap_or_else(panicked));
+                }
+            }
+        }
+    }
+
+    /// Reads values after `after` into `slice`, from one snapshot.
+    fn read_slice(
+        &self,
+        table: Table,
+        after: Option<&[u8]>,
+        slice: &mut Slice,
+        inspect: &mut InspectStored<'_>,
+    ) -> Result<()> {
+        let (state, begun) = (self.state()?, Instant::now());
+        state.each_stored_after(table, after, &mut |key, sealed| {
+            // The walk would not end if a slice began again before such a key.
+            if slice.last_key().or(after).is_some_and(|last| key <= last) {
+                let text = format_args!("the key {} is not in order", HexKey(key));
+                return Err(damaged(table, &text));
+            }
+            inspect(&state, key, sealed)?;
+            slice.add(key, sealed);
+            slice.has_next =
+                begun.elapsed() >= self.limit.time || slice.bytes.len() >= self.limit.bytes;
+            Ok(if slice.has_next { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })
     }
 
     /// Returns the state of the last commit.
@@ -176,17 +217,27 @@ impl SlicedWalk {
     /// Calls `take` with what [`walk`](Self::walk) and [`catch_up`](Self::catch_up) return, so that the values are those of
     /// one commit. Returns how many values that commit left.
     pub(super) fn each(
-        mut self,
+        self,
         tables: &[Table],
         steps: &mut Steps,
         take: &mut Visitor<'_>,
     ) -> Result<u64> {
         self.walk(tables, steps, take)?;
+        self.finish(tables, take)?.values_of(tables)
+    }
+
+    /// Calls `take` with what commits have changed since the last call of [`catch_up`](Self::catch_up), so that the values of
+    /// the walk are those of one commit. Returns the state of that commit.
+    pub(super) fn finish(
+        mut self,
+        tables: &[Table],
+        take: &mut Visitor<'_>,
+    ) -> Result<Arc<Snapshot>> {
         // What is left after this is small.
         self.catch_up(tables, take)?;
-        let values = self.end()?.values_of(tables)?;
+        let state = self.end()?;
         self.catch_up(tables, take)?;
-        Ok(values)
+        Ok(state)
     }
 
     /// Ends the log between two commits, and returns the state of the last one.
