@@ -114,8 +114,8 @@ pub struct Config {
     #[arg(long, env = "STEWARD_ACTIVITY_RETENTION", value_name = "TIME", value_parser = parse_duration)]
     pub activity_retention: Option<Duration>,
 
-    /// How often to check the data file for damage in the background, such as 24h. Damage is logged. By default it is
-    /// not checked.
+    /// How often to check the data file for damage in the background, such as 24h. Damage is logged. That needs room for a
+    /// copy. By default it is not checked.
     #[arg(long, env = "STEWARD_SCRUB", value_name = "TIME", value_parser = parse_duration)]
     pub scrub: Option<Duration>,
 

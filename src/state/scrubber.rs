@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use crate::resources::record_registry;
-use crate::store::{CheckReport, ScrubPace};
+use crate::store::{CheckReport, Progress};
 use crate::time::Timestamp;
 
 use super::{App, Inner};
@@ -20,7 +20,7 @@ pub struct ScrubResult {
     pub problems: u64,
 }
 
-/// The wait after a check that could not read the file.
+/// The wait after a check that could not read or copy the file.
 const RETRY_DELAY: Duration = Duration::from_mins(1);
 
 impl App {
@@ -44,10 +44,15 @@ impl App {
     }
 }
 
-/// Checks the data file. Returns whether it could be read, or `None` once the service is dropped.
+/// Checks the data file. Returns whether it could be checked, or `None` once the service is dropped.
 async fn scrub_once(inner: &Weak<Inner>) -> Option<bool> {
-    let store = inner.upgrade()?.store.clone();
-    let findings = store.scrub(record_registry(), ScrubPace::default()).await;
+    let app = inner.upgrade().map(App)?;
+    let (store, reserve) = (app.store().clone(), app.disk_reserve());
+    drop(app);
+    let findings = match store.require_room(reserve) {
+        Ok(()) => store.scrub(record_registry(), Progress::silent()).await,
+        Err(full) => Err(full),
+    };
     drop(store);
     let app = inner.upgrade()?;
     match findings {

@@ -48,19 +48,14 @@ fn check_counts(
         }
         Ok(())
     })?;
-    for (key, counted) in expected.take_between(None, None) {
+    for (key, counted) in expected.into_rest() {
         count_problem(&key, None, counted, report);
     }
     Ok(())
 }
 
 /// Reports a count that is not `counted`; `stored` is `None` if it is missing.
-pub(super) fn count_problem(
-    key: &[u8],
-    stored: Option<u64>,
-    counted: u64,
-    report: &mut CheckReport,
-) {
+fn count_problem(key: &[u8], stored: Option<u64>, counted: u64, report: &mut CheckReport) {
     // The name of a table or of a sum.
     let what = String::read(&mut &*key).unwrap_or_default();
     let text = match stored {
@@ -79,7 +74,7 @@ impl Store {
     /// When the file is or becomes closed, cannot be read, or its folder has no space for a copy.
     #[doc(hidden)]
     pub async fn check(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
-        let mut report = self.check_values(registry, progress.clone()).await?;
+        let mut report = self.scrub(registry, progress.clone()).await?;
         let to_compare = progress.clone();
         let (fs, path) = (self.fs.clone(), self.path().to_owned());
         let copy =
@@ -98,15 +93,13 @@ impl Store {
         self.compare(report, to_compare).await
     }
 
-    /// Checks a copy of all values, and that a lookup finds each key in the file. Reads and writes continue.
+    /// Checks a copy of all values, and that a lookup finds each key in the file. Reads from the page cache when possible.
+    /// Delays no write.
     ///
     /// # Errors
     /// 503 when the file is or becomes closed, cannot be read, or its folder has no space for the copy.
-    async fn check_values(
-        &self,
-        registry: RecordRegistry,
-        progress: Progress,
-    ) -> Result<CheckReport> {
+    #[doc(hidden)]
+    pub async fn scrub(&self, registry: RecordRegistry, progress: Progress) -> Result<CheckReport> {
         let walk_begun = self.begin_walk().await;
         let walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
         let folder = folder_of(self.path()).to_owned();
@@ -239,7 +232,7 @@ fn check_reachable(tx: &Snapshot, table: Table, report: &mut CheckReport) -> Res
 }
 
 /// Reports a table that cannot be walked to its end, and lets the check continue. redb panics on some invalid pages.
-pub(super) fn report_errors(
+fn report_errors(
     table: Table,
     report: &mut CheckReport,
     walk: impl FnOnce(&mut CheckReport) -> Result<()>,

@@ -1,7 +1,6 @@
 //! The counts and sums that a check computes from the records, to compare them with the stored ones.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 use super::byte_usage;
 use super::record::Record;
@@ -24,27 +23,13 @@ impl ExpectedCounts {
         }
     }
 
-    /// Adds `delta` to the count under `key`.
-    pub(super) fn change(&mut self, key: &[u8], delta: i64) {
-        let count = self.0.entry(key.to_vec()).or_default();
-        *count = count.saturating_add_signed(delta);
-    }
-
     /// Removes and returns the count under `key`. A count of 0 is as good as absent: the file has no such value.
     pub(super) fn take(&mut self, key: &[u8]) -> Option<u64> {
         self.0.remove(key).filter(|count| *count > 0)
     }
 
-    /// Removes and returns the counts after `from` up to and including `until`; `None`: from the first, up to the last.
-    pub(super) fn take_between(
-        &mut self,
-        from: Option<&[u8]>,
-        until: Option<&[u8]>,
-    ) -> Vec<(Vec<u8>, u64)> {
-        let from = from.map_or(Bound::Unbounded, Bound::Excluded);
-        let until = until.map_or(Bound::Unbounded, Bound::Included);
-        let keys: Vec<_> =
-            self.0.range::<[u8], _>((from, until)).map(|(key, _)| key.clone()).collect();
-        keys.into_iter().filter_map(|key| self.take(&key).map(|count| (key, count))).collect()
+    /// Returns the counts that were not taken.
+    pub(super) fn into_rest(self) -> impl Iterator<Item = (Vec<u8>, u64)> {
+        self.0.into_iter().filter(|(_, count)| *count > 0)
     }
 }

@@ -10,7 +10,7 @@ use super::export_lines::{self, ExportLine, IncludedSecrets, Redaction};
 use super::import_writer::ImportWriter;
 use super::key::Key;
 use super::per_table::PerTable;
-use super::record::{Added, Record, Reference, Row, Tx, entry_payload, split_entry};
+use super::record::{Added, Record, Reference, Row, Tx, entry_payload};
 use super::schema::Table;
 use super::sealed::HexKey;
 use super::snapshot::Snapshot;
@@ -76,26 +76,6 @@ pub trait RecordType: Send + Sync {
         expected: &mut ExpectedCounts,
         report: &mut CheckReport,
     ) -> Result<()>;
-    /// Checks one record with its index entries and references, and adds what it contributes to `expected`. Reports the
-    /// error instead if there is no payload.
-    #[doc(hidden)]
-    fn check_record(
-        &self,
-        tx: &Snapshot,
-        is_pending: IsPendingDeletion,
-        value: (&[u8], Result<&[u8]>),
-        expected: &mut ExpectedCounts,
-        report: &mut CheckReport,
-    ) -> Result<()>;
-    /// Checks that an entry in the table of an index belongs to a record.
-    #[doc(hidden)]
-    fn check_entry(
-        &self,
-        tx: &Snapshot,
-        index: Table,
-        entry: (&[u8], &[u8]),
-        report: &mut CheckReport,
-    ) -> Result<()>;
     /// Appends the line of a record to an export. Returns false if the record has no line.
     #[doc(hidden)]
     fn write_line(
@@ -154,41 +134,6 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         for (index, expected) in entries {
             check_number(tx, index, expected, report)?;
         }
-        Ok(())
-    }
-
-    fn check_record(
-        &self,
-        tx: &Snapshot,
-        is_pending: IsPendingDeletion,
-        value: (&[u8], Result<&[u8]>),
-        expected: &mut ExpectedCounts,
-        report: &mut CheckReport,
-    ) -> Result<()> {
-        check_record::<R>(tx, is_pending, value, expected, report).map(drop)
-    }
-
-    fn check_entry(
-        &self,
-        tx: &Snapshot,
-        index: Table,
-        (key, payload): (&[u8], &[u8]),
-        report: &mut CheckReport,
-    ) -> Result<()> {
-        for index in R::INDEXES.iter().filter(|shares| shares.table() == index) {
-            let Some((primary, _)) = split_entry(index.form(), payload) else { continue };
-            match tx.get_raw(R::TABLE, primary).map(|found| found.as_deref().map(Row::<R>::parse)) {
-                Ok(Some(Ok(record))) if index.entry(&record).as_deref() == Some(key) => {
-                    return Ok(());
-                }
-                // The record itself is reported.
-                Ok(Some(Err(_))) => return Ok(()),
-                Err(error) if error.status() == 500 => return Ok(()),
-                Err(error) => return Err(error),
-                Ok(_) => {}
-            }
-        }
-        report.problem(index, format_args!("an entry belongs to no record, {}", HexKey(key)));
         Ok(())
     }
 

@@ -8,7 +8,6 @@ use arc_swap::ArcSwapOption;
 use crate::error::Result;
 use crate::secret::SigningSecret;
 
-use super::change_feed::ChangeFeed;
 use super::file_place::FilePlace;
 use super::metrics::WriterStats;
 use super::origin_state::OriginState;
@@ -33,8 +32,6 @@ pub(super) struct Shared {
     pub(super) access_version: AtomicU64,
     /// Statistics for metrics and readiness.
     pub(super) stats: WriterStats,
-    /// Passes what commits change to a scrub.
-    pub(super) changes: Arc<ChangeFeed>,
     /// Receives the values that commits change, for copies under way.
     pub(super) value_logs: ValueLogs,
     /// What the threads of a store with an origin share; `None` for a data file.
@@ -55,7 +52,6 @@ impl Shared {
             generation: AtomicU64::new(0),
             access_version: AtomicU64::new(0),
             stats: WriterStats::default(),
-            changes: Arc::default(),
             value_logs: ValueLogs::default(),
             origin,
             taken: TakenListeners::default(),

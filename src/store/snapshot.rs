@@ -174,33 +174,7 @@ impl Snapshot {
         after: Option<&[u8]>,
         visit: &mut InspectSealedUntil<'_>,
     ) -> Result<()> {
-        self.each_stored_from(table, after.map_or(Bound::Unbounded, Bound::Excluded), visit)
-    }
-
-    /// Calls `visit` as [`each_stored_after`](Self::each_stored_after) does, but in a packed table it begins with the block
-    /// that may contain entries before and after `after`.
-    pub(super) fn each_sealed_after(
-        &self,
-        table: Table,
-        after: Option<&[u8]>,
-        visit: &mut InspectSealedUntil<'_>,
-    ) -> Result<()> {
-        let block = match after.filter(|_| table.is_packed()) {
-            Some(after) => packed::block_key(self.table(table)?, after)?,
-            None => None,
-        };
-        match &block {
-            Some(block) => self.each_stored_from(table, Bound::Included(block), visit),
-            None => self.each_stored_after(table, after, visit),
-        }
-    }
-
-    fn each_stored_from(
-        &self,
-        table: Table,
-        from: Bound<&[u8]>,
-        visit: &mut InspectSealedUntil<'_>,
-    ) -> Result<()> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         let opened = self.table(table)?;
         for entry in opened.range::<&[u8]>((from, Bound::Unbounded)).map_err(storage_error)? {
             let (key, sealed) = entry.map_err(storage_error)?;

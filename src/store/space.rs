@@ -106,6 +106,20 @@ impl Store {
         run_low_priority(Priority::Upkeep, measure).await?
     }
 
+    /// Fails unless a copy of the file leaves `reserve` bytes of the disk free.
+    ///
+    /// # Errors
+    /// 503 when it does not.
+    pub(crate) fn require_room(&self, reserve: u64) -> Result<()> {
+        let size = self.size_on_disk()?;
+        match FreeSpace::of(self).get() {
+            Some(room) if room.free < reserve.saturating_add(size) => {
+                Err(Error::unavailable(RETRY_AFTER, "the disk has no room for a copy"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the size of the file on disk, in bytes.
     pub(crate) fn size_on_disk(&self) -> Result<u64> {
         let length = self.size()?;

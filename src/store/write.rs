@@ -17,9 +17,9 @@ use redb::WriteTransaction;
 use crate::error::{Error, Result};
 
 use super::byte_usage::Growth;
-use super::change_feed::NotedChanges;
 use super::engine::{Bytes, definition, storage_error};
 use super::hot_values::HotValues;
+use super::journal::NotedChanges;
 use super::key::Key;
 use super::pending_values::{PendingValue, PendingValues};
 use super::per_table::PerTable;
@@ -161,7 +161,6 @@ impl<'t> WriteTx<'t> {
         payload: Vec<u8>,
     ) -> Result<()> {
         self.note_layout::<R>()?;
-        self.noted.begin_record(R::TABLE, &key);
         self.reindex(&key, old, Some((record, &payload)))?;
         self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
@@ -176,7 +175,6 @@ impl<'t> WriteTx<'t> {
             return Ok(None);
         };
         let old = Row::<R>::parse(&before)?;
-        self.noted.begin_record(R::TABLE, &key);
         self.note_growth(&key, Some((&old, before.as_slice())), None)?;
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
@@ -213,12 +211,11 @@ impl<'t> WriteTx<'t> {
         Ok(keys.len())
     }
 
-    /// Changes the count or sum under `key` from `before` to `after`. A count of 0 is not stored.
-    fn set_count(&mut self, key: &[u8], before: u64, after: u64) {
-        self.noted.note_count(key, after.wrapping_sub(before).cast_signed());
-        match after {
+    /// Sets the count or sum under `key`. A count of 0 is not stored.
+    fn set_count(&mut self, key: &[u8], count: u64) {
+        match count {
             0 => self.remove_raw(Table::Counts, key),
-            _ => self.put_raw(Table::Counts, key, &after.encoded()),
+            _ => self.put_raw(Table::Counts, key, &count.encoded()),
         }
     }
 
@@ -338,14 +335,14 @@ impl<'t> WriteTx<'t> {
     /// Adds 1 to the count under `key`.
     fn increment_count(&mut self, key: &[u8]) -> Result<()> {
         let number = read_number(self, Table::Counts, key)?;
-        self.set_count(key, number, number + 1);
+        self.set_count(key, number + 1);
         Ok(())
     }
 
     fn decrement_count(&mut self, key: &[u8]) -> Result<()> {
         let before = read_number(self, Table::Counts, key)?;
         let uncounted = || damaged(Table::Counts, &"a record exists that was never counted");
-        self.set_count(key, before, before.checked_sub(1).ok_or_else(uncounted)?);
+        self.set_count(key, before.checked_sub(1).ok_or_else(uncounted)?);
         Ok(())
     }
 }

@@ -21,7 +21,6 @@ use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
 
-use super::change_feed::{CommittedChange, NotedChanges};
 use super::consumer_times::ConsumerTimes;
 use super::cooldowns::LARGE_WRITE;
 use super::engine::{RETRY_AFTER, begin, begin_read, close, require_usable, storage_error};
@@ -29,6 +28,7 @@ use super::file::FileLock;
 use super::file_place::DISPLACED;
 use super::file_system::FsHandle;
 use super::hot_values::HotValues;
+use super::journal::NotedChanges;
 use super::metrics::Commit;
 use super::opened_file::OpenedFile;
 use super::queue::{BatchNext, Receiver, Sender};
@@ -142,7 +142,7 @@ impl Writer {
                     Ok(true)
                 }
                 Task::EmptyCommit(reply) => {
-                    self.commit(&database, begin(&database)?, (0, Vec::new()))?;
+                    self.commit(&database, begin(&database)?, 0)?;
                     let _ = reply.send(());
                     Ok(true)
                 }
@@ -190,11 +190,11 @@ impl Writer {
         &self,
         database: &Database,
         transaction: WriteTransaction,
-        (writes, changes): (usize, Vec<CommittedChange>),
+        writes: usize,
     ) -> Result<()> {
         let begun = Instant::now();
         transaction.commit().map_err(storage_error)?;
-        self.shared.changes.publish(changes, || self.publish(database))?;
+        self.publish(database)?;
         self.shared.stats.note_commit(Commit { writes, took: begun.elapsed() });
         Ok(())
     }
@@ -208,7 +208,7 @@ impl Writer {
         let transaction = begin(database)?;
         let mut tx = WriteTx::with(&transaction, std::mem::take(&mut self.hot));
         let logs = self.shared.value_logs.active();
-        tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), &logs));
+        tx.note_changes(NotedChanges::begin(&logs));
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
         let done = self.run_batch(&mut tx, first, ran)?;
         if !done.changed {
@@ -219,7 +219,7 @@ impl Writer {
         if finished.has_access_changes {
             self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         }
-        self.commit(database, transaction, (ran.len(), finished.changes))?;
+        self.commit(database, transaction, ran.len())?;
         value_log::commit(&logs);
         self.hot = finished.hot;
         Ok(())

@@ -17,8 +17,8 @@ type OpenTable<'t> = redb::Table<'t, Bytes, Bytes>;
 /// The payloads of a block by key.
 type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Called with each key of a block, whether it had a block, and the sealed block that it has now.
-type Note<'n> = dyn FnMut(&[u8], bool, Option<&[u8]>) + 'n;
+/// Called with each key of a block that changes, and the sealed block that it has now.
+type Note<'n> = dyn FnMut(&[u8], Option<&[u8]>) + 'n;
 
 /// Applies changes of entries to their blocks: sealed values by key, in order, `None` for removed keys. New entries that no
 /// block surrounds form blocks of their own, so what a batch adds in one place is stored together.
@@ -52,7 +52,7 @@ fn place_of(
 ) -> Result<(Entries, Bound<Vec<u8>>)> {
     if let Some((first, entries)) = block_around(opened, table, key)? {
         opened.remove(first.as_slice()).map_err(storage_error)?;
-        note(&first, true, None);
+        note(&first, None);
         let end = entries.last_key_value().map_or(first, |(last, _)| last.clone());
         return Ok((entries, Bound::Included(end)));
     }
@@ -99,8 +99,8 @@ fn store(
     let entries = entries.iter().map(|(key, payload)| (key.as_slice(), payload.as_slice()));
     pack(entries, |key, block| {
         let sealed = seal(table, key, block);
-        let before = opened.insert(key, sealed.as_slice()).map_err(storage_error)?;
-        note(key, before.is_some(), Some(&sealed));
+        opened.insert(key, sealed.as_slice()).map_err(storage_error)?;
+        note(key, Some(&sealed));
         Ok(())
     })
 }

@@ -9,4 +9,4 @@ mod read;
 
 pub(super) use apply::apply;
 pub(super) use block::{Entry, unpack};
-pub(super) use read::{block_key, entries, get, walk};
+pub(super) use read::{entries, get, walk};

@@ -28,10 +28,7 @@ pub(super) fn block_at<'s>(
 }
 
 /// Returns the key of the block that contains `key`, or of the last one before it.
-pub(in crate::store) fn block_key(
-    source: &impl ReadableTable<Bytes, Bytes>,
-    key: &[u8],
-) -> Result<Option<Vec<u8>>> {
+fn block_key(source: &impl ReadableTable<Bytes, Bytes>, key: &[u8]) -> Result<Option<Vec<u8>>> {
     Ok(block_at(source, key)?.map(|(stored, _)| stored.value().to_vec()))
 }
 

@@ -279,7 +279,7 @@ pub(super) fn entry_payload(form: IndexForm, primary: &[u8], payload: &[u8]) -> 
 }
 
 /// Returns the primary key in an index entry, and the record's payload if the entry contains it.
-pub(super) fn split_entry(form: IndexForm, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
+fn split_entry(form: IndexForm, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> {
     match form {
         IndexForm::Unique | IndexForm::Many => Some((entry, None)),
         IndexForm::Covering => {

@@ -93,3 +93,11 @@ async fn store_closes_during_a_failing_batch() {
     assert_unavailable(&written);
     let _ = held.await.expect("the task");
 }
+
+#[tokio::test]
+async fn check_and_scrub_of_a_closed_file_are_refused() {
+    let (_scratch, store) = Scratch::new();
+    store.close().await;
+    assert_unavailable(&store.check(checks(), Progress::silent()).await);
+    assert_unavailable(&store.scrub(checks(), Progress::silent()).await);
+}

@@ -10,7 +10,6 @@ mod names;
 mod opening;
 mod origin;
 mod packing;
-mod scrubbing;
 mod spans;
 mod spooling;
 mod upkeep;
@@ -28,7 +27,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use super::engine::{begin, definition};
 use super::*;
 use crate::secret::Seed;
-use crate::wait::{TEST_TIMEOUT, eventually, eventually_async};
+use crate::wait::{TEST_TIMEOUT, eventually};
 
 /// No page cache, so that every read goes to the file.
 const NO_CACHE: usize = 0;

@@ -6,7 +6,6 @@ use redb::{CursorError, ReadableTable};
 
 use crate::error::{Error, Result};
 
-use super::super::change_feed::CommittedChange;
 use super::super::engine::{Bytes, storage_error};
 use super::super::hot_values::HotValues;
 use super::super::journal::Journal;
@@ -23,8 +22,6 @@ const MIN_RUN: usize = 4;
 pub(in crate::store) struct FinishedBatch {
     /// Stored values for the next batch.
     pub(in crate::store) hot: HotValues,
-    /// The changes that were noted for a scrub.
-    pub(in crate::store) changes: Vec<CommittedChange>,
     /// The changed rows for the origin; `None` if there is no origin.
     pub(in crate::store) journal: Option<Journal>,
     /// Whether tables that decide access may have changed.
@@ -35,12 +32,10 @@ impl WriteTx<'_> {
     /// Applies all changes of the batch. This must be the last step before the commit. Once the commit succeeded, the
     /// returned values equal those in the file.
     pub(in crate::store) fn finish(mut self) -> Result<FinishedBatch> {
-        self.noted.keep();
         self.apply()?;
         let Self { hot, noted, access_version, .. } = self;
         let has_access_changes = access_version.is_none();
-        let (changes, journal) = noted.into_changes();
-        Ok(FinishedBatch { hot, changes, journal, has_access_changes })
+        Ok(FinishedBatch { hot, journal: noted.into_journal(), has_access_changes })
     }
 
     /// Returns the stored values that the batch knows, if it changed nothing.
@@ -53,9 +48,7 @@ impl WriteTx<'_> {
         let mut noted = std::mem::take(&mut self.noted);
         for (table, changes) in self.pending.take() {
             let opened = self.table_mut(table)?;
-            let mut note = |key: &[u8], was: bool, after: Option<&[u8]>| {
-                noted.note_value(table, key, was, after);
-            };
+            let mut note = |key: &[u8], after: Option<&[u8]>| noted.note(table, key, after);
             if table.is_packed() {
                 packed::apply(opened, table, changes, &mut note)?;
                 continue;
@@ -70,15 +63,15 @@ impl WriteTx<'_> {
     }
 }
 
-/// Calls `note` with each key, whether it had a value, and the sealed value that it has now.
+/// Calls `note` with each key and the sealed value that it has now.
 fn apply(
     opened: &mut redb::Table<'_, Bytes, Bytes>,
     changes: &TableChanges,
-    note: &mut impl FnMut(&[u8], bool, Option<&[u8]>),
+    note: &mut impl FnMut(&[u8], Option<&[u8]>),
 ) -> Result<()> {
     if changes.len() >= MIN_RUN && is_run(opened, changes)? {
         for (key, value) in changes {
-            note(key, false, value.as_deref());
+            note(key, value.as_deref());
         }
         return append(opened, changes);
     }
@@ -87,8 +80,8 @@ fn apply(
             Some(sealed) => opened.insert(key.as_slice(), sealed.as_slice()),
             None => opened.remove(key.as_slice()),
         };
-        let was = before.map_err(storage_error)?.is_some();
-        note(key, was, value.as_deref());
+        before.map_err(storage_error)?;
+        note(key, value.as_deref());
     }
     Ok(())
 }

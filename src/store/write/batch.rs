@@ -3,9 +3,9 @@
 use crate::error::{Error, Result};
 
 use super::super::byte_usage::Growth;
-use super::super::change_feed::NotedChanges;
 use super::super::cooldowns::LARGE_WRITE;
 use super::super::engine::RETRY_AFTER;
+use super::super::journal::NotedChanges;
 use super::super::undo_log::{Change, UndoLog};
 use super::WriteTx;
 
@@ -90,7 +90,6 @@ impl WriteTx<'_> {
     /// Keeps the changes of this write and begins the next one.
     pub(in crate::store) fn savepoint(&mut self) -> Result<()> {
         self.growth = Growth::default();
-        self.noted.keep();
         self.undo_log = UndoLog::default();
         self.ends_batch = false;
         if self.pending.bytes() > MAX_PENDING {
@@ -102,7 +101,6 @@ impl WriteTx<'_> {
     /// Undoes everything since the last [`savepoint`](Self::savepoint).
     pub(in crate::store) fn rollback(&mut self) {
         self.growth = Growth::default();
-        self.noted.undo();
         self.ends_batch = false;
         for entry in std::mem::take(&mut self.undo_log).into_entries() {
             self.pending.restore(entry.table, entry.key, entry.before);

@@ -27,7 +27,7 @@ impl WriteTx<'_> {
         if let Some(owner) = owner.filter(|_| bytes != 0) {
             let key = owner.key();
             let sum = read_number(self, Table::Counts, &key)?;
-            self.set_count(&key, sum, sum.saturating_add_signed(bytes));
+            self.set_count(&key, sum.saturating_add_signed(bytes));
         }
         Ok(())
     }

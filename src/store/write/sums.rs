@@ -10,16 +10,15 @@ use super::super::sealed::damaged;
 use super::WriteTx;
 
 impl WriteTx<'_> {
-    /// Changes what the record under `key` adds to a tenant's sum from `before` to `after`, because a record that it
-    /// refers to was changed.
+    /// Changes what a record adds to a tenant's sum from `before` to `after`, because a record that it refers to was
+    /// changed.
     pub fn adjust<R: Record>(
         &mut self,
         sum: &Sum<R>,
-        (key, tenant): (&R::Key, &impl Key),
+        tenant: &impl Key,
         before: u64,
         after: u64,
     ) -> Result<()> {
-        self.noted.begin_record(R::TABLE, &key.encoded());
         self.move_sum(&sum.key(&tenant.encoded()), before, after)
     }
 
@@ -56,7 +55,7 @@ impl WriteTx<'_> {
         let sum = read_number(self, Table::Counts, key)?;
         let moved = sum.checked_add(after).and_then(|sum| sum.checked_sub(before));
         let missing = || damaged(Table::Counts, &"a record exists that no sum includes");
-        self.set_count(key, sum, moved.ok_or_else(missing)?);
+        self.set_count(key, moved.ok_or_else(missing)?);
         Ok(())
     }
 }

@@ -44,8 +44,8 @@ impl WriteTx<'_> {
             Some(sealed) => opened.insert(key, sealed),
             None => opened.remove(key),
         };
-        let was = before.map_err(storage_error)?.is_some();
-        self.noted.note_value(table, key, was, sealed);
+        before.map_err(storage_error)?;
+        self.noted.note(table, key, sealed);
         Ok(())
     }
 

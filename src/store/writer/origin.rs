@@ -14,11 +14,10 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 
-use super::super::change_feed::NotedChanges;
 use super::super::copy_position::put_position;
 use super::super::copy_source::CopySource;
 use super::super::engine::{RETRY_AFTER, storage_error};
-use super::super::journal::Journal;
+use super::super::journal::{Journal, NotedChanges};
 use super::super::metrics::Commit as BatchCommit;
 use super::super::origin::{Commit, Fault, Position, Row, Turn, random_name};
 use super::super::origin_commit::{Sent, send};
@@ -315,9 +314,8 @@ impl Writer {
         if let Some(taken) = &taken {
             let state = || super::snapshot(database, &self.sender);
             self.shared.taken.call(Some(&taken.tables), state)?;
-            self.shared.changes.lose_changes();
         }
-        self.shared.changes.publish(finished.changes, || self.publish(database))?;
+        self.publish(database)?;
         self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
         value_log::commit(logs);
         self.hot = finished.hot;
@@ -330,7 +328,7 @@ impl Writer {
         logs: &[Arc<ValueLog>],
     ) -> WriteTx<'t> {
         let mut tx = WriteTx::with(transaction, std::mem::take(&mut self.hot));
-        tx.note_changes(NotedChanges::begin(self.shared.changes.is_watched(), logs));
+        tx.note_changes(NotedChanges::begin(logs));
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
         tx
     }

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::resources::record_registry;
-use steward::testing::store::{OpenError, Order, Progress, Raw, ScrubPace, Store, Table};
+use steward::testing::store::{OpenError, Order, Progress, Raw, Store, Table};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::sizes::{seed, size};
@@ -181,7 +181,7 @@ async fn flip(
     let whole = !broke && damaged + absent + panicked == 0 && found == *expected;
     if absent > 0 || (!whole && tally.flips.is_multiple_of(4)) {
         let store = flipped().expect("a file that opened before");
-        let scrubbed = store.scrub(record_registry(), ScrubPace::default()).await;
+        let scrubbed = store.scrub(record_registry(), Progress::silent()).await;
         store.close().await;
         let told = scrubbed.is_err() || scrubbed.is_ok_and(|found| found.problem_count > 0);
         assert!(
@@ -313,7 +313,7 @@ async fn flipped_bit_at_run_time_never_gives_a_wrong_response() {
             }
         }
         if shown_less {
-            let told = store.scrub(record_registry(), ScrubPace::default()).await;
+            let told = store.scrub(record_registry(), Progress::silent()).await;
             assert!(
                 told.is_err() || told.is_ok_and(|found| found.problem_count > 0),
                 "{at}.{bit}: the scrub reports nothing"

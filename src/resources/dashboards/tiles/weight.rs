@@ -90,7 +90,7 @@ pub(super) fn resize_text(
     (before, after): (u64, u64),
 ) -> Result<()> {
     for tile in tx.keys(&BY_TEXT, &text, usize::MAX)? {
-        tx.adjust(&WEIGHT, (&tile, &(tile.0, tile.1)), before, after)?;
+        tx.adjust(&WEIGHT, &(tile.0, tile.1), before, after)?;
     }
     Ok(())
 }
@@ -114,7 +114,7 @@ pub fn resizing_insight<T>(
     if after != before {
         for tile in tx.keys(&BY_INSIGHT, &insight, usize::MAX)? {
             let (project, dashboard, _) = tile;
-            tx.adjust(&WEIGHT, (&tile, &(project, dashboard)), before, after)?;
+            tx.adjust(&WEIGHT, &(project, dashboard), before, after)?;
             if after > before {
                 let is_seen = visible.shows(tx, dashboard)?;
                 let heaviest = if is_seen { MAX_WEIGHT } else { MAX_HIDDEN_WEIGHT };
