@@ -187,8 +187,8 @@ pub mod state {
 pub mod store {
     pub use crate::store::{
         BoundedRead, Cell, ExportOptions, FreeSpace, Imported, Key, OpenError, Order, Place,
-        PreparedRestore, Progress, Raw, Record, SelectOrganization, Snapshot, StagedExport, Store,
-        Table, Tx, Window, WriteTx, beside, canonical_line, import, receive,
+        PreparedRestore, Progress, Raw, Record, SelectOrganization, SentCopy, Snapshot,
+        StagedExport, Store, Table, Tx, Window, WriteTx, beside, canonical_line, import, receive,
     };
     pub mod file_system {
         pub use crate::store::file_system::{FileSystem, FsFile};

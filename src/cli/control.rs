@@ -1,7 +1,8 @@
 //! The control socket, through which commands reach the server that has the data file open.
 //!
 //! The protocol is lines of JSON: one request, then replies. Long operations send `{"progress": {...}}`. The last reply
-//! is `{"done": ...}` or `{"refused": "..."}`. The server answers only the user that it runs as.
+//! is `{"done": ...}` or `{"refused": "..."}`. The bytes of a copy follow the last reply. The server answers only the user
+//! that it runs as.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,6 +10,7 @@ use std::fmt::Display;
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,10 +23,12 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufRea
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
+use crate::error::Error;
 use crate::http::logging::LogFilter;
+use crate::low_priority::{Priority, run_low_priority};
 use crate::operator::{Operation, perform};
 use crate::state::App;
-use crate::store::{Progress, Stage};
+use crate::store::{Progress, SentCopy, Stage};
 
 use super::Failure;
 use super::import_stream::{self, ReceivedExport};
@@ -148,19 +152,15 @@ async fn answer(
         let text = format!("{MAX_COMMANDS} commands are running; try again when one has finished");
         return send(&mut stream, &Reply::Refused(text)).await;
     };
-    if let Ok(Request::Stream) = request {
-        app.store().refresh().await.map_err(io::Error::other)?;
-        return app.store().stream(into_blocking(stream)?).await.map_err(io::Error::other);
+    if let Ok(Request::Copy) = request {
+        return send_copy(stream, app).await;
     }
     let (read, mut stream) = stream.into_split();
-    let (tell, mut stages) = watch::channel(Stage::default());
+    let (progress, stages) = watched_progress();
     if let Ok(Request::ImportOrganization { .. }) = request {
         // The command may send the export.
         send(&mut stream, &Reply::Progress(Stage::default())).await?;
     }
-    let progress = Progress::new(move |stage| {
-        tell.send_replace(stage.clone());
-    });
     let performing = async {
         match request {
             Ok(Request::Perform(operation)) => match perform(app, operation, progress).await {
@@ -187,13 +187,51 @@ async fn answer(
             ),
         }
     };
-    let mut performing = pin!(performing);
+    let reply = send_progress(&mut stream, stages, performing).await?;
+    send(&mut stream, &reply).await
+}
+
+/// Replies with the size of a copy of the data, and sends its bytes.
+async fn send_copy(mut stream: UnixStream, app: &App) -> io::Result<()> {
+    let (progress, stages) = watched_progress();
+    let copying = async {
+        app.store().refresh().await?;
+        app.store().copy_to_unnamed(progress).await
+    };
+    let mut copy = match send_progress(&mut stream, stages, copying).await? {
+        Ok(copy) => copy,
+        Err(error) => return send(&mut stream, &Reply::Refused(error.to_string())).await,
+    };
+    let size = copy.metadata()?.len();
+    send(&mut stream, &Reply::Done(size.into())).await?;
+    let mut stream = into_blocking(stream)?;
+    stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
+    let sending = move || io::copy(&mut copy, &mut stream);
+    run_low_priority(Priority::Upkeep, sending).await.map_err(io::Error::other)?.map(drop)
+}
+
+/// Returns a progress and what receives its stages.
+fn watched_progress() -> (Progress, watch::Receiver<Stage>) {
+    let (tell, stages) = watch::channel(Stage::default());
+    let progress = Progress::new(move |stage| {
+        tell.send_replace(stage.clone());
+    });
+    (progress, stages)
+}
+
+/// Sends the stages of `work` until it ends, and returns its output.
+async fn send_progress<T>(
+    stream: &mut (impl AsyncWrite + Unpin),
+    mut stages: watch::Receiver<Stage>,
+    work: impl Future<Output = T>,
+) -> io::Result<T> {
+    let mut work = pin!(work);
     loop {
         tokio::select! {
-            reply = &mut performing => return send(&mut stream, &reply).await,
+            done = &mut work => return Ok(done),
             Ok(()) = stages.changed() => {
                 let stage = stages.borrow_and_update().clone();
-                send(&mut stream, &Reply::Progress(stage)).await?;
+                send(stream, &Reply::Progress(stage)).await?;
             }
         }
     }
@@ -272,23 +310,41 @@ pub(super) async fn import_organization(
     progress: Progress,
 ) -> Result<Value, Failure> {
     send(&mut server, &Request::ImportOrganization { existing }).await?;
-    let server = server.into_std()?;
-    server.set_nonblocking(false)?;
-    import_stream::send(server, export, progress).await
+    import_stream::send(into_blocking(server)?, export, progress).await
 }
 
-/// Asks the server to stream its current state.
-pub(super) async fn stream(mut server: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
-    send(&mut server, &Request::Stream).await?;
-    into_blocking(server)
+/// Asks the server for a copy of the data, and returns when it begins to arrive.
+pub(super) async fn request_copy(
+    mut server: UnixStream,
+    progress: Progress,
+) -> Result<SentCopy<io::BufReader<BlockingStream>>, Failure> {
+    send(&mut server, &Request::Copy).await?;
+    let server = into_blocking(server)?;
+    let wait = move || -> Result<_, Failure> {
+        let mut replies = io::BufReader::new(server);
+        loop {
+            let mut line = String::new();
+            replies.read_line(&mut line)?;
+            match serde_json::from_str(&line) {
+                Ok(Reply::Progress(stage)) => progress.report(&stage),
+                Ok(Reply::Refused(text)) => return Err(Failure::Other(text)),
+                Ok(Reply::Done(size)) => {
+                    replies.get_ref().set_read_timeout(Some(STREAM_TIMEOUT))?;
+                    let unknown = || Failure::Other(STOPPED.to_owned());
+                    let size = size.as_u64().ok_or_else(unknown)?;
+                    return Ok(SentCopy { from: replies, size });
+                }
+                Err(_) => return Err(Failure::Other(STOPPED.to_owned())),
+            }
+        }
+    };
+    tokio::task::spawn_blocking(wait).await.map_err(Error::internal)?
 }
 
-/// Converts the stream for blocking reads and writes, with a timeout.
-fn into_blocking(stream: UnixStream) -> io::Result<std::os::unix::net::UnixStream> {
+/// Converts the stream for blocking reads and writes.
+fn into_blocking(stream: UnixStream) -> io::Result<BlockingStream> {
     let stream = stream.into_std()?;
     stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(STREAM_TIMEOUT))?;
-    stream.set_write_timeout(Some(STREAM_TIMEOUT))?;
     Ok(stream)
 }
 

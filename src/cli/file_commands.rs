@@ -38,8 +38,10 @@ pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failur
             backup?
         }
         Backend::Server(server) => {
-            let stream = control::stream(server).await?;
-            let receive = move || receive(stream, &file, &record_registry(), &progress_bar());
+            require_absent(&file)?;
+            let progress = progress_bar();
+            let copy = control::request_copy(server, progress.clone()).await?;
+            let receive = move || receive(copy, &file, &record_registry(), &progress);
             tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
         }
     };
@@ -70,8 +72,8 @@ pub(super) async fn export(
             export?
         }
         Backend::Server(server) => {
-            let stream = control::stream(server).await?;
-            let receive = move || how.receive(stream);
+            let copy = control::request_copy(server, how.progress.clone()).await?;
+            let receive = move || how.receive(copy);
             tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
         }
     };

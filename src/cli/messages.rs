@@ -20,8 +20,8 @@ pub(super) const STOPPED: &str =
 pub(super) enum Request {
     /// Perform the operation and reply with its result.
     Perform(Operation),
-    /// Stream the current state for a backup, instead of a reply.
-    Stream,
+    /// Reply with the size of a copy of the data, and send the copy after that.
+    Copy,
     /// Import the organization in the export that follows. The command sends it after a first reply of progress.
     ImportOrganization {
         /// Whether unverified accounts are accepted.

@@ -1,27 +1,29 @@
-//! `backup`: writes the state of the last commit to a file. The state comes from a store of this process, or
-//! from a server as a stream.
+//! `backup`: writes the state of the last commit to a file. The state comes from a store of this process, or from the copy that
+//! a server sends.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use redb::Database;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 use super::Store;
 use super::check::check_database;
-use super::engine::{RETRY_AFTER, begin};
+use super::engine::begin;
 use super::file::{self, FileLock, Owner};
 use super::file_system::{FileReader, FsHandle};
 use super::fill::{PAGE_CACHE, fill, require_length};
 use super::open_error::OpenError;
-use super::progress::{Progress, Steps};
+use super::progress::Progress;
 use super::record_registry::RecordRegistry;
 use super::schema::Table;
+use super::sent_copy::SentCopy;
 use super::shown_path::ShownPath;
 use super::sliced_walk::SliceLimit;
-use super::value_stream::{StreamWriter, ValueStream, Visitor};
+use super::snapshot::Snapshot;
+use super::value_log::Visitor;
 use crate::low_priority::{Priority, run_low_priority};
 
 /// A completed backup.
@@ -63,44 +65,31 @@ impl Store {
         };
         run_low_priority(Priority::Upkeep, write).await?
     }
-
-    /// Streams the state of a commit to `out`, for [`receive`] to read. It is the last commit, or one that followed
-    /// meanwhile.
-    ///
-    /// # Errors
-    /// 500 for a damaged value, 503 when the file cannot be read or `out` cannot be written.
-    #[doc(hidden)]
-    pub async fn stream(&self, out: impl Write + Send + 'static) -> Result<()> {
-        let walk_begun = self.begin_walk().await;
-        let tables = Table::backed_up();
-        let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
-        let send = move || {
-            let _under_way = walk_begun;
-            let refused = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
-            let mut stream = StreamWriter::begin(out, walk.of).map_err(refused)?;
-            let mut add = |table: Table, key: &[u8], sealed: Option<&[u8]>| {
-                stream.add(table, key, sealed).map_err(refused)
-            };
-            let values = walk.each(&tables, &mut Steps::default(), &mut add)?;
-            stream.end(values).and_then(|mut out| out.flush()).map_err(refused)
-        };
-        run_low_priority(Priority::Upkeep, send).await?
-    }
 }
 
-/// Writes the [stream](Store::stream) of a server to a new file at `to`, as [`Store::backup`] does.
+/// Writes the copy that a server sends to a new file at `to`, as [`Store::backup`] does.
 ///
 /// # Errors
-/// The errors of [`Store::backup`]; also when the stream breaks off or comes from a different release.
+/// The errors of [`Store::backup`]; also when the copy breaks off or comes from a different release.
 pub fn receive(
-    from: impl Read,
+    copy: SentCopy<impl Read>,
     to: &Path,
     registry: &RecordRegistry,
     progress: &Progress,
 ) -> Result<Backup, OpenError> {
-    let (mut stream, of) = ValueStream::open(from)?;
-    let mut steps = progress.begin("copying", of);
-    write(&FsHandle::os(), to, registry, progress, |take| stream.each(&mut steps, take))
+    let fs = FsHandle::os();
+    complete(&fs, to, || {
+        let mut values = 0;
+        let write = |draft: &Path| {
+            progress.begin("receiving", 0);
+            copy.write_to(&fs, draft, |database| {
+                values = Snapshot::begin(database)?.values()?;
+                require_valid(to, database, registry, progress)
+            })
+        };
+        file::create_as(&fs, to, write, |draft| file::publish(&fs, draft, to))?;
+        Ok(values)
+    })
 }
 
 /// Removes what an interrupted backup to `to` left, unless a process writes that backup now.
@@ -125,16 +114,28 @@ fn write(
     progress: &Progress,
     source: impl FnOnce(&mut Visitor<'_>) -> Result<u64>,
 ) -> Result<Backup, OpenError> {
+    complete(fs, to, || {
+        let mut values = 0;
+        file::create(fs, (to, Owner::Caller), PAGE_CACHE, |database| {
+            values = fill(begin(database)?, source)?;
+            require_length(database, values)?;
+            require_valid(to, database, registry, progress)
+        })?;
+        Ok(values)
+    })
+}
+
+/// Creates a backup with `create`, which returns how many values it has.
+fn complete(
+    fs: &FsHandle,
+    to: &Path,
+    create: impl FnOnce() -> Result<u64, OpenError>,
+) -> Result<Backup, OpenError> {
     file::require_absent(fs, to)?;
     let lock = FileLock::take(to)?;
-    let mut values = 0;
-    let created = file::create(fs, (to, Owner::Caller), PAGE_CACHE, |database| {
-        values = fill(begin(database)?, source)?;
-        require_length(database, values)?;
-        require_valid(to, database, registry, progress)
-    });
+    let created = create();
     lock.release();
-    created?;
+    let values = created?;
     let (bytes, blake3) = hash(fs, to).map_err(OpenError::io("read", to))?;
     Ok(Backup { file: ShownPath(to.to_owned()), values, bytes, blake3 })
 }

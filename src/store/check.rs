@@ -15,11 +15,11 @@ use redb::backends::FileBackend;
 use crate::error::{Error, Result};
 
 use super::check_report::{CheckReport, MAX_REPORTED, check_sums};
-use super::engine::RETRY_AFTER;
+use super::engine::{RETRY_AFTER, begin_unsynced};
 use super::expected_counts::ExpectedCounts;
 use super::file::builder;
 use super::file_system::{FileReader, FsHandle};
-use super::fill::fill_unnamed;
+use super::fill::{fill, open_unnamed};
 use super::key::Key;
 use super::panics::catch_panic;
 use super::paths::{folder_of, unnamed_file};
@@ -29,7 +29,7 @@ use super::schema::Table;
 use super::sealed::HexKey;
 use super::sliced_walk::{SliceLimit, SlicedWalk};
 use super::snapshot::Snapshot;
-use super::value_stream::Visitor;
+use super::value_log::Visitor;
 use super::{DEFAULT_CACHE, Store};
 use crate::low_priority::{Priority, run_low_priority};
 
@@ -109,8 +109,9 @@ impl Store {
             let mut steps = progress.begin("copying", walk.of);
             let file = unnamed_file(&folder);
             let file = file.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?;
-            let (database, state) =
-                fill_unnamed(file, |take| copy_values(walk, &mut steps, &mut report, take))?;
+            let database = open_unnamed(file)?;
+            let copying = begin_unsynced(&database)?;
+            let state = fill(copying, |take| copy_values(walk, &mut steps, &mut report, take))?;
             let copy = Snapshot::begin(&database)?;
             check_lengths(&state, &copy, &mut report);
             drop(state);

@@ -1,5 +1,5 @@
-//! `export`: writes the state of the last commit as lines of JSON. The state comes from a store of this
-//! process, or from a server as a stream.
+//! `export`: writes the state of the last commit as lines of JSON. The state comes from a store of this process, or from the
+//! copy that a server sends.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
+use redb::Database;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -14,24 +15,24 @@ use crate::secret::SigningSecret;
 
 use super::Store;
 use super::cell::stored_cell;
-use super::engine::RETRY_AFTER;
+use super::engine::{RETRY_AFTER, begin_unsynced};
 use super::export_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use super::file::{self, folder_of};
 use super::file_system::FsHandle;
-use super::fill::{fill_unnamed, require_length};
+use super::fill::{fill, open_unnamed, require_length};
 use super::key::Key;
 use super::open_error::OpenError;
 use super::organization_export::{OrganizationHeader, OrganizationRecords, SelectOrganization};
-use super::progress::{Progress, Steps};
+use super::progress::Progress;
 use super::record_registry::{RecordRegistry, RecordTypes};
 use super::schema::{
     CELL_KEY, FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
 use super::sealed::damaged;
+use super::sent_copy::SentCopy;
 use super::shown_path::ShownPath;
 use super::sliced_walk::SliceLimit;
 use super::snapshot::Snapshot;
-use super::value_stream::{ValueStream, Visitor};
 use crate::low_priority::{Priority, run_low_priority};
 
 /// The version of the line format.
@@ -131,20 +132,30 @@ impl Store {
         let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
         let put = move || {
             let _under_way = walk_begun;
-            how.lines(walk.of, |steps, take| walk.each(&tables, steps, take))
+            let mut steps = how.progress.begin("copying", walk.of);
+            let state = open_unnamed(how.unnamed_file()?)?;
+            let copying = begin_unsynced(&state)?;
+            let values = fill(copying, |take| walk.each(&tables, &mut steps, take))?;
+            require_length(&state, values)?;
+            how.lines(&state)
         };
         run_low_priority(Priority::Upkeep, put).await?
     }
 }
 
 impl ExportOptions {
-    /// Exports the [stream](Store::stream) of a server.
+    /// Exports the copy that a server sends.
     ///
     /// # Errors
-    /// The errors of [`Store::export`]; also when the stream breaks off or comes from a different release.
-    pub fn receive(&self, from: impl Read) -> Result<Export, OpenError> {
-        let (mut stream, of) = ValueStream::open(from)?;
-        self.lines(of, |steps, take| stream.each(steps, take))
+    /// The errors of [`Store::export`]; also when the copy breaks off or comes from a different release.
+    pub fn receive(&self, copy: SentCopy<impl Read>) -> Result<Export, OpenError> {
+        self.progress.begin("receiving", 0);
+        self.lines(&copy.open_in(self.unnamed_file()?, &self.folder)?)
+    }
+
+    /// Creates a temporary file.
+    fn unnamed_file(&self) -> Result<File, OpenError> {
+        tempfile::tempfile_in(&self.folder).map_err(OpenError::io("write to", &self.folder))
     }
 
     /// Returns the tables that have lines.
@@ -156,22 +167,13 @@ impl ExportOptions {
         Table::backed_up().into_iter().filter(has_lines).collect()
     }
 
-    /// Writes the lines of the values that `source` passes on, of which there are about `of`. `source` returns how many
-    /// values they leave. The values are first put in order in an unnamed file.
-    fn lines(
-        &self,
-        of: u64,
-        source: impl FnOnce(&mut Steps, &mut Visitor<'_>) -> Result<u64>,
-    ) -> Result<Export, OpenError> {
-        let folder = &self.folder;
-        let file = || tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder));
-        let mut steps = self.progress.begin("copying", of);
-        let (values, of) = fill_unnamed(file()?, |take| source(&mut steps, take))?;
-        require_length(&values, of)?;
-        let snapshot = Snapshot::begin(&values)?;
-        let mut lines = ExportWriter::new(self, &snapshot, file()?)?;
-        let mut steps = self.progress.begin("exporting", of);
-        for table in self.tables() {
+    /// Writes the lines of a state.
+    fn lines(&self, state: &Database) -> Result<Export, OpenError> {
+        let snapshot = Snapshot::begin(state)?;
+        let mut lines = ExportWriter::new(self, &snapshot, self.unnamed_file()?)?;
+        let tables = self.tables();
+        let mut steps = self.progress.begin("exporting", snapshot.values_of(&tables)?);
+        for table in tables {
             snapshot.each(table, &mut |key, payload| {
                 steps.advance();
                 lines.add(table, key, payload?)

@@ -157,7 +157,8 @@ pub(super) fn create(
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     require_absent(fs, data)?;
-    create_as(fs, data, cache, fill, |draft| {
+    let write = |draft: &Path| fill_draft(fs, draft, cache, fill);
+    create_as(fs, data, write, |draft| {
         if owner == Owner::OfFolder {
             adopt(draft, data)?;
         }
@@ -173,23 +174,24 @@ pub(super) fn recreate(
     cache: usize,
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
-    create_as(fs, data, cache, fill, |draft| {
+    let write = |draft: &Path| fill_draft(fs, draft, cache, fill);
+    create_as(fs, data, write, |draft| {
         adopt(draft, data)?;
         fs.file_system().rename(draft, data).map_err(not_replaced(data))
     })
 }
 
-/// Creates a data file that gets its name from `give_name` when it is complete and on disk.
-fn create_as(
+/// Creates a data file that `write` writes under a temporary name. It gets its name from `give_name` when it is complete and
+/// on disk.
+pub(super) fn create_as(
     fs: &FsHandle,
     data: &Path,
-    cache: usize,
-    fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
+    write: impl FnOnce(&Path) -> Result<(), OpenError>,
     give_name: impl FnOnce(&Path) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     remove_draft(fs, data)?;
     let draft = draft_path(data);
-    let outcome = fill_draft(fs, &draft, cache, fill).and_then(|()| give_name(&draft));
+    let outcome = write(&draft).and_then(|()| give_name(&draft));
     let removed = remove_draft(fs, data);
     outcome?;
     removed?;
@@ -237,15 +239,25 @@ pub(super) fn fill_draft(
     fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     let file = new_draft(fs, draft)?;
+    change_draft(fs, (draft, file), cache, fill_in)
+}
+
+/// Passes the file at `draft` to `change` as a database, and syncs its bytes. An empty file becomes an empty database.
+pub(super) fn change_draft(
+    fs: &FsHandle,
+    (draft, file): (&Path, Arc<dyn FsFile>),
+    cache: usize,
+    change: impl FnOnce(&mut Database) -> Result<(), OpenError>,
+) -> Result<(), OpenError> {
     let mut database = builder(cache)
         .create_with_backend(fs.backend(Arc::clone(&file)))
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
-    fill_in(&mut database)?;
+    change(&mut database)?;
     close(database)?;
     file.sync().map_err(OpenError::io("sync", draft))
 }
 
-fn new_draft(fs: &FsHandle, draft: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
+pub(super) fn new_draft(fs: &FsHandle, draft: &Path) -> Result<Arc<dyn FsFile>, OpenError> {
     fs.file_system().create(draft).map_err(OpenError::io("create", draft))
 }
 

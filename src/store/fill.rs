@@ -7,12 +7,12 @@ use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
 
-use super::engine::{Bytes, begin_unsynced, definition, storage_error};
+use super::engine::{Bytes, definition, storage_error};
 use super::file::builder;
 use super::per_table::PerTable;
 use super::schema::Table;
 use super::snapshot::Snapshot;
-use super::value_stream::Visitor;
+use super::value_log::Visitor;
 
 /// The page cache for a file that is written and read once: 16 MiB.
 pub(super) const PAGE_CACHE: usize = 16 * 1024 * 1024;
@@ -59,15 +59,10 @@ pub(super) fn fill<T>(
     Ok(passed)
 }
 
-/// Fills an empty file that has no name as [`fill`] does. Also returns what `source` returns.
-pub(super) fn fill_unnamed<T>(
-    file: File,
-    source: impl FnOnce(&mut Visitor<'_>) -> Result<T>,
-) -> Result<(Database, T)> {
+/// Opens a file that has no name. An empty file becomes an empty database.
+pub(super) fn open_unnamed(file: File) -> Result<Database> {
     let backend = FileBackend::new(file).map_err(storage_error)?;
-    let database = builder(PAGE_CACHE).create_with_backend(backend).map_err(storage_error)?;
-    let passed = fill(begin_unsynced(&database)?, source)?;
-    Ok((database, passed))
+    builder(PAGE_CACHE).create_with_backend(backend).map_err(storage_error)
 }
 
 /// Fails unless the file contains `values` values.

@@ -74,7 +74,7 @@ pub(super) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenErr
 
 /// Returns whether the file has all tables of this release; it lacks those that this release added. Fails if it lost a
 /// table: a new one would be empty, as if its records had never existed.
-pub(super) fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
+fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
     let snapshot = Snapshot::begin(database)?;
     let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY);
     let noted = noted.map_err(|error| OpenError::damaged(path, &error))?;
@@ -97,6 +97,11 @@ pub(super) fn has_all_tables(database: &Database, path: &Path) -> Result<bool, O
         }
         None => Ok(has_all),
     }
+}
+
+/// Whether the file has the format and the tables of this release.
+pub(super) fn is_of_this_release(database: &Database, path: &Path) -> Result<bool, OpenError> {
+    Ok(format_of(database, path)? == schema::FORMAT && has_all_tables(database, path)?)
 }
 
 /// Returns the format that a state says it has.

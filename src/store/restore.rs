@@ -14,13 +14,13 @@ use super::copy_position::position_of;
 use super::engine::{begin, close, definition, storage_error};
 use super::file::{self, FileLock, beside, follow_link};
 use super::file_system::FsHandle;
-use super::migrate::{format_of, has_all_tables, open_database, require_known_layouts};
+use super::migrate::{is_of_this_release, open_database, require_known_layouts};
 use super::open_error::OpenError;
 use super::owner::adopt;
 use super::place::Destination;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
-use super::schema::{FORMAT, Table};
+use super::schema::Table;
 use super::secrets::{SecretsOf, require_same_secret, stored_secret};
 use super::shown_path::ShownPath;
 use super::snapshot::Snapshot;
@@ -182,7 +182,7 @@ fn require_same(
 ) -> Result<(), OpenError> {
     let copy = copy_beside(data);
     let (found, of) = file::inspect(fs, &copy, DEFAULT_CACHE, |database| {
-        if format_of(database, &copy)? != FORMAT || !has_all_tables(database, &copy)? {
+        if !is_of_this_release(database, &copy)? {
             let text = "the command is a different release than the server; use the same release";
             return Err(Error::invalid("another_release", text).into());
         }

@@ -21,8 +21,7 @@ use super::schema::Table;
 use super::sealed::{HexKey, damaged, unseal};
 use super::snapshot::Snapshot;
 use super::task::Task;
-use super::value_log::ValueLog;
-use super::value_stream::Visitor;
+use super::value_log::{ValueLog, Visitor};
 
 /// How much is read from one snapshot. A slice has at least one value.
 #[derive(Debug, Clone, Copy)]

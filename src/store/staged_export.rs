@@ -5,17 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use redb::Database;
-use redb::backends::FileBackend;
 
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
 use super::Cell;
 use super::backup::require_valid;
-use super::engine::storage_error;
 use super::export_lines::{Regenerator, invalid_field};
-use super::file::builder;
-use super::fill::PAGE_CACHE;
+use super::fill::open_unnamed;
 use super::import::{Reader, fill};
 use super::open_error::OpenError;
 use super::organization_export::{OrganizationHeader, Select, key_origin};
@@ -54,9 +51,7 @@ impl StagedExport {
         progress: &Progress,
     ) -> Result<Self, OpenError> {
         let file = tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder))?;
-        let backend = FileBackend::new(file).map_err(storage_error)?;
-        let mut database =
-            builder(PAGE_CACHE).create_with_backend(backend).map_err(storage_error)?;
+        let mut database = open_unnamed(file)?;
         let mut reader = Reader::new(from);
         let header = reader.header()?;
         let organization = header.organization.clone().ok_or_else(|| {

@@ -15,7 +15,59 @@ use crate::error::{Error, Result};
 use super::engine::RETRY_AFTER;
 use super::paths::unnamed_file;
 use super::schema::Table;
-use super::value_stream::{Visitor, read_value, write_value};
+
+/// Called with a table, a key and its sealed value; `None` for a removed value.
+pub(super) type Visitor<'t> = dyn FnMut(Table, &[u8], Option<&[u8]>) -> Result<()> + 't;
+
+/// A table, a key and its sealed value; `None` for a removed value.
+type Value = (Table, Vec<u8>, Option<Vec<u8>>);
+
+/// The byte before a stored value.
+const STORED: u8 = 1;
+/// The byte before a removed value.
+const REMOVED: u8 = 2;
+
+/// Writes a value: what it is, the index of its table in [`Table::ALL`], its key and the sealed value, each of the last two
+/// after its length.
+fn write_value(
+    out: &mut impl Write,
+    table: Table,
+    key: &[u8],
+    sealed: Option<&[u8]>,
+) -> io::Result<()> {
+    out.write_all(&[if sealed.is_some() { STORED } else { REMOVED }, table as u8])?;
+    for part in std::iter::once(key).chain(sealed) {
+        out.write_all(&(part.len() as u64).to_be_bytes())?;
+        out.write_all(part)?;
+    }
+    Ok(())
+}
+
+/// Reads what [`write_value`] wrote.
+fn read_value(from: &mut impl Read) -> io::Result<Value> {
+    let [what, place] = read_bytes(from)?;
+    let table = Table::ALL.get(usize::from(place)).ok_or(io::ErrorKind::InvalidData)?;
+    let key = read_text(from)?;
+    let sealed = match what {
+        STORED => Some(read_text(from)?),
+        REMOVED => None,
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    Ok((*table, key, sealed))
+}
+
+fn read_text(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let length = u64::from_be_bytes(read_bytes(from)?);
+    let mut out = Vec::new();
+    let read = from.take(length).read_to_end(&mut out)?;
+    if read as u64 == length { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+fn read_bytes<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// The values that commits changed since the log began.
 pub(super) struct ValueLog {
@@ -116,9 +168,8 @@ impl ValueLog {
         let mut changes = BufReader::new(Part { file: &self.file, at: from, end });
         let unreadable = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
         while !changes.fill_buf().map_err(unreadable)?.is_empty() {
-            if let Some((table, key, sealed)) = read_value(&mut changes).map_err(unreadable)? {
-                take(table, &key, sealed.as_deref())?;
-            }
+            let (table, key, sealed) = read_value(&mut changes).map_err(unreadable)?;
+            take(table, &key, sealed.as_deref())?;
         }
         Ok(end)
     }

@@ -1,6 +1,7 @@
 //! Backups and exports hold no snapshot for long, and contain the state of one commit all the same.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::sync::{Mutex, Weak};
 use std::time::Duration;
 
@@ -9,8 +10,9 @@ use proptest::prelude::*;
 use tokio::runtime::Handle;
 
 use super::progress::Steps;
+use super::schema::{FORMAT, FORMAT_KEY};
+use super::sealed::seal;
 use super::sliced_walk::SliceLimit;
-use super::value_stream::{StreamWriter, ValueStream};
 use super::*;
 
 /// Returns a progress that writes to `store` when the copying begins, and notes how often `state` is held when the next
@@ -146,33 +148,34 @@ fn sliced_walk_ends_with_exactly_the_values_of_one_commit() {
     outcome.expect("the copies equal the file");
 }
 
-#[test]
-fn stream_that_was_cut_off_or_changed_is_refused() {
-    let mut stream = StreamWriter::begin(Vec::new(), 2).expect("memory");
-    for (table, key) in [(Table::Users, [1]), (Table::Projects, [2])] {
-        stream.add(table, &key, Some(b"payload")).expect("memory");
-    }
-    stream.add(Table::Users, &[1], None).expect("memory");
-    let bytes = stream.end(1).expect("memory");
-    let read = |bytes: &[u8]| {
-        let mut found = Vec::new();
-        let mut take = |table, key: &[u8], sealed: Option<&[u8]>| {
-            found.push((table, key.to_vec(), sealed.map(<[u8]>::to_vec)));
-            Ok(())
-        };
-        let values = ValueStream::open(bytes)?.0.each(&mut Steps::default(), &mut take)?;
-        Ok::<_, Error>((found, values))
+#[tokio::test]
+async fn copy_of_a_server_that_is_cut_off_or_of_another_release_is_refused() {
+    let scratch = Scratch::closed().await;
+    let store = scratch.open().expect("a file that opens");
+    let mut copy = store.copy_to_unnamed(Progress::silent()).await.expect("a copy");
+    let mut bytes = Vec::new();
+    copy.read_to_end(&mut bytes).expect("read");
+    let values = store.snapshot().expect("open").values().expect("read");
+    store.close().await;
+    let (to, size) = (scratch.folder.path().join("backup.redb"), bytes.len() as u64);
+    let take = |from: &[u8]| {
+        let copy = SentCopy { from, size };
+        receive(copy, &to, &checks(), &Progress::silent())
     };
-    let (found, values) = read(&bytes).expect("whole");
-    assert_eq!((found.len(), values), (3, 1));
-    assert_eq!(found[2], (Table::Users, vec![1], None));
-    for at in 0..bytes.len() {
-        read(&bytes[..at]).expect_err("cut off");
-        // The number of values at the begin is only for the progress, but it is covered too.
-        for bit in 0..8 {
-            let mut changed = bytes.clone();
-            changed[at] ^= 1 << bit;
-            read(&changed).expect_err("changed");
-        }
+    for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+        let refused = take(&bytes[..length]).expect_err("cut off");
+        assert!(refused.to_string().contains("the copy broke off"), "{refused}");
     }
+    assert_eq!(take(&bytes).expect("a backup").values, values);
+    std::fs::remove_file(&to).expect("removed");
+    scratch.behind_the_back(Table::Meta, |table| {
+        let sealed = seal(Table::Meta, FORMAT_KEY, &(FORMAT + 1).encoded());
+        table.insert(FORMAT_KEY, sealed.as_slice()).expect("written");
+    });
+    let other = scratch.bytes();
+    let copy = SentCopy { from: other.as_slice(), size: other.len() as u64 };
+    let refused = receive(copy, &to, &checks(), &Progress::silent()).expect_err("newer");
+    let text = "the server is a different release; run the command with the same release";
+    assert_eq!(refused.to_string(), text);
+    assert_eq!(scratch.names(), ["steward.redb", "steward.redb.lock"]);
 }

@@ -14,7 +14,7 @@ use steward::testing::store::{Place, PreparedRestore, Progress, Store, Table, re
 
 use super::assert_ended;
 use crate::api_keys::{ME, at, make, standing};
-use crate::exports::{export, how};
+use crate::exports::{copied, export, how, sent};
 use crate::support::sessions::{SignedIn, sign_in, sign_in_by_link};
 use crate::support::{Workspace, eventually};
 
@@ -69,20 +69,16 @@ async fn backup_contains_no_session_and_no_sign_in_link() {
 }
 
 #[tokio::test]
-async fn stream_of_a_server_contains_no_session_and_no_sign_in_link() {
+async fn copy_of_a_server_contains_no_session_and_no_sign_in_link() {
     let (workspace, _) = signed_in().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let (stream, to) = (folder.path().join("stream"), folder.path().join("backup.redb"));
-    let out = std::fs::File::create(&stream).expect("a file");
-    workspace.app.store().stream(out).await.expect("a stream");
-    let from = std::fs::File::open(&stream).expect("the stream");
-    let (registry, silent) = (record_registry(), Progress::silent());
-    receive(from, &to, &registry, &silent).expect("a backup");
+    let to = folder.path().join("backup.redb");
+    let copy = copied(workspace.app.store()).await;
+    receive(sent(&copy), &to, &record_registry(), &Progress::silent()).expect("a backup");
     let opened = Store::open(&to, 0).expect("the backup");
     assert_eq!(sizes(&opened), [0; 6]);
     opened.close().await;
-    let from = std::fs::File::open(&stream).expect("the stream");
-    assert!(how(true).receive(from).is_ok());
+    assert!(how(true).receive(sent(&copy)).is_ok());
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! `backup`, `restore` and `compact` with the real binary, both without a server and beside a running server.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +16,6 @@ use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
 use steward::testing::store::schema::FORMAT;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
-use tokio::sync::oneshot;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::support::process::{Connection, DataFolder, OWNER, Server, until};
@@ -230,37 +228,24 @@ fn concurrent_backup_into_the_same_file_is_rejected() {
     });
 }
 
-/// The receiver of a backup, which does not read until it is released.
-struct Untaken {
-    begun: Option<oneshot::Sender<()>>,
-    taken: mpsc::Receiver<()>,
-}
-
-impl io::Write for Untaken {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(begun) = self.begun.take() {
-            begun.send(()).expect("a test that waits");
-            self.taken.recv().expect("a release");
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[tokio::test]
 async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
     let workspace = Workspace::new().await;
     let store = workspace.app.store().clone();
-    let ((begun, begins), (take, taken)) = (oneshot::channel(), mpsc::channel());
-    let out = Untaken { begun: Some(begun), taken };
-    let stream = tokio::spawn({
-        let store = store.clone();
-        async move { store.stream(out).await }
+    let to = workspace.path().with_file_name("copy.redb");
+    let ((begun, begins), (release, released)) = (mpsc::channel(), mpsc::channel::<()>());
+    let (begun, released) = (Mutex::new(begun), Mutex::new(released));
+    let progress = Progress::new(move |stage| {
+        if stage.doing == "copying" && stage.done == 0 {
+            begun.lock().expect("no panic").send(()).expect("a test that waits");
+            released.lock().expect("no panic").recv().expect("a release");
+        }
     });
-    begins.await.expect("the backup begins");
+    let backup = tokio::spawn({
+        let store = store.clone();
+        async move { store.backup(to, record_registry(), progress).await }
+    });
+    eventually("the backup begins", || begins.try_recv().ok()).await;
     let refused = store
         .compact(record_registry(), &Progress::silent())
         .await
@@ -268,8 +253,8 @@ async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
     let why = "a backup, an export, a check or another compaction is running; compact after it";
     assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
     store.write(|_| Ok(())).await.expect("a write");
-    take.send(()).expect("the backup waits");
-    stream.await.expect("no panic").expect("a complete stream");
+    release.send(()).expect("the backup waits");
+    backup.await.expect("no panic").expect("a backup");
     store.compact(record_registry(), &Progress::silent()).await.expect("compacted");
     workspace.assert_file_valid().await;
 }
