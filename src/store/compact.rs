@@ -11,9 +11,7 @@ use tokio::time::timeout;
 use crate::error::{Error, Result};
 
 use super::Store;
-use super::compact_copy::Swapped;
 use super::engine::{RETRY_AFTER, close, storage_error};
-use super::open_error::OpenError;
 use super::progress::Progress;
 use super::record_registry::RecordRegistry;
 use super::space::FreeSpace;
@@ -39,12 +37,12 @@ pub struct Compacted {
 
 impl Store {
     /// Stores the records of older layouts in the current one, and returns the unused space of the file to the operating
-    /// system. If the disk has room for a copy of what is used, requests are served meanwhile. If not, or if the file cannot
-    /// be renamed, this waits for requests that are reading, and new requests fail with 503.
+    /// system. If the disk has room for a copy of what is used, requests are served meanwhile. If not, this waits for requests
+    /// that are reading, and new requests fail with 503.
     ///
     /// # Errors
     /// 400 when a backup, an export, a check or another compaction is reading the whole file; 503 when requests read for too
-    /// long, the file changes faster than it is copied, is closed, or cannot be written.
+    /// long, the file changes faster than it is copied, is closed, or cannot be written or replaced.
     #[doc(hidden)]
     pub async fn compact(
         &self,
@@ -54,13 +52,9 @@ impl Store {
         let alone = self.begin_compaction()?;
         self.upgrade(&registry).await?;
         if self.has_room_for_copy(MIN_ROOM).await? {
-            match self.compact_by_copy(alone, progress).await? {
-                Ok(compacted) => return Ok(compacted),
-                Err(cause) => tracing::warn!(%cause, "the data file is compacted in its place"),
-            }
-        } else {
-            drop(alone);
+            return self.compact_by_copy(alone, progress).await;
         }
+        drop(alone);
         self.compact_in_place(progress).await
     }
 
@@ -75,21 +69,17 @@ impl Store {
         if !self.has_room_for_copy(reserve.max(MIN_ROOM)).await? {
             return Err(Error::unavailable(RETRY_AFTER, "the disk has no room for a copy"));
         }
-        let compacted = self.compact_by_copy(alone, &Progress::silent()).await?;
-        compacted.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))
+        self.compact_by_copy(alone, &Progress::silent()).await
     }
 
-    /// Replaces the file with a copy, or returns why the file cannot be replaced.
     async fn compact_by_copy(
         &self,
         alone: OwnedRwLockWriteGuard<()>,
         progress: &Progress,
-    ) -> Result<Result<Compacted, OpenError>> {
+    ) -> Result<Compacted> {
         let bytes_before = self.size()?;
-        match self.replace_by_copy(alone, progress).await? {
-            Swapped::Yes => Ok(Ok(Compacted { bytes_before, bytes: self.size()? })),
-            Swapped::Impossible(cause) => Ok(Err(cause)),
-        }
+        self.replace_by_copy(alone, progress).await?;
+        Ok(Compacted { bytes_before, bytes: self.size()? })
     }
 
     /// Compacts the file where it is. Waits for requests that are reading; new requests fail with 503 meanwhile.

@@ -50,12 +50,13 @@ impl Store {
     /// Replaces the file with a copy of it. `alone` holds the walk lock, which is free again when this returns.
     ///
     /// # Errors
-    /// 503 when the file is closed meanwhile, or the copy cannot be written. The file is then unchanged.
+    /// 503 when the file is closed meanwhile, the copy cannot be written, or the file cannot be renamed: it may be a mount point
+    /// of its own. The file is then unchanged.
     pub(super) async fn replace_by_copy(
         &self,
         alone: OwnedRwLockWriteGuard<()>,
         progress: &Progress,
-    ) -> Result<Swapped> {
+    ) -> Result<()> {
         let mut walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
         // Until the copy replaces the data file, a failed sync of it says nothing about that file.
         let (fs, data) = (self.fs.separate(), self.path().to_owned());
@@ -83,9 +84,9 @@ impl Store {
                 }
             };
             match swap(&fs, &draft.path, &data) {
-                Ok(()) => Replacement::Replaced(copy, tell(draft, reply, Ok(Swapped::Yes))),
+                Ok(()) => Replacement::Replaced(copy, tell(draft, reply, Ok(()))),
                 Err(NotSwapped::Kept(cause)) => {
-                    Replacement::Kept(tell(draft, reply, Ok(Swapped::Impossible(cause))))
+                    Replacement::Kept(tell(draft, reply, Err(unavailable(cause))))
                 }
                 Err(NotSwapped::Unknown(cause)) => {
                     // Neither file may accept writes until one of them surely has the name.
@@ -98,19 +99,11 @@ impl Store {
     }
 }
 
-/// Whether a copy has replaced the data file.
-#[derive(Debug)]
-pub(super) enum Swapped {
-    Yes,
-    /// The data file cannot be renamed. For example, it is a mount point of its own.
-    Impossible(OpenError),
-}
-
 /// Returns what releases the draft and then sends the outcome, so that the next walk of the file can begin.
 fn tell(
     draft: Draft,
-    reply: oneshot::Sender<Result<Swapped>>,
-    outcome: Result<Swapped>,
+    reply: oneshot::Sender<Result<()>>,
+    outcome: Result<()>,
 ) -> Box<dyn FnOnce() + Send> {
     Box::new(move || {
         drop(draft);
