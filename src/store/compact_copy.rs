@@ -25,6 +25,7 @@ use super::queued::flatten_reply;
 use super::schema::Table;
 use super::sliced_walk::{SliceLimit, SlicedWalk};
 use super::snapshot::Snapshot;
+use super::swap::{NotSwapped, fill_copy, swap};
 use super::task::{Replacement, Task};
 
 /// How many bytes of changes may be left for the writer: 1 MiB.
@@ -128,11 +129,7 @@ fn copy(
     file::remove(fs, draft)?;
     file::fill_draft(fs, draft, PAGE_CACHE, |database| {
         let mut steps = progress.begin("copying", walk.of);
-        fill(begin(database)?, |take| walk.walk(Table::ALL, &mut steps, take))?;
-        progress.begin("checking the structure", 0);
-        if !matches!(catch_panic(|| database.check_integrity()), Some(Ok(true))) {
-            return Err(OpenError::damaged(draft, &"its structure is not what was written"));
-        }
+        fill_copy(database, draft, progress, |take| walk.walk(Table::ALL, &mut steps, take))?;
         for _ in 0..MAX_ROUNDS {
             let changed = fill(begin(database)?, |take| walk.catch_up(Table::ALL, take))?;
             if changed <= LAST_CHANGES {
@@ -163,21 +160,4 @@ fn complete(
         return Ok(copy);
     }
     Err(Error::internal("a copy of the data file differs from it"))
-}
-
-/// Why a copy did not replace the data file.
-enum NotSwapped {
-    /// Nothing was changed.
-    Kept(OpenError),
-    /// A power cut could leave either of the two files.
-    Unknown(OpenError),
-}
-
-fn swap(fs: &FsHandle, draft: &Path, data: &Path) -> Result<(), NotSwapped> {
-    if let Err(cause) = fs.file_system().rename(draft, data) {
-        let refused = file::not_replaced(data)(cause);
-        let is_kept = fs.file_system().is_file(draft).is_ok();
-        return Err(if is_kept { NotSwapped::Kept(refused) } else { NotSwapped::Unknown(refused) });
-    }
-    file::sync_folder(fs, data).map_err(NotSwapped::Unknown)
 }

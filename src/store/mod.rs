@@ -85,6 +85,7 @@ mod snapshot;
 mod space;
 mod staged_export;
 mod stored_rows;
+mod swap;
 mod taken_listeners;
 mod task;
 #[cfg(test)]

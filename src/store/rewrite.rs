@@ -16,14 +16,15 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 
-use super::engine::{begin, storage_error};
 use super::file;
 use super::file_system::FsHandle;
-use super::fill::{PAGE_CACHE, fill};
+use super::fill::PAGE_CACHE;
 use super::open_error::OpenError;
 use super::panics::catch_panic;
+use super::progress::Progress;
 use super::schema::Table;
 use super::snapshot::{InspectSealed, Snapshot};
+use super::swap::{NotSwapped, fill_copy, swap};
 
 /// Rewrites the data file if possible.
 ///
@@ -35,54 +36,36 @@ use super::snapshot::{InspectSealed, Snapshot};
 /// When it is uncertain whether the new file replaced the old one. Neither may accept writes then, because a
 /// power cut could leave either.
 pub(super) fn rewrite(fs: &FsHandle, data: &Path) -> Result<()> {
+    let draft = file::rewrite_draft_path(data);
     let senseless = || Err(OpenError::damaged(data, &"redb panicked while reading it"));
-    let prepared = catch_panic(|| prepare(fs, data)).unwrap_or_else(senseless);
-    match prepared.and_then(|()| swap(fs, data)) {
-        Ok(()) => {
-            file::sync_folder(fs, data).map_err(Error::internal)?;
-            tracing::info!("the data file was rewritten after a failed sync");
-        }
-        Err(cause) => {
-            let _ = file::remove(fs, &file::rewrite_draft_path(data));
+    let prepared = catch_panic(|| prepare(fs, data, &draft)).unwrap_or_else(senseless);
+    match prepared.map_err(NotSwapped::Kept).and_then(|()| swap(fs, &draft, data)) {
+        Ok(()) => tracing::info!("the data file was rewritten after a failed sync"),
+        Err(NotSwapped::Kept(cause)) => {
+            let _ = file::remove(fs, &draft);
             tracing::warn!(%cause, "the data file could not be rewritten after a failed sync");
         }
+        Err(NotSwapped::Unknown(cause)) => return Err(Error::internal(cause)),
     }
     Ok(())
 }
 
 /// Copies the state that the header of the file names to a new file beside it, and reads the copy back.
-fn prepare(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    let draft = file::rewrite_draft_path(data);
-    file::remove(fs, &draft)?;
+fn prepare(fs: &FsHandle, data: &Path, draft: &Path) -> Result<(), OpenError> {
+    file::remove(fs, draft)?;
     file::inspect(fs, data, PAGE_CACHE, |source| {
-        file::fill_draft(fs, &draft, PAGE_CACHE, |database| copy(source, database, &draft))
+        file::fill_draft(fs, draft, PAGE_CACHE, |copy| {
+            // Damaged values too, so that none is mistaken for a missing one.
+            let read = fill_copy(copy, draft, &Progress::silent(), |take| {
+                each(source, |table, put| put(&mut |key, sealed| take(table, key, Some(sealed))))
+            })?;
+            if each(copy, |_, visit| visit(&mut |_, _| Ok(())))? == read {
+                return Ok(());
+            }
+            let what = "reading it back did not return what was written";
+            Err(OpenError::damaged(draft, &what))
+        })
     })
-}
-
-/// Replaces the old file. If the rename fails and the new file still has its own name, nothing was changed;
-/// for example, when the data file is a mount point of its own.
-fn swap(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    let draft = file::rewrite_draft_path(data);
-    match fs.file_system().rename(&draft, data) {
-        Err(cause) if fs.file_system().is_file(&draft).is_ok() => {
-            Err(file::not_replaced(data)(cause))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Copies sealed values unchanged. A damaged value stays damaged, so that it is not mistaken for a missing
-/// one.
-fn copy(from: &Database, to: &mut Database, draft: &Path) -> Result<(), OpenError> {
-    let read = fill(begin(to)?, |take| {
-        each(from, |table, put| put(&mut |key, sealed| take(table, key, Some(sealed))))
-    })?;
-    let written = each(to, |_, visit| visit(&mut |_, _| Ok(())))?;
-    let sound = to.check_integrity().map_err(storage_error)?;
-    if sound && written == read {
-        return Ok(());
-    }
-    Err(OpenError::damaged(draft, &"reading it back did not return what was written"))
 }
 
 /// Calls `walk` for every table. Returns a hash over all keys and values.
