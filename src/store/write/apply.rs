@@ -11,7 +11,6 @@ use super::super::hot_values::HotValues;
 use super::super::journal::Journal;
 use super::super::packed;
 use super::super::pending_values::TableChanges;
-use super::super::schema::Table;
 use super::super::sealed::payload_of;
 use super::WriteTx;
 

@@ -19,7 +19,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 pub use crate::support::api_keys::{KEYS, at, make};
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{OWNER, TestClient, Workspace};
 
 pub const CURRENT: &str = "/api/personal_api_keys/@current/";
 pub const ME: &str = "/api/users/@me/";
