@@ -18,6 +18,7 @@ mod keys;
 mod member;
 mod member_search;
 mod members;
+mod object;
 mod organization;
 mod people;
 mod profile;
@@ -67,8 +68,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 /// # Errors
 /// 404 if it is no number.
 fn project_id(visit: &Visit) -> Result<String> {
-    let id = visit.parameter("project_id").parse::<u64>().map_err(|_| Error::not_found())?;
-    Ok(id.to_string())
+    number(visit, "project_id")
 }
 
 /// Returns the id of the organization in the page's path.
@@ -77,6 +77,15 @@ fn project_id(visit: &Visit) -> Result<String> {
 /// 404 if it is no UUID.
 fn organization_id(visit: &Visit) -> Result<String> {
     uuid(visit, "organization_id")
+}
+
+/// Returns a number in the page's path.
+///
+/// # Errors
+/// 404 if it is no number.
+fn number(visit: &Visit, parameter: &str) -> Result<String> {
+    let id = visit.parameter(parameter).parse::<u64>().map_err(|_| Error::not_found())?;
+    Ok(id.to_string())
 }
 
 /// Returns a UUID in the page's path.

@@ -4,13 +4,12 @@ use axum::http::Method;
 use serde_json::Value;
 
 use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
-use crate::console::operation::Write;
+use crate::console::layout::with_notice;
+use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::address::Address;
 use super::export::{DESTROY, form, show};
 use super::state::{Action, PAUSE, UNPAUSE};
 
@@ -27,38 +26,38 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn act(request: SignedIn, action: Action) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
     let once = request.visit.form.value(ONCE);
-    match action.send(&request, &address.project, &address.id, once).await {
-        Ok(()) => Ok(see_other(&with_notice(&address.page(), action.notice))?),
+    match action.send(&request, &object.tenant, &object.id, once).await {
+        Ok(()) => Ok(see_other(&with_notice(&object.page(""), action.notice))?),
         Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
         Err(error) => {
-            let object = address.read(&request).await?;
-            let form = form(&request, &address, &object)?;
-            show(&request, &address, object, form, Some(error)).await
+            let stored = request.api.get_versioned(&object.api("")).await?;
+            let form = form(&request, &object, &stored)?;
+            show(&request, &object, stored, form, Some(error)).await
         }
     }
 }
 
 /// Asks before an export is deleted.
 async fn delete(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let write = Write::new(DESTROY, [&address.project, &address.id]);
-    let done = with_notice(&address.list(), "export-deleted");
-    let name = match address.read(&request).await {
-        Ok(found) => found.body.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
+    let done = with_notice(&object.list(), "export-deleted");
+    let found: Value = match request.api.get(&object.api("")).await {
+        Ok(found) => found,
         Err(error) => return answered_before(&request, error, &done),
     };
-    let frame = Frame::load(&request, Section::BatchExports, In::Project(&address.project)).await?;
+    let name = found.get("name").and_then(Value::as_str).unwrap_or_default();
+    let frame = object.frame(&request).await?;
     let confirm = Confirm {
         question: format!("Delete the batch export {name}?"),
         text: "The export and the secrets of its destination are deleted. They cannot be restored."
             .to_owned(),
         name: None,
         submit: "Delete the batch export",
-        action: format!("{}delete/", address.page()),
-        back: address.page(),
-        write,
+        action: object.page("delete/"),
+        back: object.page(""),
+        write: object.write(DESTROY),
         state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &done).await

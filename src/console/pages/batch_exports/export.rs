@@ -8,13 +8,13 @@ use serde_json::Value;
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::form::{Form, Outcome, once_key};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
+use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::address::Address;
 use super::destinations::{self, Destination};
 use super::state::PAUSE;
 
@@ -58,54 +58,54 @@ fn destination(export: &Value) -> Result<&'static Destination> {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let object = address.read(&request).await?;
-    let form = form(&request, &address, &object)?;
-    show(&request, &address, object, form, None).await
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
+    let stored = request.api.get_versioned(&object.api("")).await?;
+    let form = form(&request, &object, &stored)?;
+    show(&request, &object, stored, form, None).await
 }
 
 /// Returns the form with the fields of an export.
 ///
 /// # Errors
 /// 500 if the export has an unknown destination.
-pub(super) fn form(request: &SignedIn, address: &Address, object: &Versioned) -> Result<Form> {
-    let destination = destination(&object.body)?;
-    destination.change.filled(request, &address.operation(UPDATE), &address.page(), object)
+pub(super) fn form(request: &SignedIn, object: &ObjectPath, stored: &Versioned) -> Result<Form> {
+    let destination = destination(&stored.body)?;
+    destination.change.filled(request, &object.operation(UPDATE), &object.page(""), stored)
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let object = address.read(&request).await?;
-    let destination = destination(&object.body)?;
-    let sent = destination.change.sent(&request, address.operation(UPDATE), &address.page())?;
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
+    let stored = request.api.get_versioned(&object.api("")).await?;
+    let destination = destination(&stored.body)?;
+    let sent = destination.change.sent(&request, object.operation(UPDATE), &object.page(""))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "export-saved"))?),
-        Outcome::Again(form) => show(&request, &address, object, *form, None).await,
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "export-saved"))?),
+        Outcome::Again(form) => show(&request, &object, stored, *form, None).await,
     }
 }
 
 /// Shows the export, and why an action was refused.
 pub(super) async fn show(
     request: &SignedIn,
-    address: &Address,
-    object: Versioned,
+    object: &ObjectPath,
+    stored: Versioned,
     form: Form,
     refusal: Option<Error>,
 ) -> PageResult {
-    let destination = destination(&object.body)?;
-    let export: Export = serde_json::from_value(object.body).map_err(Error::internal)?;
-    let may_update = request.api.may(&address.operation(UPDATE)).await?;
-    let frame = Frame::load(request, Section::BatchExports, In::Project(&address.project)).await?;
+    let destination = destination(&stored.body)?;
+    let export: Export = serde_json::from_value(stored.body).map_err(Error::internal)?;
+    let may_update = request.api.may(&object.operation(UPDATE)).await?;
+    let frame = object.frame(request).await?;
     let frame = frame.titled(export.name.clone()).with_refusal(refusal);
     let status = form.status();
     let page = ExportPage {
-        base: super::base(&address.project),
-        path: address.page(),
+        base: object.list(),
+        path: object.page(""),
         export,
         destination,
         form: form.read_only(!may_update),
-        may_delete: request.api.may(&address.operation(DESTROY)).await?,
-        once: request.api.may(&address.operation(PAUSE.operation)).await?.then(once_key),
+        may_delete: request.api.may(&object.operation(DESTROY)).await?,
+        once: request.api.may(&object.operation(PAUSE.operation)).await?.then(once_key),
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
 }

@@ -1,7 +1,6 @@
 //! The batch exports of a project: the list, with pause and unpause for many, and the pages of one export.
 
 mod actions;
-mod address;
 mod destinations;
 mod export;
 mod new;
@@ -13,7 +12,7 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice_of};
+use crate::console::layout::{self, Command, with_notice_of};
 use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::paging::Paging;
@@ -24,6 +23,7 @@ use crate::error::Error;
 
 use super::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
 use super::chosen::Chosen;
+use super::object::BATCH_EXPORTS;
 use state::{PAUSE, UNPAUSE};
 
 const LIST: &str = "/console/projects/{project_id}/batch_exports/";
@@ -38,11 +38,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     new::routes(pages);
     export::routes(pages);
     actions::routes(pages);
-}
-
-/// Returns the path of the list.
-fn base(project: &str) -> String {
-    format!("/console/projects/{project}/batch_exports/")
 }
 
 /// An export in the list.
@@ -94,10 +89,10 @@ async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> Page
     let offset = Paging::offset(&request.visit);
     let path = format!("/api/projects/{project}/batch_exports/?limit={PAGE_SIZE}&offset={offset}");
     let found: List<Export> = request.api.get(&path).await?;
-    let base = base(project);
+    let base = BATCH_EXPORTS.list(project);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let frame = Frame::load(request, Section::BatchExports, In::Project(project)).await?;
+    let frame = BATCH_EXPORTS.frame(request, project).await?;
     let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match found.results.first() {
@@ -141,6 +136,7 @@ async fn act(request: SignedIn) -> PageResult {
     if outcome.has_refusals() {
         return show(&request, &project, outcome.into()).await;
     }
-    let list = format!("{}?offset={}", base(&project), Paging::offset(&request.visit));
+    let list =
+        format!("{}?offset={}", BATCH_EXPORTS.list(&project), Paging::offset(&request.visit));
     Ok(see_other(&with_notice_of(&list, action.notice, outcome.done.len()))?)
 }

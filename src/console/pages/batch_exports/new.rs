@@ -5,8 +5,9 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::console::form::{Form, Outcome};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
 use crate::console::operation::Operation;
+use crate::console::pages::object::BATCH_EXPORTS;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -46,7 +47,7 @@ fn chosen(request: &SignedIn) -> Result<Option<&'static Destination>> {
 }
 
 fn action(project: &str, destination: &Destination) -> String {
-    format!("{}new/?destination={}", super::base(project), destination.name)
+    format!("{}new/?destination={}", BATCH_EXPORTS.list(project), destination.name)
 }
 
 async fn page(request: SignedIn) -> PageResult {
@@ -56,8 +57,8 @@ async fn page(request: SignedIn) -> PageResult {
         return Err(Error::denied("You may not create batch exports in this project.").into());
     }
     let Some(destination) = chosen(&request)? else {
-        let frame = Frame::load(&request, Section::BatchExports, In::Project(&project)).await?;
-        let page = ChoosePage { base: super::base(&project), destinations: &DESTINATIONS };
+        let frame = BATCH_EXPORTS.frame(&request, &project).await?;
+        let page = ChoosePage { base: BATCH_EXPORTS.list(&project), destinations: &DESTINATIONS };
         return Ok(layout::page(&frame.titled("New batch export"), &page)?);
     };
     let action = action(&project, destination);
@@ -80,7 +81,7 @@ async fn create(request: SignedIn) -> PageResult {
     match sent.send(&request).await? {
         Outcome::Done(export) => {
             let id = export.get("id").and_then(Value::as_str).unwrap_or_default();
-            let path = format!("{}{id}/", super::base(&project));
+            let path = format!("{}{id}/", BATCH_EXPORTS.list(&project));
             Ok(see_other(&with_notice(&path, "export-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, destination, *form).await,
@@ -93,8 +94,8 @@ async fn show(
     destination: &'static Destination,
     form: Form,
 ) -> PageResult {
-    let frame = Frame::load(request, Section::BatchExports, In::Project(project)).await?;
+    let frame = BATCH_EXPORTS.frame(request, project).await?;
     let status = form.status();
-    let page = NewPage { base: super::base(project), destination, form };
+    let page = NewPage { base: BATCH_EXPORTS.list(project), destination, form };
     Ok(layout::page_with_status(&frame.titled("New batch export"), &page, status)?)
 }

@@ -5,12 +5,11 @@ use axum::http::Method;
 use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::with_notice;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
-
-use super::address::Address;
 
 const DESCRIPTION: &str = "/console/projects/{project_id}/dashboards/{id}/description/";
 const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
@@ -51,14 +50,14 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn save(request: SignedIn, part: Part) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let action = address.page(&format!("{}/", part.name()));
-    let sent = part.spec().sent(&request, address.operation(UPDATE), &action)?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let action = object.page(&format!("{}/", part.name()));
+    let sent = part.spec().sent(&request, object.operation(UPDATE), &action)?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "dashboard-saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "dashboard-saved"))?),
         Outcome::Again(form) => {
             let feedback = super::Feedback { sent: Some(Sent { part, form }), refusal: None };
-            super::show(&request, address, feedback).await
+            super::show(&request, object, feedback).await
         }
     }
 }
@@ -90,13 +89,13 @@ impl InPlace {
     /// 500 if the API has no such operation.
     pub(super) fn of(
         request: &SignedIn,
-        address: &Address,
+        object: &ObjectPath,
         dashboard: &Versioned,
         sent: Option<Sent>,
     ) -> Result<Self> {
         let form = |part: Part| {
-            let action = address.page(&format!("{}/", part.name()));
-            let form = part.spec().filled(request, &address.operation(UPDATE), &action, dashboard);
+            let action = object.page(&format!("{}/", part.name()));
+            let form = part.spec().filled(request, &object.operation(UPDATE), &action, dashboard);
             form.map(|form| form.with_id(part.name()))
         };
         let (description, tags) = (form(Part::Description)?, form(Part::Tags)?);

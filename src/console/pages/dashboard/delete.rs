@@ -5,12 +5,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::form::{Confirm, ConfirmOption, ConfirmState, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::layout::with_notice;
 use crate::console::pages::dashboard_name;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::address::Address;
 use super::rights::{Rights, refusal};
 
 const DELETE: &str = "/console/projects/{project_id}/dashboards/{id}/delete/";
@@ -33,15 +33,15 @@ struct Dashboard {
 }
 
 async fn delete(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let done = with_notice(&address.list(), "dashboard-deleted");
-    let done = format!("{done}&undo={}", address.id);
-    let found: Dashboard = match request.api.get(&address.api("")).await {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let done = with_notice(&object.list(), "dashboard-deleted");
+    let done = format!("{done}&undo={}", object.id);
+    let found: Dashboard = match request.api.get(&object.api("")).await {
         Ok(found) => found,
         Err(error) => return answered_before(&request, error, &done),
     };
-    let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
-    let refusal = refusal(&request, &address.project, &found.rights).await?;
+    let frame = object.frame(&request).await?;
+    let refusal = refusal(&request, &object.tenant, &found.rights).await?;
     let is_checked = request.visit.form.value(WITH_INSIGHTS) == "true";
     let body = if is_checked {
         json!({ "deleted": true, WITH_INSIGHTS: true })
@@ -56,9 +56,9 @@ async fn delete(request: SignedIn) -> PageResult {
         ),
         name: None,
         submit: "Delete the dashboard",
-        action: address.page("delete/"),
-        back: address.page(""),
-        write: address.write("dashboards_partial_update").body(body),
+        action: object.page("delete/"),
+        back: object.page(""),
+        write: object.write("dashboards_partial_update").body(body),
         state: ConfirmState::default(),
     };
     let option = ConfirmOption {

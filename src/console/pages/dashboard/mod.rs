@@ -2,7 +2,6 @@
 
 mod about;
 pub(super) mod access;
-mod address;
 mod arrange;
 mod choices;
 mod delete;
@@ -18,10 +17,11 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section, Undo};
+use crate::console::layout::{self, Command, Undo};
 use crate::console::levels;
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_dashboards;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -29,7 +29,6 @@ use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
 use about::{InPlace, Sent};
-use address::Address;
 pub(super) use choices::{dashboard_choices, dashboard_names};
 pub(super) use rights::Rights;
 use tile::{Card, Tile};
@@ -79,20 +78,20 @@ struct Offers {
 }
 
 impl Offers {
-    async fn of(request: &SignedIn, address: &Address, rights: &Rights) -> Result<Self> {
-        let may_write = rights::may_write(request, &address.project).await?;
+    async fn of(request: &SignedIn, object: &ObjectPath, rights: &Rights) -> Result<Self> {
+        let may_write = rights::may_write(request, &object.tenant).await?;
         Ok(Self {
             edit: may_write && rights.may_edit(),
-            duplicate: may_create_dashboards(request, &address.project).await?,
-            share: request.api.may(&address.operation("dashboards_sharing_retrieve")).await?,
-            access: request.api.may(&address.operation("dashboards_access_list")).await?,
+            duplicate: may_create_dashboards(request, &object.tenant).await?,
+            share: request.api.may(&object.operation("dashboards_sharing_retrieve")).await?,
+            access: request.api.may(&object.operation("dashboards_access_list")).await?,
             activity: request
                 .api
-                .may(&Operation::new("activity_log_list", [&address.project]))
+                .may(&Operation::new("activity_log_list", [&object.tenant]))
                 .await?,
             insights: request
                 .api
-                .may(&Operation::new("insights_retrieve", [&address.project, "0"]))
+                .may(&Operation::new("insights_retrieve", [&object.tenant, "0"]))
                 .await?,
         })
     }
@@ -103,7 +102,7 @@ impl Offers {
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct DashboardPage {
     title: String,
-    address: Address,
+    object: ObjectPath,
     description: String,
     tags: Vec<String>,
     is_pinned: bool,
@@ -122,23 +121,23 @@ struct DashboardPage {
 }
 
 /// Returns the form that restores the tile that was just removed.
-fn undo(request: &SignedIn, address: &Address) -> Option<Undo> {
+fn undo(request: &SignedIn, object: &ObjectPath) -> Option<Undo> {
     let id = request.visit.query("undo").parse::<u64>().ok()?;
     let fields = vec![("only", format!("restore {id}"))];
-    Some(Undo { action: address.page("tiles/"), fields })
+    Some(Undo { action: object.page("tiles/"), fields })
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    show(&request, address, Feedback::default()).await
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    show(&request, object, Feedback::default()).await
 }
 
 async fn change_tile(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    match tiles::apply(&request, &address).await? {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    match tiles::apply(&request, &object).await? {
         Ok(done) => Ok(see_other(&done)?),
         Err(refusal) => {
-            show(&request, address, Feedback { refusal: Some(refusal), sent: None }).await
+            show(&request, object, Feedback { refusal: Some(refusal), sent: None }).await
         }
     }
 }
@@ -152,29 +151,29 @@ struct Feedback {
 }
 
 /// Shows the dashboard, and what became of a form.
-async fn show(request: &SignedIn, address: Address, feedback: Feedback) -> PageResult {
+async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> PageResult {
     let Feedback { refusal, sent } = feedback;
-    let path = address.api("");
+    let path = object.api("");
     let versioned = request.api.get_versioned(&path).await?;
     let found: Dashboard = versioned.read()?;
-    let offers = Offers::of(request, &address, &found.rights).await?;
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let offers = Offers::of(request, &object, &found.rights).await?;
+    let frame = object.frame(request).await?;
     let command = Command::get(&request.visit, &path);
     let name = super::dashboard_name(found.name.as_deref()).to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
     let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
     let refusal = refusal.filter(|_| !is_stale);
-    let frame = frame.titled(name).with_undo(undo(request, &address)).with_refusal(refusal);
+    let frame = frame.titled(name).with_undo(undo(request, &object)).with_refusal(refusal);
     let status = sent.as_ref().map(Sent::status);
     let is_editable = offers.edit || sent.is_some();
     let in_place =
-        is_editable.then(|| InPlace::of(request, &address, &versioned, sent)).transpose()?;
+        is_editable.then(|| InPlace::of(request, &object, &versioned, sent)).transpose()?;
     let version = versioned.version;
     let render = move || {
         let style = grid::style(&found.tiles);
         let page = DashboardPage {
             title: frame.title.clone(),
-            address,
+            object,
             description: found.description.trim().to_owned(),
             tags: found.tags,
             is_pinned: found.pinned,

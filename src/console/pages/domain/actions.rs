@@ -5,21 +5,21 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
-use crate::console::operation::Write;
+use crate::console::layout::with_notice;
+use crate::console::pages::object::{DOMAINS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::{Domain, ids, list};
+use super::{Domain, VERIFY};
 
-const VERIFY: &str = "/console/organizations/{organization_id}/domains/{id}/verify/";
+const VERIFYING: &str = "/console/organizations/{organization_id}/domains/{id}/verify/";
 const DELETE: &str = "/console/organizations/{organization_id}/domains/{id}/delete/";
 
 /// Adds the actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::POST, VERIFY, verify);
+    pages.signed_in(Method::POST, VERIFYING, verify);
     pages.signed_in(Method::GET, DELETE, delete);
     pages.signed_in(Method::POST, DELETE, delete);
 }
@@ -30,15 +30,12 @@ async fn verify(request: SignedIn) -> PageResult {
     struct Verified {
         is_verified: bool,
     }
-    let (organization, id) = ids(&request)?;
-    let write = Write::new("domains_verify_create", [&organization, &id]).body(json!({}));
-    let write = write.once(request.visit.form.value(ONCE));
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let write = object.write(VERIFY).body(json!({})).once(request.visit.form.value(ONCE));
     let refusal = match request.api.attempt(&write).await? {
         Ok(_) => {
-            let path = format!("/api/organizations/{organization}/domains/{id}/");
-            if request.api.get::<Verified>(&path).await?.is_verified {
-                let page = format!("{}{id}/", list(&organization));
-                return Ok(see_other(&with_notice(&page, "domain-verified"))?);
+            if request.api.get::<Verified>(&object.api("")).await?.is_verified {
+                return Ok(see_other(&with_notice(&object.page(""), "domain-verified"))?);
             }
             Error::invalid(
                 "invalid_input",
@@ -52,15 +49,13 @@ async fn verify(request: SignedIn) -> PageResult {
 
 /// Asks before a domain is deleted.
 async fn delete(request: SignedIn) -> PageResult {
-    let (organization, id) = ids(&request)?;
-    let path = format!("/api/organizations/{organization}/domains/{id}/");
-    let list = list(&organization);
-    let done = with_notice(&list, "domain-deleted");
-    let domain: Domain = match request.api.get(&path).await {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let done = with_notice(&object.list(), "domain-deleted");
+    let domain: Domain = match request.api.get(&object.api("")).await {
         Ok(domain) => domain,
         Err(error) => return answered_before(&request, error, &done),
     };
-    let frame = Frame::load(&request, Section::Domains, In::Organization(&organization)).await?;
+    let frame = object.frame(&request).await?;
     let confirm = Confirm {
         question: format!("Delete the domain {}?", domain.name),
         text: "Its settings are lost, and any organization can add the domain. To add it again, you have to prove again \
@@ -68,9 +63,9 @@ async fn delete(request: SignedIn) -> PageResult {
             .to_owned(),
         name: None,
         submit: "Delete the domain",
-        action: format!("{list}{id}/delete/"),
-        back: format!("{list}{id}/"),
-        write: Write::new("domains_destroy", [&organization, &id]),
+        action: object.page("delete/"),
+        back: object.page(""),
+        write: object.write("domains_destroy"),
         state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &done).await

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::console::pages::object::ObjectPath;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
@@ -20,9 +21,8 @@ impl Certificate {
     ///
     /// # Errors
     /// The errors of the API.
-    pub(super) async fn load(request: &SignedIn, organization: &str, id: &str) -> Result<Self> {
-        let path = format!("/api/organizations/{organization}/domains/{id}/certificate/");
-        request.api.get(&path).await
+    pub(super) async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
+        request.api.get(&domain.api("certificate/")).await
     }
 
     pub(super) fn is_expired(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::console::pages::object::ObjectPath;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
@@ -29,9 +30,8 @@ impl Wizard {
     ///
     /// # Errors
     /// The errors of the API, except refusals and full queues.
-    pub(super) async fn load(request: &SignedIn, organization: &str, id: &str) -> Result<Self> {
-        let path = format!("/api/organizations/{organization}/domains/{id}/lookup/");
-        match request.api.get_if_allowed(&path).await {
+    pub(super) async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
+        match request.api.get_if_allowed(&domain.api("lookup/")).await {
             Ok(Some(lookup)) => Ok(Self::Asked(lookup)),
             Ok(None) => Ok(Self::Refused),
             Err(error) if error.status() == 503 => Ok(Self::Unavailable(error.detail().to_owned())),

@@ -11,17 +11,22 @@ use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
-use crate::console::operation::{Operation, Write};
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::pages::object::{DOMAINS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 use certificate::Certificate;
 use lookup::Wizard;
 
 const DOMAIN: &str = "/console/organizations/{organization_id}/domains/{id}/";
+
+/// The operation that changes a domain.
+const UPDATE: &str = "domains_partial_update";
+/// The operation that verifies a domain.
+const VERIFY: &str = "domains_verify_create";
 
 /// The values of `sso_enforcement`.
 const PROVIDERS: &[(&str, &str)] = &[
@@ -86,8 +91,7 @@ struct Domain {
 #[derive(Template)]
 #[template(path = "console/pages/domain/page.html")]
 struct DomainPage {
-    base: String,
-    list: String,
+    object: ObjectPath,
     domain: Domain,
     /// The proof of ownership, until the domain is verified.
     wizard: Option<Wizard>,
@@ -101,31 +105,15 @@ struct DomainPage {
     form: Option<Form>,
 }
 
-/// Returns the ids of the organization and the domain in the page's path.
-fn ids(request: &SignedIn) -> Result<(String, String)> {
-    let organization = super::organization_id(&request.visit)?;
-    Ok((organization, super::uuid(&request.visit, "id")?))
-}
-
-fn list(organization: &str) -> String {
-    format!("/console/organizations/{organization}/domains/")
-}
-
-fn operation(organization: &str, id: &str) -> Operation {
-    Operation::new("domains_partial_update", [organization, id])
-}
-
 async fn page(request: SignedIn) -> PageResult {
     show(&request, None, None).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let (organization, id) = ids(&request)?;
-    let action = format!("{}{id}/", list(&organization));
-    let path = format!("/api/organizations/{organization}/domains/{id}/");
-    let domain: Domain = request.api.get(&path).await?;
-    let spec = spec(&domain);
-    match spec.sent(&request, operation(&organization, &id), &action)?.send(&request).await? {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let domain: Domain = request.api.get(&object.api("")).await?;
+    let (spec, action) = (spec(&domain), object.page(""));
+    match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&with_notice(&action, "domain-saved"))?),
         Outcome::Again(form) => show(&request, Some(*form), None).await,
     }
@@ -138,39 +126,32 @@ const fn spec(domain: &Domain) -> &'static FormSpec {
 
 /// Shows the page with a form that was sent, or with a new one.
 async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) -> PageResult {
-    let (organization, id) = ids(request)?;
-    let path = format!("/api/organizations/{organization}/domains/{id}/");
-    let found = request.api.get_versioned(&path).await?;
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let found = request.api.get_versioned(&object.api("")).await?;
     let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
-    let base = format!("{}{id}/", list(&organization));
-    let operation = operation(&organization, &id);
+    let operation = object.operation(UPDATE);
     let form = match sent {
         Some(form) => Some(form),
         None if !request.api.may(&operation).await? => None,
-        None => Some(spec(&domain).filled(request, &operation, &base, &found)?),
+        None => Some(spec(&domain).filled(request, &operation, &object.page(""), &found)?),
     };
-    let wizard = if domain.is_verified {
-        None
-    } else {
-        Some(Wizard::load(request, &organization, &id).await?)
-    };
+    let wizard =
+        if domain.is_verified { None } else { Some(Wizard::load(request, &object).await?) };
     let certificate = match domain.saml_x509_cert.as_deref() {
         None | Some("") => None,
-        Some(_) => Some(Certificate::load(request, &organization, &id).await?),
+        Some(_) => Some(Certificate::load(request, &object).await?),
     };
-    let verify = Write::new("domains_verify_create", [&organization, &id]).body(json!({}));
-    let delete = Operation::new("domains_destroy", [&organization, &id]);
-    let frame = Frame::load(request, Section::Domains, In::Organization(&organization)).await?;
+    let verify = object.write(VERIFY).body(json!({}));
+    let frame = object.frame(request).await?;
     let frame = frame.titled(domain.name.clone()).with_refusal(refusal);
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
     let page = DomainPage {
         may_verify: request.api.may(&verify.operation).await?,
         command: Command::write(request, &verify)?,
-        may_delete: request.api.may(&delete).await?,
-        list: list(&organization),
+        may_delete: request.api.may(&object.operation("domains_destroy")).await?,
         once: once_key(),
         certificate,
-        base,
+        object,
         domain,
         wizard,
         form,

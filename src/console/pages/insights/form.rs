@@ -9,13 +9,13 @@ use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_insights;
 use crate::console::pages::dashboard::{Rights, dashboard_choices};
+use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::project_id;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::address::Address;
 use super::rights::{self, UPDATE};
 
 const NEW: &str = "/console/projects/{project_id}/insights/new/";
@@ -90,27 +90,27 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn edit(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let insight = request.api.get_versioned(&address.api("")).await?;
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let insight = request.api.get_versioned(&object.api("")).await?;
     let on = dashboards_of(&insight.body);
-    let action = address.page("edit/");
-    let form = EDIT_FORM.filled(&request, &address.operation(UPDATE), &action, &insight)?;
+    let action = object.page("edit/");
+    let form = EDIT_FORM.filled(&request, &object.operation(UPDATE), &action, &insight)?;
     let rights: Rights = serde_json::from_value(insight.body).map_err(Error::internal)?;
-    let refusal = rights::refusal(&request, &address, &rights).await?;
+    let refusal = rights::refusal(&request, &object, &rights).await?;
     let form = form.refused_for(refusal.map(str::to_owned));
-    show(&request, &address.project, "Edit the insight", form, &on).await
+    show(&request, &object.tenant, "Edit the insight", form, &on).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let mut sent = EDIT_FORM.sent(&request, address.operation(UPDATE), &address.page("edit/"))?;
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let mut sent = EDIT_FORM.sent(&request, object.operation(UPDATE), &object.page("edit/"))?;
     keep_saved(&mut sent);
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "insight-saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "insight-saved"))?),
         Outcome::Again(form) => {
-            let insight: Value = request.api.get(&address.api("")).await?;
+            let insight: Value = request.api.get(&object.api("")).await?;
             let on = dashboards_of(&insight);
-            show(&request, &address.project, "Edit the insight", *form, &on).await
+            show(&request, &object.tenant, "Edit the insight", *form, &on).await
         }
     }
 }

@@ -7,16 +7,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::layout::{self, Command};
 use crate::console::pages::dashboard::{Rights, dashboard_names};
 use crate::console::pages::insight_name;
+use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::resources::sharing::page::Definition;
 
-use super::address::Address;
 use super::rights;
 
 const INSIGHT: &str = "/console/projects/{project_id}/insights/{id}/";
@@ -59,7 +59,7 @@ impl Insight {
 #[derive(Template)]
 #[template(path = "console/pages/insights/insight.html")]
 struct InsightPage {
-    address: Address,
+    object: ObjectPath,
     dashboards: String,
     /// The ids and names of the dashboards that show the insight.
     named: Vec<(u64, String)>,
@@ -72,30 +72,30 @@ struct InsightPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    Ok(show(&request, address, None).await?)
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    Ok(show(&request, object, None).await?)
 }
 
 /// Shows the insight, and why an action was refused.
 pub(super) async fn show(
     request: &SignedIn,
-    address: Address,
+    object: ObjectPath,
     refusal: Option<Error>,
 ) -> Result<Response> {
-    let path = address.api("");
+    let path = object.api("");
     let insight: Insight = request.api.get(&path).await?;
-    let frame = Frame::load(request, Section::Insights, In::Project(&address.project)).await?;
+    let frame = object.frame(request).await?;
     let frame = frame.titled(insight.name().to_owned()).with_refusal(refusal);
-    let refusal = rights::refusal(request, &address, &insight.rights).await?;
+    let refusal = rights::refusal(request, &object, &insight.rights).await?;
     let page = InsightPage {
-        named: dashboard_names(request, &address.project, &insight.dashboards).await?,
-        dashboards: format!("/console/projects/{}/dashboards/", address.project),
+        named: dashboard_names(request, &object.tenant, &insight.dashboards).await?,
+        dashboards: format!("/console/projects/{}/dashboards/", object.tenant),
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         may_edit: refusal.is_none(),
-        may_see_sharing: request.api.may(&address.operation("insights_sharing_retrieve")).await?,
-        may_see_access: request.api.may(&address.operation("insights_access_list")).await?,
+        may_see_sharing: request.api.may(&object.operation("insights_sharing_retrieve")).await?,
+        may_see_access: request.api.may(&object.operation("insights_access_list")).await?,
         command: Command::get(&request.visit, &path),
-        address,
+        object,
         insight,
     };
     layout::page(&frame, &page)

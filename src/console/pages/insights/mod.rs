@@ -1,7 +1,6 @@
 //! The insights of a project: the list with its filters, and the pages of one insight.
 
 mod access;
-mod address;
 mod filters;
 mod form;
 mod insight;

@@ -1,10 +1,9 @@
 //! What the session may do with an insight.
 
 use crate::console::pages::dashboard::Rights;
+use crate::console::pages::object::ObjectPath;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
-
-use super::address::Address;
 
 /// The operation that changes an insight.
 pub(super) const UPDATE: &str = "insights_partial_update";
@@ -15,10 +14,10 @@ pub(super) const UPDATE: &str = "insights_partial_update";
 /// The errors of the API, except refusals.
 pub(super) async fn refusal(
     request: &SignedIn,
-    address: &Address,
+    object: &ObjectPath,
     rights: &Rights,
 ) -> Result<Option<&'static str>> {
-    Ok(if !request.api.may(&address.operation(UPDATE)).await? {
+    Ok(if !request.api.may(&object.operation(UPDATE)).await? {
         Some("This session may not change insights.")
     } else if rights.may_edit() {
         None

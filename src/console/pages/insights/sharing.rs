@@ -8,15 +8,15 @@ use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::operation::Write;
+use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::reach::local_base;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::address::Address;
 use super::insight::Insight;
 
 const SHARING: &str = "/console/projects/{project_id}/insights/{id}/sharing/";
@@ -36,7 +36,7 @@ struct Sharing {
 #[derive(Template)]
 #[template(path = "console/pages/insights/sharing.html")]
 struct SharingPage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     enabled: bool,
     /// The link, if the session may know it.
@@ -49,20 +49,20 @@ struct SharingPage {
     command: Command,
 }
 
-fn set(address: &Address, enabled: bool) -> Write {
-    address.write("insights_sharing_partial_update").body(json!({ "enabled": enabled }))
+fn set(object: &ObjectPath, enabled: bool) -> Write {
+    object.write("insights_sharing_partial_update").body(json!({ "enabled": enabled }))
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    Ok(show(&request, address, None).await?)
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    Ok(show(&request, object, None).await?)
 }
 
-async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> Result<Response> {
-    let path = address.api("sharing/");
-    let insight: Insight = request.api.get(&address.api("")).await?;
+async fn show(request: &SignedIn, object: ObjectPath, refusal: Option<Error>) -> Result<Response> {
+    let path = object.api("sharing/");
+    let insight: Insight = request.api.get(&object.api("")).await?;
     let sharing: Sharing = request.api.get(&path).await?;
-    let frame = Frame::load(request, Section::Insights, In::Project(&address.project)).await?;
+    let frame = object.frame(request).await?;
     let frame = frame.titled("Sharing").with_refusal(refusal);
     let token = sharing.access_token.filter(|_| sharing.enabled);
     let page = SharingPage {
@@ -70,29 +70,29 @@ async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> R
         url: token.map(|token| format!("{}/shared/{token}/", request.visit.base_url())),
         local_base: local_base(&request.visit.base_url()),
         enabled: sharing.enabled,
-        reason: request.api.dry_run(&set(&address, !sharing.enabled)).await?,
+        reason: request.api.dry_run(&set(&object, !sharing.enabled)).await?,
         once: once_key(),
         command: Command::get(&request.visit, &path),
-        address,
+        object,
     };
     layout::page(&frame, &page)
 }
 
 async fn act(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let form = &request.visit.form;
     let (write, notice) = match form.value("action") {
-        "enable" => (set(&address, true), "page-enabled"),
-        "disable" => (set(&address, false), "page-disabled"),
+        "enable" => (set(&object, true), "page-enabled"),
+        "disable" => (set(&object, false), "page-disabled"),
         "rotate" => {
-            let rotate = address.write("insights_sharing_refresh_create");
+            let rotate = object.write("insights_sharing_refresh_create");
             (rotate.once(form.value(ONCE)), "link-replaced")
         }
         _ => return Err(Error::not_found().into()),
     };
     match request.api.attempt(&write).await? {
-        Ok(_) => Ok(see_other(&with_notice(&address.page("sharing/"), notice))?),
+        Ok(_) => Ok(see_other(&with_notice(&object.page("sharing/"), notice))?),
         Err(error) if error.status() == 404 => Err(error.into()),
-        Err(error) => Ok(show(&request, address, Some(error)).await?),
+        Err(error) => Ok(show(&request, object, Some(error)).await?),
     }
 }

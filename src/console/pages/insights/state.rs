@@ -4,12 +4,12 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::console::form::{Confirm, ConfirmState, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::layout::with_notice;
+use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::address::Address;
 use super::insight::{self, Insight};
 use super::rights::{self, UPDATE};
 
@@ -26,37 +26,37 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn favorite(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let found: Insight = request.api.get(&address.api("")).await?;
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let found: Insight = request.api.get(&object.api("")).await?;
     let favorited = request.visit.form.value("favorited") == "true";
     // The API sets `saved` to true if it is absent.
     let body = json!({ "favorited": favorited, "saved": found.saved });
-    let done = with_notice(&address.page(""), "insight-saved");
-    change(request, address, body, &done).await
+    let done = with_notice(&object.page(""), "insight-saved");
+    change(request, object, body, &done).await
 }
 
 /// Asks before an insight is moved to the trash.
 async fn delete(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let list = with_notice(&address.list(), "insight-deleted");
-    let done = format!("{list}&undo={}", address.id());
-    let found: Insight = match request.api.get(&address.api("")).await {
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let list = with_notice(&object.list(), "insight-deleted");
+    let done = format!("{list}&undo={}", object.id);
+    let found: Insight = match request.api.get(&object.api("")).await {
         Ok(found) => found,
         Err(error) => return answered_before(&request, error, &done),
     };
     let done = if found.saved { done } else { format!("{done}&unsaved=true") };
-    let frame = Frame::load(&request, Section::Insights, In::Project(&address.project)).await?;
-    let refusal = rights::refusal(&request, &address, &found.rights).await?;
+    let frame = object.frame(&request).await?;
+    let refusal = rights::refusal(&request, &object, &found.rights).await?;
     let confirm = Confirm {
         question: format!("Delete the insight {}?", found.name()),
         text: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is closed, if it has one."
             .to_owned(),
         name: None,
         submit: "Delete the insight",
-        action: address.page("delete/"),
-        back: address.page(""),
+        action: object.page("delete/"),
+        back: object.page(""),
         // The API sets `saved` to true if it is absent.
-        write: address.write(UPDATE).body(json!({ "deleted": true, "saved": found.saved })),
+        write: object.write(UPDATE).body(json!({ "deleted": true, "saved": found.saved })),
         state: ConfirmState::default(),
     };
     let confirm = confirm.refused_for(refusal.map(str::to_owned));
@@ -64,21 +64,21 @@ async fn delete(request: SignedIn) -> PageResult {
 }
 
 async fn restore(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let done = with_notice(&address.page(""), "insight-restored");
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let done = with_notice(&object.page(""), "insight-restored");
     // The API sets `saved` to true if it is absent.
-    let saved = request.visit.form.values("unsaved").all(|id| id != address.id());
+    let saved = request.visit.form.values("unsaved").all(|id| id != object.id);
     let body = json!({ "deleted": false, "saved": saved });
-    request.api.write(&address.write(UPDATE).body(body)).await?;
+    request.api.write(&object.write(UPDATE).body(body)).await?;
     Ok(see_other(&done)?)
 }
 
 /// Sends a change. A refused one shows the insight with the reason.
-async fn change(request: SignedIn, address: Address, body: Value, done: &str) -> PageResult {
-    let write = address.write(UPDATE).body(body);
+async fn change(request: SignedIn, object: ObjectPath, body: Value, done: &str) -> PageResult {
+    let write = object.write(UPDATE).body(body);
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(done)?),
         Err(error) if error.status() == 404 => Err(error.into()),
-        Err(error) => Ok(insight::show(&request, address, Some(error)).await?),
+        Err(error) => Ok(insight::show(&request, object, Some(error)).await?),
     }
 }

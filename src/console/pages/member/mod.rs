@@ -1,6 +1,5 @@
 //! One member: level, roles and projects, and the removal.
 
-mod address;
 mod projects;
 mod removal;
 mod roles;
@@ -10,19 +9,22 @@ use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
 use crate::console::list::List;
+use crate::console::pages::object::{MEMBERS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
 use super::members::{Member, MemberRights, own_uuid};
-use address::Address;
 use projects::Projects;
 use roles::Role;
 
 const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
+
+/// The operation that changes the level.
+const UPDATE: &str = "members_partial_update";
 
 const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level")]);
 
@@ -53,29 +55,28 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    match FORM.sent(&request, address.update(), &address.page())?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "level-saved"))?),
+    let object = ObjectPath::of(&request.visit, MEMBERS)?;
+    match FORM.sent(&request, object.operation(UPDATE), &object.page(""))?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "level-saved"))?),
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }
 
 /// Shows the page with a form that was sent, or with a new one.
 async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let organization = &address.organization;
-    let found = request.api.get_versioned(&address.api()).await?;
+    let object = ObjectPath::of(&request.visit, MEMBERS)?;
+    let organization = &object.tenant;
+    let found = request.api.get_versioned(&object.api("")).await?;
     let member: Member = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let is_own = own_uuid(request, organization).await?.as_ref() == Some(&member.user.uuid);
     let rights = MemberRights::load(request, organization, &member).await?;
     let form = match sent {
         None if rights.levels.is_empty() => None,
-        None => Some(FORM.filled(request, &address.update(), &address.page(), &found)?),
+        None => Some(FORM.filled(request, &object.operation(UPDATE), &object.page(""), &found)?),
         sent => sent,
     };
     let form = form.map(|form| form.with_choices("level", rights.levels.clone()));
-    let frame = Frame::load(request, Section::Members, In::Organization(organization)).await?;
-    let frame = frame.titled(member.name());
+    let frame = object.frame(request).await?.titled(member.name());
     let page = MemberPage {
         roles: roles::load(request, organization, &member).await?,
         projects: projects::load(request, organization, &member.user.uuid).await?,

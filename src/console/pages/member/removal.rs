@@ -3,13 +3,11 @@
 use axum::http::Method;
 
 use crate::console::form::{Confirm, ConfirmState, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
-use crate::console::operation::Write;
+use crate::console::layout::with_notice;
 use crate::console::pages::members::{Member, own_uuid};
+use crate::console::pages::object::{MEMBERS, ObjectPath};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-
-use super::address::Address;
 
 const REMOVE: &str = "/console/organizations/{organization_id}/members/{user_uuid}/remove/";
 
@@ -20,15 +18,14 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn remove(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let organization = &address.organization;
-    let frame = Frame::load(&request, Section::Members, In::Organization(organization)).await?;
-    let done = with_notice(&address.list(), "member-removed");
-    let member: Member = match request.api.get(&address.api()).await {
+    let object = ObjectPath::of(&request.visit, MEMBERS)?;
+    let frame = object.frame(&request).await?;
+    let done = with_notice(&object.list(), "member-removed");
+    let member: Member = match request.api.get(&object.api("")).await {
         Ok(member) => member,
         Err(error) => return answered_before(&request, error, &done),
     };
-    let is_own = own_uuid(&request, organization).await?.as_ref() == Some(&member.user.uuid);
+    let is_own = own_uuid(&request, &object.tenant).await?.as_ref() == Some(&member.user.uuid);
     let (question, submit, done) = if is_own {
         ("Leave the organization?".to_owned(), "Leave", with_notice("/console/", "left"))
     } else {
@@ -41,9 +38,9 @@ async fn remove(request: SignedIn) -> PageResult {
             .to_owned(),
         name: None,
         submit,
-        action: format!("{}remove/", address.page()),
-        back: address.page(),
-        write: Write::new("members_destroy", [organization, &address.user]),
+        action: object.page("remove/"),
+        back: object.page(""),
+        write: object.write("members_destroy"),
         state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &done).await

@@ -3,13 +3,13 @@
 use axum::http::Method;
 
 use crate::console::form::{Confirm, ConfirmState, answered_before};
-use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::layout::with_notice;
 use crate::console::operation::Write;
+use crate::console::pages::object::{ObjectPath, ROLES};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::address::Address;
 use super::{Feedback, Role};
 
 const REMOVE: &str =
@@ -24,11 +24,11 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 async fn remove(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, ROLES)?;
     let membership = crate::console::pages::uuid(&request.visit, "membership_id")?;
-    let ids = [address.organization.as_str(), &address.id, &membership];
+    let ids = [object.tenant.as_str(), &object.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
-        Ok(_) => Ok(see_other(&with_notice(&address.page(), "member-removed"))?),
+        Ok(_) => Ok(see_other(&with_notice(&object.page(""), "member-removed"))?),
         Err(refusal) => {
             let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
             super::show(&request, feedback).await
@@ -38,15 +38,13 @@ async fn remove(request: SignedIn) -> PageResult {
 
 /// Asks before a role is deleted.
 async fn delete(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let Address { organization, id } = &address;
-    let done = with_notice(&address.list(), "role-deleted");
-    let path = format!("/api/organizations/{organization}/roles/{id}/?basic=true");
-    let role: Role = match request.api.get(&path).await {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    let done = with_notice(&object.list(), "role-deleted");
+    let role: Role = match request.api.get(&object.api("?basic=true")).await {
         Ok(role) => role,
         Err(error) => return answered_before(&request, error, &done),
     };
-    let frame = Frame::load(&request, Section::Roles, In::Organization(organization)).await?;
+    let frame = object.frame(&request).await?;
     let confirm = Confirm {
         question: format!("Delete the role {}?", role.name),
         text: "The access rules that name the role are deleted too. Members who see a private project only through the role \
@@ -54,9 +52,9 @@ async fn delete(request: SignedIn) -> PageResult {
             .to_owned(),
         name: None,
         submit: "Delete the role",
-        action: format!("{}delete/", address.page()),
-        back: address.page(),
-        write: Write::new("roles_destroy", address.ids()),
+        action: object.page("delete/"),
+        back: object.page(""),
+        write: object.write("roles_destroy"),
         state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &done).await

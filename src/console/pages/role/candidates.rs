@@ -7,10 +7,9 @@ use serde::Deserialize;
 use crate::console::list::List;
 use crate::console::pages::member_search::MemberSearch;
 use crate::console::pages::members::Member;
+use crate::console::pages::object::ObjectPath;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
-
-use super::address::Address;
 
 /// The parameter of the query with the search.
 const SEARCH: &str = "member";
@@ -40,13 +39,10 @@ impl Candidates {
     ///
     /// # Errors
     /// The errors of the API, except refusals.
-    pub(super) async fn load(request: &SignedIn, address: &Address) -> Result<Self> {
-        let search = MemberSearch::of(&request.visit, SEARCH, &address.page(), "candidates");
-        let Address { organization, id } = address;
-        let (search, found) = search.find::<Member>(request, organization).await?;
-        let path = format!(
-            "/api/organizations/{organization}/roles/{id}/role_memberships/?limit={MAX_LEFT_OUT}"
-        );
+    pub(super) async fn load(request: &SignedIn, role: &ObjectPath) -> Result<Self> {
+        let search = MemberSearch::of(&request.visit, SEARCH, &role.page(""), "candidates");
+        let (search, found) = search.find::<Member>(request, &role.tenant).await?;
+        let path = role.api(&format!("role_memberships/?limit={MAX_LEFT_OUT}"));
         let in_role: List<RoleMember> = request.api.get(&path).await?;
         let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
         let members = found.results.into_iter();

@@ -1,7 +1,6 @@
 //! One role: its name and its members.
 
 mod actions;
-mod address;
 mod candidates;
 
 use askama::Template;
@@ -9,9 +8,10 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::list::List;
 use crate::console::operation::Operation;
+use crate::console::pages::object::{ObjectPath, ROLES};
 use crate::console::paging::Paging;
 use crate::console::person::User;
 use crate::console::redirection::see_other;
@@ -19,7 +19,6 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use address::Address;
 use candidates::Candidates;
 
 const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
@@ -30,6 +29,11 @@ const PAGE_SIZE: u64 = 50;
 
 const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
 const MEMBER: FormSpec = FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]);
+
+/// The operation that renames a role.
+const RENAME: &str = "roles_partial_update";
+/// The operation that adds a member.
+const ADD_MEMBER: &str = "roles_role_memberships_create";
 
 /// Adds the page and its actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -65,7 +69,7 @@ struct Feedback {
 #[derive(Template)]
 #[template(path = "console/pages/role/page.html")]
 struct RolePage {
-    address: Address,
+    object: ObjectPath,
     role: Role,
     members: Vec<RoleMember>,
     paging: Paging,
@@ -84,9 +88,9 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 async fn rename(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    match NAME.sent(&request, address.rename(), &address.page())?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "role-saved"))?),
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    match NAME.sent(&request, object.operation(RENAME), &object.page(""))?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "role-saved"))?),
         Outcome::Again(form) => {
             show(&request, Feedback { name: Some(*form), ..Feedback::default() }).await
         }
@@ -94,10 +98,10 @@ async fn rename(request: SignedIn) -> PageResult {
 }
 
 async fn add(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let action = format!("{}add/", address.page());
-    match MEMBER.sent(&request, address.add(), &action)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(), "member-added"))?),
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    let action = object.page("add/");
+    match MEMBER.sent(&request, object.operation(ADD_MEMBER), &action)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "member-added"))?),
         Outcome::Again(form) => {
             show(&request, Feedback { member: Some(*form), ..Feedback::default() }).await
         }
@@ -105,35 +109,34 @@ async fn add(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let Address { organization, id } = &address;
+    let object = ObjectPath::of(&request.visit, ROLES)?;
     let offset = Paging::offset(&request.visit);
-    let path = format!("/api/organizations/{organization}/roles/{id}/");
-    let found = request.api.get_versioned(&format!("{path}?basic=true")).await?;
+    let found = request.api.get_versioned(&object.api("?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
-    let path = format!("{path}role_memberships/?limit={PAGE_SIZE}&offset={offset}");
+    let path = object.api(&format!("role_memberships/?limit={PAGE_SIZE}&offset={offset}"));
     let members: List<RoleMember> = request.api.get(&path).await?;
-    let url = |offset| format!("{}?offset={offset}", address.page());
+    let url = |offset| object.page(&format!("?offset={offset}"));
     let paging = Paging::new(&request.visit, members.results.len(), members.count, PAGE_SIZE, url)?;
     let name_form = match feedback.name {
         Some(form) => Some(form),
-        None if !request.api.may(&address.rename()).await? => None,
-        None => Some(NAME.filled(request, &address.rename(), &address.page(), &found)?),
+        None if !request.api.may(&object.operation(RENAME)).await? => None,
+        None => Some(NAME.filled(request, &object.operation(RENAME), &object.page(""), &found)?),
     };
-    let candidates = candidates(request, &address, feedback.member).await?;
+    let candidates = candidates(request, &object, feedback.member).await?;
     let forms = name_form.iter().chain(candidates.iter().filter_map(|(_, form)| form.as_ref()));
     let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
-    let remove = Operation::new("roles_role_memberships_destroy", [organization, id, id]);
-    let member = Operation::new("members_retrieve", [organization, "@me"]);
-    let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
+    let remove =
+        Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
+    let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
+    let frame = object.frame(request).await?;
     let frame = frame.titled(role.name.clone()).with_refusal(feedback.refusal);
     let page = RolePage {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
-        may_delete: request.api.may(&Operation::new("roles_destroy", address.ids())).await?,
+        may_delete: request.api.may(&object.operation("roles_destroy")).await?,
         command: Command::get(&request.visit, &path),
         members: members.results,
-        address,
+        object,
         role,
         paging,
         name_form,
@@ -146,16 +149,16 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
 /// one unless there is no member to choose.
 async fn candidates(
     request: &SignedIn,
-    address: &Address,
+    object: &ObjectPath,
     sent: Option<Form>,
 ) -> Result<Option<(Candidates, Option<Form>)>> {
     let is_sent = sent.is_some();
     let form = match sent {
         Some(form) => form,
-        None if !request.api.may(&address.add()).await? => return Ok(None),
-        None => MEMBER.empty(request, &address.add(), &format!("{}add/", address.page()))?,
+        None if !request.api.may(&object.operation(ADD_MEMBER)).await? => return Ok(None),
+        None => MEMBER.empty(request, &object.operation(ADD_MEMBER), &object.page("add/"))?,
     };
-    let candidates = Candidates::load(request, address).await?;
+    let candidates = Candidates::load(request, object).await?;
     let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
     let form = form.with_id("add").with_choices("user_uuid", choices.collect());
     let is_shown = is_sent || !candidates.members.is_empty();

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form};
 use crate::console::list::List;
-use crate::console::pages::dashboard::address::Address;
 use crate::console::pages::member_search::{MAX_FOUND, MemberSearch};
+use crate::console::pages::object::ObjectPath;
 use crate::console::paging::Paging;
 use crate::console::person::Person;
 use crate::console::query::Query;
@@ -36,7 +36,7 @@ struct Collaborator {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/access/collaborators.html")]
 pub(super) struct Collaborators {
-    address: Address,
+    object: ObjectPath,
     listed: Vec<Collaborator>,
     paging: Paging,
     /// Whether the session may add and remove them.
@@ -53,20 +53,20 @@ impl Collaborators {
     /// Those of [`Paging::of_all`] and of the API, except refusals.
     pub(super) async fn load(
         request: &SignedIn,
-        address: &Address,
+        object: &ObjectPath,
         filters: &Filters,
         may_change: bool,
         sent: Option<Form>,
     ) -> Result<Self, Failure> {
         let all: Option<Vec<Collaborator>> =
-            request.api.get_if_allowed(&address.api("collaborators/")).await?;
+            request.api.get_if_allowed(&object.api("collaborators/")).await?;
         let all = all.unwrap_or_default();
-        let page = address.page("access/");
+        let page = object.page("access/");
         let url = |at| format!("{}#restricted", filters.beside(OFFSET, at).url(&page));
         let (listed, paging) = Paging::of_all(&all, &request.visit, OFFSET, PAGE_SIZE, url)?;
         let search = MemberSearch::of(&request.visit, SEARCH, &page, "restricted");
         let mut found = Self {
-            address: address.clone(),
+            object: object.clone(),
             listed: listed.to_vec(),
             paging,
             may_change,
@@ -83,13 +83,13 @@ impl Collaborators {
     async fn offer(&mut self, request: &SignedIn, sent: Option<Form>) -> Result<()> {
         let limit = MAX_FOUND.to_string();
         let query = [("access_level", "viewer"), ("limit", &limit), ("search", &self.search.text)];
-        let path = Query::of(query).url(&self.address.api("access/"));
+        let path = Query::of(query).url(&self.object.api("access/"));
         let viewers: List<MemberAccess> = request.api.get(&path).await?;
         self.search.is_cut = !viewers.is_complete();
         if sent.is_none() && viewers.results.is_empty() {
             return Ok(());
         }
-        let form = sent.map_or_else(|| forms::collaborator(request, &self.address), Ok)?;
+        let form = sent.map_or_else(|| forms::collaborator(request, &self.object), Ok)?;
         let viewers = viewers.results.iter();
         let choices = viewers.map(|member| Choice::new(member.uuid(), member.label()));
         let form = form.with_id("collaborator").with_choices("user_uuid", choices.collect());

@@ -6,7 +6,7 @@ use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
 use crate::console::levels::{MAY_EDIT, RESTRICTIONS};
 use crate::console::operation::{Operation, Write};
-use crate::console::pages::dashboard::address::Address;
+use crate::console::pages::object::ObjectPath;
 use crate::console::pages::rules::{RULE_FORM, Subjects, removed_rule};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
@@ -49,21 +49,21 @@ impl Purpose {
         }
     }
 
-    fn operation(self, address: &Address) -> Operation {
-        address.operation(match self {
+    fn operation(self, object: &ObjectPath) -> Operation {
+        object.operation(match self {
             Self::Rule => RULE,
             Self::Restriction => UPDATE,
             Self::Collaborator => ADD,
         })
     }
 
-    fn action(self, address: &Address) -> String {
+    fn action(self, object: &ObjectPath) -> String {
         let name = match self {
             Self::Rule => "rule",
             Self::Restriction => "restriction",
             Self::Collaborator => "collaborator",
         };
-        address.page(&format!("access/?form={name}"))
+        object.page(&format!("access/?form={name}"))
     }
 
     const fn spec(self) -> &'static FormSpec {
@@ -74,14 +74,14 @@ impl Purpose {
         }
     }
 
-    fn empty(self, request: &SignedIn, address: &Address) -> Result<Form> {
-        self.spec().empty(request, &self.operation(address), &self.action(address))
+    fn empty(self, request: &SignedIn, object: &ObjectPath) -> Result<Form> {
+        self.spec().empty(request, &self.operation(object), &self.action(object))
     }
 
     /// Reads the form that the browser has sent.
-    pub(super) fn sent(self, request: &SignedIn, address: &Address) -> Result<SubmittedForm> {
-        let action = self.action(address);
-        let mut sent = self.spec().sent(request, self.operation(address), &action)?;
+    pub(super) fn sent(self, request: &SignedIn, object: &ObjectPath) -> Result<SubmittedForm> {
+        let action = self.action(object);
+        let mut sent = self.spec().sent(request, self.operation(object), &action)?;
         if self == Self::Collaborator {
             sent.body.insert("level".to_owned(), MAY_EDIT.into());
         }
@@ -90,8 +90,8 @@ impl Purpose {
 }
 
 /// Returns the form that sets a rule.
-pub(super) fn rule(request: &SignedIn, address: &Address) -> Result<Form> {
-    Purpose::Rule.empty(request, address)
+pub(super) fn rule(request: &SignedIn, object: &ObjectPath) -> Result<Form> {
+    Purpose::Rule.empty(request, object)
 }
 
 /// Names the chosen member, if there is one, in a new form of a rule.
@@ -107,30 +107,30 @@ pub(in crate::console::pages) fn for_member(
 
 pub(super) fn restriction(
     request: &SignedIn,
-    address: &Address,
+    object: &ObjectPath,
     dashboard: &Versioned,
 ) -> Result<Form> {
     let purpose = Purpose::Restriction;
-    purpose.spec().filled(request, &purpose.operation(address), &purpose.action(address), dashboard)
+    purpose.spec().filled(request, &purpose.operation(object), &purpose.action(object), dashboard)
 }
 
-pub(super) fn collaborator(request: &SignedIn, address: &Address) -> Result<Form> {
-    Purpose::Collaborator.empty(request, address)
+pub(super) fn collaborator(request: &SignedIn, object: &ObjectPath) -> Result<Form> {
+    Purpose::Collaborator.empty(request, object)
 }
 
 /// Returns the request of a button that removes a rule or a collaborator.
 ///
 /// # Errors
 /// 404 if the form names neither.
-pub(super) fn removal(form: &http::form::Form, address: &Address) -> Result<Write> {
+pub(super) fn removal(form: &http::form::Form, object: &ObjectPath) -> Result<Write> {
     if form.has("rule") {
         let body = removed_rule(form.value("rule"));
-        return Ok(address.write(RULE).body(Value::Object(body)));
+        return Ok(object.write(RULE).body(Value::Object(body)));
     }
     let user = form.value("collaborator");
     if user.is_empty() {
         return Err(Error::not_found());
     }
-    let ids = [address.project.as_str(), address.id.as_str(), user];
+    let ids = [object.tenant.as_str(), object.id.as_str(), user];
     Ok(Write::new("dashboards_collaborators_destroy", ids))
 }

@@ -10,8 +10,9 @@ use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::pages::name_or;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::rules::{RuleTable, Rules, Subjects, with_subjects};
 use crate::console::paging::Paging;
 use crate::console::redirection::see_other;
@@ -19,7 +20,6 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::address::Address;
 use forms::Purpose;
 use members::{Filters, MemberAccess};
 use restriction::{Dashboard, Restriction};
@@ -35,7 +35,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/access/page.html")]
 struct AccessPage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     filters: Filters,
     members: Vec<MemberAccess>,
@@ -70,59 +70,59 @@ impl Feedback {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, Address::of(&request.visit)?, Feedback::default()).await
+    show(&request, ObjectPath::of(&request.visit, DASHBOARDS)?, Feedback::default()).await
 }
 
 async fn apply(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     if let Some(purpose) = Purpose::of(&request.visit) {
-        return match purpose.sent(&request, &address)?.send(&request).await? {
+        return match purpose.sent(&request, &object)?.send(&request).await? {
             Outcome::Done(_) => {
-                Ok(see_other(&with_notice(&address.page("access/"), "access-saved"))?)
+                Ok(see_other(&with_notice(&object.page("access/"), "access-saved"))?)
             }
             Outcome::Again(form) => {
                 let form = Some((purpose, *form));
-                show(&request, address, Feedback { form, refusal: None }).await
+                show(&request, object, Feedback { form, refusal: None }).await
             }
         };
     }
-    let write = forms::removal(&request.visit.form, &address)?;
+    let write = forms::removal(&request.visit.form, &object)?;
     match request.api.attempt(&write).await? {
         Ok(_) => {
             let is_rule = !request.visit.form.has("collaborator");
             let notice = if is_rule { "rule-removed" } else { "collaborator-removed" };
-            Ok(see_other(&with_notice(&address.page("access/"), notice))?)
+            Ok(see_other(&with_notice(&object.page("access/"), notice))?)
         }
         Err(refusal) => {
-            show(&request, address, Feedback { form: None, refusal: Some(refusal) }).await
+            show(&request, object, Feedback { form: None, refusal: Some(refusal) }).await
         }
     }
 }
 
-async fn show(request: &SignedIn, address: Address, mut feedback: Feedback) -> PageResult {
+async fn show(request: &SignedIn, object: ObjectPath, mut feedback: Feedback) -> PageResult {
     let filters = Filters::of(&request.visit);
     let status = feedback.status();
-    let (of_page, of_api) = (address.page("access/"), address.api("access/"));
+    let (of_page, of_api) = (object.page("access/"), object.api("access/"));
     let (members, paging) = members::load(request, [&of_page, &of_api], &filters).await?;
     let chosen = members::chosen(request, &of_api, &filters).await?;
-    let rules: Rules = request.api.get(&address.api("access_controls/")).await?;
-    let mut subjects = Subjects::load(request, &address.project, &of_page).await?;
+    let rules: Rules = request.api.get(&object.api("access_controls/")).await?;
+    let mut subjects = Subjects::load(request, &object.tenant, &of_page).await?;
     let mut rule = None;
-    let may_rule = request.api.may(&address.operation(forms::RULE)).await?;
+    let may_rule = request.api.may(&object.operation(forms::RULE)).await?;
     if rules.user_can_edit_access_levels && may_rule {
         let form = match feedback.take(Purpose::Rule) {
             Some(form) => form,
             None => {
-                forms::for_member(forms::rule(request, &address)?, chosen.as_ref(), &mut subjects)
+                forms::for_member(forms::rule(request, &object)?, chosen.as_ref(), &mut subjects)
             }
         };
         rule = Some(with_subjects(form, &subjects));
     }
-    let found = Dashboard::load(request, &address).await?;
+    let found = Dashboard::load(request, &object).await?;
     let name = found.as_ref().and_then(|(one, _)| one.name());
     let name = name_or(name, "this dashboard").to_owned();
-    let restriction = Restriction::load(request, &address, &filters, found, &mut feedback).await?;
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let restriction = Restriction::load(request, &object, &filters, found, &mut feedback).await?;
+    let frame = object.frame(request).await?;
     let frame = frame.titled(format!("Who can see {name}")).with_refusal(feedback.refusal);
     let action = rule.as_ref().map(|_| of_page.clone());
     let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
@@ -130,7 +130,7 @@ async fn show(request: &SignedIn, address: Address, mut feedback: Feedback) -> P
         command: Command::get(&request.visit, &members::path(&of_api, &filters)),
         rules: RuleTable::new(&rules.access_controls, &subjects, &request.visit, url, action)?,
         paging,
-        address,
+        object,
         name,
         filters,
         members,

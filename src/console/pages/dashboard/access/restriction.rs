@@ -9,8 +9,8 @@ use crate::console::failure::Failure;
 use crate::console::form::Form;
 use crate::console::levels;
 use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::address::Address;
 use crate::console::pages::dashboard::rights::may_write;
+use crate::console::pages::object::ObjectPath;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
@@ -35,9 +35,9 @@ impl Dashboard {
     /// The errors of the API, except refusals.
     pub(super) async fn load(
         request: &SignedIn,
-        address: &Address,
+        object: &ObjectPath,
     ) -> Result<Option<(Self, Versioned)>> {
-        let found = match request.api.get_versioned(&address.api("")).await {
+        let found = match request.api.get_versioned(&object.api("")).await {
             Ok(found) => found,
             Err(error) if error.status() == 403 => return Ok(None),
             Err(error) => return Err(error),
@@ -66,13 +66,13 @@ impl Dashboard {
     async fn restriction_refusal(
         &self,
         request: &SignedIn,
-        address: &Address,
+        object: &ObjectPath,
     ) -> Result<Option<Error>> {
         // Every editor may send the level that the dashboard has.
         let other =
             if self.is_restricted() { levels::EVERYONE_EDITS } else { levels::COLLABORATORS_EDIT };
         let change = json!({ "restriction_level": other });
-        request.api.dry_run(&address.write(UPDATE).body(change)).await
+        request.api.dry_run(&object.write(UPDATE).body(change)).await
     }
 }
 
@@ -94,7 +94,7 @@ impl Restriction {
     /// The errors of the API, except refusals.
     pub(super) async fn load(
         request: &SignedIn,
-        address: &Address,
+        object: &ObjectPath,
         filters: &Filters,
         found: Option<(Dashboard, Versioned)>,
         feedback: &mut Feedback,
@@ -102,20 +102,20 @@ impl Restriction {
         let Some((dashboard, version)) = found else {
             return Ok(Self { is_restricted: false, form: None, collaborators: None });
         };
-        let refusal = dashboard.restriction_refusal(request, address).await?;
+        let refusal = dashboard.restriction_refusal(request, object).await?;
         let mut form = None;
         if refusal.as_ref().is_none_or(|refusal| refusal.status() == 503) {
             let sent = feedback.take(Purpose::Restriction);
-            let shown = sent.map_or_else(|| forms::restriction(request, address, &version), Ok)?;
+            let shown = sent.map_or_else(|| forms::restriction(request, object, &version), Ok)?;
             let reason = refusal.map(|refusal| refusal.detail().to_owned());
             form = Some(shown.with_id("restriction").refused_for(reason));
         }
         let is_restricted = dashboard.is_restricted();
         let mut collaborators = None;
         if is_restricted {
-            let may_change = dashboard.may_edit() && may_write(request, &address.project).await?;
+            let may_change = dashboard.may_edit() && may_write(request, &object.tenant).await?;
             let sent = feedback.take(Purpose::Collaborator);
-            let found = Collaborators::load(request, address, filters, may_change, sent).await?;
+            let found = Collaborators::load(request, object, filters, may_change, sent).await?;
             collaborators = Some(found);
         }
         Ok(Self { is_restricted, form, collaborators })

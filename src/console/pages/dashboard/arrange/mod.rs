@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::console::assets::icon;
 use crate::console::form::VERSION;
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
 use crate::console::operation::Write;
 use crate::console::pages::dashboard_name;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
-use super::address::Address;
 use super::grid;
 use super::rights::{Rights, refusal};
 use super::tile::Tile;
@@ -42,7 +42,7 @@ struct Dashboard {
 
 /// The dashboard with the form.
 struct Arrangement {
-    address: Address,
+    object: ObjectPath,
     name: String,
     version: Option<String>,
     tiles: Vec<Tile>,
@@ -53,7 +53,7 @@ struct Arrangement {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/arrange/page.html")]
 struct ArrangePage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     version: Option<String>,
     rows: Vec<Row>,
@@ -64,14 +64,14 @@ struct ArrangePage {
 
 impl Arrangement {
     async fn load(request: &SignedIn) -> Result<Self> {
-        let address = Address::of(&request.visit)?;
-        let found = request.api.get_versioned(&address.api("")).await?;
+        let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+        let found = request.api.get_versioned(&object.api("")).await?;
         let Dashboard { name, tiles, rights } = found.read()?;
         let name = dashboard_name(name.as_deref()).to_owned();
         let areas = grid::areas(&tiles);
         let rows = tiles.iter().zip(areas);
         let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();
-        Ok(Self { address, name, version: found.version, tiles, rights, rows })
+        Ok(Self { object, name, version: found.version, tiles, rights, rows })
     }
 
     /// Returns the request that stores the numbers of the form, or `None` if the form has the numbers that the page is
@@ -86,7 +86,7 @@ impl Arrangement {
             (layouts != tile.layouts).then(|| json!({ "id": tile.id, "layouts": layouts }))
         });
         let changes: Vec<Value> = changes.collect();
-        let mut write = self.address.write("dashboards_partial_update");
+        let mut write = self.object.write("dashboards_partial_update");
         write.version = version.map(str::to_owned);
         (!changes.is_empty()).then(|| write.body(json!({ "tiles": changes })))
     }
@@ -112,7 +112,7 @@ async fn save(request: SignedIn) -> PageResult {
         return show(&request, arrangement, StatusCode::BAD_REQUEST, Some(error)).await;
     }
     let write = arrangement.write(arrangement.version.as_deref());
-    let done = with_notice(&arrangement.address.page(""), "arrangement-saved");
+    let done = with_notice(&arrangement.object.page(""), "arrangement-saved");
     let Some(write) = write else { return Ok(see_other(&done)?) };
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(&done)?),
@@ -136,13 +136,13 @@ async fn show(
     status: StatusCode,
     error: Option<String>,
 ) -> PageResult {
-    let Arrangement { address, name, version, tiles, rights, rows } = arrangement;
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let Arrangement { object, name, version, tiles, rights, rows } = arrangement;
+    let frame = object.frame(request).await?;
     let frame = frame.titled("Arrange the tiles");
-    let refusal = refusal(request, &address.project, &rights).await?;
+    let refusal = refusal(request, &object.tenant, &rights).await?;
     let render = move || {
         let style = grid::style_everywhere(&tiles);
-        let page = ArrangePage { address, name, version, rows, refusal, error };
+        let page = ArrangePage { object, name, version, rows, refusal, error };
         let mut page = layout::page_with_style(&frame, &page, &style)?;
         *page.status_mut() = status;
         Ok::<_, Error>(page)

@@ -4,14 +4,14 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::address::{Address, name_in};
-use super::rights::refusal;
+use super::rights::{name_in, name_of, refusal};
 
 const EDIT: &str = "/console/projects/{project_id}/dashboards/{id}/edit/";
 
@@ -42,37 +42,37 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/edit/page.html")]
 struct EditPage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     form: Form,
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let dashboard = request.api.get_versioned(&address.api("")).await?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let dashboard = request.api.get_versioned(&object.api("")).await?;
     let form =
-        FORM.filled(&request, &address.operation(UPDATE), &address.page("edit/"), &dashboard)?;
+        FORM.filled(&request, &object.operation(UPDATE), &object.page("edit/"), &dashboard)?;
     let name = name_in(&dashboard.body);
     let rights = serde_json::from_value(dashboard.body).map_err(Error::internal)?;
-    let refusal = refusal(&request, &address.project, &rights).await?;
-    show(&request, address, name, form.refused_for(refusal)).await
+    let refusal = refusal(&request, &object.tenant, &rights).await?;
+    show(&request, object, name, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let sent = FORM.sent(&request, address.operation(UPDATE), &address.page("edit/"))?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let sent = FORM.sent(&request, object.operation(UPDATE), &object.page("edit/"))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.page(""), "dashboard-saved"))?),
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "dashboard-saved"))?),
         Outcome::Again(form) => {
-            let name = address.name(&request).await?;
-            show(&request, address, name, *form).await
+            let name = name_of(&request, &object).await?;
+            show(&request, object, name, *form).await
         }
     }
 }
 
-async fn show(request: &SignedIn, address: Address, name: String, form: Form) -> PageResult {
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+async fn show(request: &SignedIn, object: ObjectPath, name: String, form: Form) -> PageResult {
+    let frame = object.frame(request).await?;
     let status = form.status();
-    let page = EditPage { address, name, form };
+    let page = EditPage { object, name, form };
     Ok(layout::page_with_status(&frame.titled("Edit the dashboard"), &page, status)?)
 }

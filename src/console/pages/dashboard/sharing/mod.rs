@@ -7,16 +7,16 @@ use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::operation::Write;
 use crate::console::pages::dashboard_name;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::reach::local_base;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::address::Address;
 use super::rights::Rights;
 use super::tile::Tile;
 
@@ -48,7 +48,7 @@ struct Sharing {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/sharing/page.html")]
 struct SharingPage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     is_enabled: bool,
     /// When the page was first enabled.
@@ -67,41 +67,41 @@ struct SharingPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, Address::of(&request.visit)?, None).await
+    show(&request, ObjectPath::of(&request.visit, DASHBOARDS)?, None).await
 }
 
-fn enable(address: &Address, is_enabled: bool) -> Write {
-    address.write(UPDATE).body(json!({ "enabled": is_enabled }))
+fn enable(object: &ObjectPath, is_enabled: bool) -> Write {
+    object.write(UPDATE).body(json!({ "enabled": is_enabled }))
 }
 
 async fn apply(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let form = &request.visit.form;
     let (write, notice) = match form.value("action") {
-        "enable" => (enable(&address, true), "page-enabled"),
-        "disable" => (enable(&address, false), "page-disabled"),
-        "rotate" => (address.write("dashboards_sharing_refresh_create"), "link-replaced"),
+        "enable" => (enable(&object, true), "page-enabled"),
+        "disable" => (enable(&object, false), "page-disabled"),
+        "rotate" => (object.write("dashboards_sharing_refresh_create"), "link-replaced"),
         _ => return Err(Error::not_found().into()),
     };
     match request.api.attempt(&write.once(form.value(ONCE))).await? {
-        Ok(_) => Ok(see_other(&with_notice(&address.page("sharing/"), notice))?),
-        Err(refusal) => show(&request, address, Some(refusal)).await,
+        Ok(_) => Ok(see_other(&with_notice(&object.page("sharing/"), notice))?),
+        Err(refusal) => show(&request, object, Some(refusal)).await,
     }
 }
 
-async fn show(request: &SignedIn, address: Address, refusal: Option<Error>) -> PageResult {
-    let found: Dashboard = request.api.get(&address.api("")).await?;
-    let sharing: Sharing = request.api.get(&address.api("sharing/")).await?;
+async fn show(request: &SignedIn, object: ObjectPath, refusal: Option<Error>) -> PageResult {
+    let found: Dashboard = request.api.get(&object.api("")).await?;
+    let sharing: Sharing = request.api.get(&object.api("sharing/")).await?;
     let reason = reason(&found, sharing.enabled);
-    let may_share = reason.is_none() && request.api.may(&address.operation(UPDATE)).await?;
+    let may_share = reason.is_none() && request.api.may(&object.operation(UPDATE)).await?;
     let token = sharing.access_token.filter(|_| sharing.enabled);
     let link = token.map(|token| format!("{}/shared/{token}/", request.visit.base_url()));
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+    let frame = object.frame(request).await?;
     let name = dashboard_name(found.name.as_deref()).to_owned();
     let frame = frame.titled(format!("Sharing of {name}")).with_refusal(refusal);
     let page = SharingPage {
-        command: command(request, &address, may_share, sharing.enabled)?,
-        address,
+        command: command(request, &object, may_share, sharing.enabled)?,
+        object,
         name,
         is_enabled: sharing.enabled,
         since: sharing.created_at,
@@ -130,13 +130,13 @@ fn reason(dashboard: &Dashboard, is_enabled: bool) -> Option<&'static str> {
 /// Returns the command of the button that enables or disables the page, or else of the page itself.
 fn command(
     request: &SignedIn,
-    address: &Address,
+    object: &ObjectPath,
     may_share: bool,
     is_enabled: bool,
 ) -> Result<Command> {
     if may_share {
-        Command::write(request, &enable(address, !is_enabled))
+        Command::write(request, &enable(object, !is_enabled))
     } else {
-        Ok(Command::get(&request.visit, &address.api("sharing/")))
+        Ok(Command::get(&request.visit, &object.api("sharing/")))
     }
 }

@@ -9,11 +9,10 @@ use serde_json::json;
 
 use crate::console::form::VERSION;
 use crate::console::layout::with_notice;
+use crate::console::pages::object::ObjectPath;
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
-
-use super::address::Address;
 
 /// The operation that changes tiles.
 const UPDATE: &str = "dashboards_partial_update";
@@ -31,7 +30,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 ///
 /// # Errors
 /// 404 if the form is not that of a tile; 401 if the session has ended; 500.
-pub(super) async fn apply(request: &SignedIn, address: &Address) -> Result<Result<String>> {
+pub(super) async fn apply(request: &SignedIn, object: &ObjectPath) -> Result<Result<String>> {
     let (action, id) = request.visit.form.value("only").split_once(' ').unwrap_or_default();
     let id: u64 = id.parse().map_err(|_| Error::not_found())?;
     let (body, notice) = match action {
@@ -40,12 +39,12 @@ pub(super) async fn apply(request: &SignedIn, address: &Address) -> Result<Resul
         "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "tile-duplicated"),
         _ => return Err(Error::not_found()),
     };
-    let mut write = address.write(UPDATE).body(body);
+    let mut write = object.write(UPDATE).body(body);
     // With the version, a button that is pressed twice duplicates the tile once.
     let version = request.visit.form.value(VERSION);
     write.version = (action == "duplicate" && !version.is_empty()).then(|| version.to_owned());
     let outcome = request.api.attempt(&write).await?;
-    let page = with_notice(&address.page(""), notice);
+    let page = with_notice(&object.page(""), notice);
     let undo = if action == "remove" { format!("&undo={id}") } else { String::new() };
     Ok(outcome.map(|_| page + &undo))
 }

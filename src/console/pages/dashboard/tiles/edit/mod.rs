@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
 use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::address::{Address, name_in, number};
-use crate::console::pages::dashboard::rights::refusal;
+use crate::console::pages::dashboard::rights::{name_in, refusal};
 use crate::console::pages::dashboard::tile::COLORS;
+use crate::console::pages::number;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -42,22 +43,22 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/tiles/edit/page.html")]
 struct TilePage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     tile: String,
     form: Form,
 }
 
 /// The ids in the path of the page.
-struct TileAddress {
-    dashboard: Address,
+struct TilePath {
+    dashboard: ObjectPath,
     /// The id of the tile.
     tile: String,
 }
 
-impl TileAddress {
+impl TilePath {
     fn of(request: &SignedIn) -> Result<Self> {
-        let dashboard = Address::of(&request.visit)?;
+        let dashboard = ObjectPath::of(&request.visit, DASHBOARDS)?;
         Ok(Self { dashboard, tile: number(&request.visit, "tile_id")? })
     }
 
@@ -93,34 +94,33 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = TileAddress::of(&request)?;
-    let (found, rights, name) = address.load(&request).await?;
-    let operation = address.dashboard.operation(UPDATE);
-    let form = form_of(&found.body).filled(&request, &operation, &address.page(), &found)?;
-    let refusal = refusal(&request, &address.dashboard.project, &rights).await?;
-    show(&request, address, name, form.refused_for(refusal)).await
+    let path = TilePath::of(&request)?;
+    let (found, rights, name) = path.load(&request).await?;
+    let operation = path.dashboard.operation(UPDATE);
+    let form = form_of(&found.body).filled(&request, &operation, &path.page(), &found)?;
+    let refusal = refusal(&request, &path.dashboard.tenant, &rights).await?;
+    show(&request, path, name, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let address = TileAddress::of(&request)?;
-    let (found, _, name) = address.load(&request).await?;
+    let path = TilePath::of(&request)?;
+    let (found, _, name) = path.load(&request).await?;
     let spec = form_of(&found.body);
-    let id = address.tile.clone();
-    let sent = spec.sent(&request, address.dashboard.operation(UPDATE), &address.page())?;
+    let id = path.tile.clone();
+    let sent = spec.sent(&request, path.dashboard.operation(UPDATE), &path.page())?;
     let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
     if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
-        tile.insert("id".to_owned(), address.tile.parse::<u64>().unwrap_or_default().into());
+        tile.insert("id".to_owned(), path.tile.parse::<u64>().unwrap_or_default().into());
     }
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&address.dashboard.page(""), "tile-saved"))?),
-        Outcome::Again(form) => show(&request, address, name, *form).await,
+        Outcome::Done(_) => Ok(see_other(&with_notice(&path.dashboard.page(""), "tile-saved"))?),
+        Outcome::Again(form) => show(&request, path, name, *form).await,
     }
 }
 
-async fn show(request: &SignedIn, address: TileAddress, name: String, form: Form) -> PageResult {
-    let project = In::Project(&address.dashboard.project);
-    let frame = Frame::load(request, Section::Dashboards, project).await?.titled("Edit the tile");
+async fn show(request: &SignedIn, path: TilePath, name: String, form: Form) -> PageResult {
+    let TilePath { dashboard: object, tile } = path;
+    let frame = object.frame(request).await?.titled("Edit the tile");
     let status = form.status();
-    let TileAddress { dashboard: address, tile } = address;
-    Ok(layout::page_with_status(&frame, &TilePage { address, name, tile, form }, status)?)
+    Ok(layout::page_with_status(&frame, &TilePage { object, name, tile, form }, status)?)
 }

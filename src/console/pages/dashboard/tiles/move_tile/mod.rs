@@ -6,10 +6,11 @@ use serde_json::{Value, json};
 
 use crate::console::assets::icon;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::pages::dashboard::address::{Address, number};
+use crate::console::layout::{self, with_notice};
 use crate::console::pages::dashboard::dashboard_choices;
 use crate::console::pages::dashboard::rights::name_version_and_refusal;
+use crate::console::pages::number;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -33,7 +34,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/tiles/move_tile/page.html")]
 struct MovePage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     /// Why the session cannot move it.
     refusal: Option<String>,
@@ -42,53 +43,53 @@ struct MovePage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
-    let action = action(&request, &address)?;
-    let form = FORM.empty(&request, &address.operation(MOVE_TILE), &action)?;
-    show(&request, address, form).await
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let action = action(&request, &object)?;
+    let form = FORM.empty(&request, &object.operation(MOVE_TILE), &action)?;
+    show(&request, object, form).await
 }
 
 async fn move_tile(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let tile: u64 = number(&request.visit, "tile_id")?.parse().unwrap_or_default();
-    let action = action(&request, &address)?;
-    let mut sent = FORM.sent(&request, address.operation(MOVE_TILE), &action)?;
+    let action = action(&request, &object)?;
+    let mut sent = FORM.sent(&request, object.operation(MOVE_TILE), &action)?;
     sent.body.insert("tile".to_owned(), json!({ "id": tile }));
-    let done = with_notice(&address.page(""), "tile-moved");
+    let done = with_notice(&object.page(""), "tile-moved");
     match sent.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&done)?),
         // A form that was sent twice.
         Outcome::Again(form)
             if form.status() == StatusCode::NOT_FOUND
-                && is_moved(&request, &address, tile).await? =>
+                && is_moved(&request, &object, tile).await? =>
         {
             Ok(see_other(&done)?)
         }
-        Outcome::Again(form) => show(&request, address, *form).await,
+        Outcome::Again(form) => show(&request, object, *form).await,
     }
 }
 
 /// Whether the dashboard that the form names has the tile.
-async fn is_moved(request: &SignedIn, address: &Address, tile: u64) -> Result<bool> {
+async fn is_moved(request: &SignedIn, object: &ObjectPath, tile: u64) -> Result<bool> {
     let Ok(target) = request.visit.form.value("toDashboard").parse::<u64>() else {
         return Ok(false);
     };
-    let path = format!("/api/projects/{}/dashboards/{target}/", address.project);
+    let path = format!("/api/projects/{}/dashboards/{target}/", object.tenant);
     let found: Option<Value> = request.api.get_if_allowed(&path).await?;
     let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
     Ok(tiles.any(|one| one["id"] == tile))
 }
 
-fn action(request: &SignedIn, address: &Address) -> Result<String> {
-    Ok(address.page(&format!("tiles/{}/move/", number(&request.visit, "tile_id")?)))
+fn action(request: &SignedIn, object: &ObjectPath) -> Result<String> {
+    Ok(object.page(&format!("tiles/{}/move/", number(&request.visit, "tile_id")?)))
 }
 
-async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&address.project)).await?;
+async fn show(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {
+    let frame = object.frame(request).await?;
     let status = form.status();
-    let (name, _, refusal) = name_version_and_refusal(request, &address).await?;
-    let form = offer_dashboards(request, &address, form).await?;
-    let page = MovePage { address, name, refusal, form };
+    let (name, _, refusal) = name_version_and_refusal(request, &object).await?;
+    let form = offer_dashboards(request, &object, form).await?;
+    let page = MovePage { object, name, refusal, form };
     Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
 }
 
@@ -96,14 +97,14 @@ async fn show(request: &SignedIn, address: Address, form: Form) -> PageResult {
 /// field takes the id of one.
 async fn offer_dashboards(
     request: &SignedIn,
-    address: &Address,
+    object: &ObjectPath,
     form: Form,
 ) -> Result<Option<Form>> {
-    let found = dashboard_choices(request, &address.project).await?.unwrap_or_default();
+    let found = dashboard_choices(request, &object.tenant).await?.unwrap_or_default();
     if !found.is_complete() {
         return Ok(Some(form.with_hint("toDashboard", "The ID of a dashboard that you may edit.")));
     }
-    let others = found.results.iter().filter(|one| one.id.to_string() != address.id);
+    let others = found.results.iter().filter(|one| one.id.to_string() != object.id);
     let choices = others.filter(|one| one.may_edit()).map(|one| Choice::new(one.id, one.name()));
     let choices: Vec<_> = choices.collect();
     Ok((!choices.is_empty()).then(|| form.with_choices("toDashboard", choices)))

@@ -3,14 +3,14 @@
 use askama::Template;
 use axum::http::Method;
 
-use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::layout::{self, Command};
 use crate::console::list::List;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use crate::console::pages::dashboard::address::Address;
-use crate::console::pages::dashboard::rights::may_write;
+use crate::console::pages::dashboard::rights::{may_write, name_of};
 use crate::console::pages::dashboard::tile::DeletedTile;
 
 const TRASH: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/trash/";
@@ -26,7 +26,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Template)]
 #[template(path = "console/pages/dashboard/tiles/trash/page.html")]
 struct TrashPage {
-    address: Address,
+    object: ObjectPath,
     name: String,
     tiles: Vec<DeletedTile>,
     may_write: bool,
@@ -35,23 +35,20 @@ struct TrashPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let address = Address::of(&request.visit)?;
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let offset = Paging::offset(&request.visit);
-    let Address { project, id } = &address;
-    let path = format!(
-        "/api/projects/{project}/dashboards/{id}/deleted_tiles/?limit={PAGE_SIZE}&offset={offset}"
-    );
+    let path = object.api(&format!("deleted_tiles/?limit={PAGE_SIZE}&offset={offset}"));
     let found: List<DeletedTile> = request.api.get(&path).await?;
-    let url = |offset| address.page(&format!("tiles/trash/?offset={offset}"));
+    let url = |offset| object.page(&format!("tiles/trash/?offset={offset}"));
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let frame = Frame::load(&request, Section::Dashboards, In::Project(&address.project)).await?;
+    let frame = object.frame(&request).await?;
     let page = TrashPage {
-        name: address.name(&request).await?,
-        may_write: may_write(&request, &address.project).await?,
+        name: name_of(&request, &object).await?,
+        may_write: may_write(&request, &object.tenant).await?,
         tiles: found.results,
         paging,
         command: Command::get(&request.visit, &path),
-        address,
+        object,
     };
     Ok(layout::page(&frame.titled("Deleted tiles"), &page)?)
 }

@@ -1,0 +1,142 @@
+//! The kinds of objects that have pages of their own, and the paths of one of them.
+
+use crate::console::layout::{Frame, In, Section};
+use crate::console::operation::{Operation, Write};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::Result;
+
+use super::{number, organization_id, project_id, uuid};
+
+/// A kind of objects.
+#[derive(Debug)]
+pub(super) struct ObjectKind {
+    /// The name in the paths of the console and of the API.
+    name: &'static str,
+    section: Section,
+    /// Whether the objects belong to a project. Otherwise they belong to an organization.
+    is_in_project: bool,
+    id: ObjectId,
+}
+
+/// The id of an object in the path of its page.
+#[derive(Debug)]
+enum ObjectId {
+    Number,
+    Uuid,
+    /// The UUID of the member's user.
+    User,
+}
+
+pub(super) const DASHBOARDS: &ObjectKind =
+    &ObjectKind::in_project("dashboards", Section::Dashboards, ObjectId::Number);
+pub(super) const INSIGHTS: &ObjectKind =
+    &ObjectKind::in_project("insights", Section::Insights, ObjectId::Number);
+pub(super) const BATCH_EXPORTS: &ObjectKind =
+    &ObjectKind::in_project("batch_exports", Section::BatchExports, ObjectId::Uuid);
+pub(super) const DOMAINS: &ObjectKind =
+    &ObjectKind::in_organization("domains", Section::Domains, ObjectId::Uuid);
+pub(super) const MEMBERS: &ObjectKind =
+    &ObjectKind::in_organization("members", Section::Members, ObjectId::User);
+pub(super) const ROLES: &ObjectKind =
+    &ObjectKind::in_organization("roles", Section::Roles, ObjectId::Uuid);
+
+impl ObjectKind {
+    const fn in_project(name: &'static str, section: Section, id: ObjectId) -> Self {
+        Self { name, section, is_in_project: true, id }
+    }
+
+    const fn in_organization(name: &'static str, section: Section, id: ObjectId) -> Self {
+        Self { name, section, is_in_project: false, id }
+    }
+
+    /// Reads the id of the project or the organization in the page's path.
+    ///
+    /// # Errors
+    /// 404 if it is malformed.
+    pub(super) fn tenant(&self, visit: &Visit) -> Result<String> {
+        if self.is_in_project { project_id(visit) } else { organization_id(visit) }
+    }
+
+    /// Returns the path of the list in a project or an organization.
+    pub(super) fn list(&self, tenant: &str) -> String {
+        self.below("console", tenant)
+    }
+
+    /// Returns the path of the list in the API.
+    pub(super) fn api(&self, tenant: &str) -> String {
+        self.below("api", tenant)
+    }
+
+    fn below(&self, root: &str, tenant: &str) -> String {
+        let tenants = if self.is_in_project { "projects" } else { "organizations" };
+        format!("/{root}/{tenants}/{tenant}/{}/", self.name)
+    }
+
+    /// Loads the frame of a page about objects of a project or an organization.
+    ///
+    /// # Errors
+    /// As [`Frame::load`].
+    pub(super) async fn frame(&self, request: &SignedIn, tenant: &str) -> Result<Frame> {
+        let tenant =
+            if self.is_in_project { In::Project(tenant) } else { In::Organization(tenant) };
+        Frame::load(request, self.section, tenant).await
+    }
+}
+
+/// The ids in the path of a page about an object.
+#[derive(Debug, Clone)]
+pub(super) struct ObjectPath {
+    kind: &'static ObjectKind,
+    /// The id of the project or the organization.
+    pub(super) tenant: String,
+    pub(super) id: String,
+}
+
+impl ObjectPath {
+    /// Reads the path of a page.
+    ///
+    /// # Errors
+    /// 404 if an id is malformed.
+    pub(super) fn of(visit: &Visit, kind: &'static ObjectKind) -> Result<Self> {
+        let tenant = kind.tenant(visit)?;
+        let id = match kind.id {
+            ObjectId::Number => number(visit, "id"),
+            ObjectId::Uuid => uuid(visit, "id"),
+            ObjectId::User => uuid(visit, "user_uuid"),
+        };
+        Ok(Self { kind, tenant, id: id? })
+    }
+
+    /// Returns the path of the list.
+    pub(super) fn list(&self) -> String {
+        self.kind.list(&self.tenant)
+    }
+
+    /// Returns the path of the object's page, or of a page below it.
+    pub(super) fn page(&self, rest: &str) -> String {
+        format!("{}{}/{rest}", self.list(), self.id)
+    }
+
+    /// Returns the path of the object in the API, or of a path below it.
+    pub(super) fn api(&self, rest: &str) -> String {
+        format!("{}{}/{rest}", self.kind.api(&self.tenant), self.id)
+    }
+
+    /// Returns an operation on the object.
+    pub(super) fn operation(&self, id: &'static str) -> Operation {
+        Operation::new(id, [&self.tenant, &self.id])
+    }
+
+    /// Returns a request that changes the object.
+    pub(super) fn write(&self, id: &'static str) -> Write {
+        Write::new(id, [&self.tenant, &self.id])
+    }
+
+    /// Loads the frame of a page about the object.
+    ///
+    /// # Errors
+    /// As [`Frame::load`].
+    pub(super) async fn frame(&self, request: &SignedIn) -> Result<Frame> {
+        self.kind.frame(request, &self.tenant).await
+    }
+}
