@@ -1,10 +1,65 @@
-//! The links to the pages of a long list.
+//! Pages of long lists, and the links to the pages before and after.
+
+use serde::de::DeserializeOwned;
 
 use crate::console::failure::Failure;
-use crate::console::visit::Visit;
+use crate::console::layout::Command;
+use crate::console::list::List;
+use crate::console::query::Query;
+use crate::console::visit::{SignedIn, Visit};
 
 /// The parameter of the query with the number of items before the page.
 const OFFSET: &str = "offset";
+
+/// The number of items on a page of a list.
+const PAGE_SIZE: u64 = 50;
+
+/// The parameter of the API's query with the number of items on a page.
+pub(super) const LIMIT: (&str, &str) = ("limit", "50");
+
+/// A list of the API that a page shows.
+pub(super) struct ListSpec {
+    /// The path of the list in the API.
+    pub(super) api: String,
+    /// The query of the API, with [`LIMIT`] and without the offset.
+    pub(super) api_query: Query,
+    /// The path of the page.
+    pub(super) page: String,
+    /// The query of the page without the offset.
+    pub(super) page_query: Query,
+}
+
+impl ListSpec {
+    /// Describes a list without filters.
+    pub(super) fn new(api: String, page: &str) -> Self {
+        let (api_query, page_query) = (Query::of([LIMIT]), Query::default());
+        Self { api, api_query, page: page.to_owned(), page_query }
+    }
+}
+
+/// A page of a list.
+pub(super) struct ListPage<Row> {
+    pub(super) rows: Vec<Row>,
+    pub(super) paging: Paging,
+    /// The command that reads the page.
+    pub(super) command: Command,
+}
+
+/// Loads the page of a list that the request names.
+///
+/// # Errors
+/// Those of [`Paging::new`] and of the API.
+pub(super) async fn list_page<Row: DeserializeOwned>(
+    request: &SignedIn,
+    list: ListSpec,
+) -> Result<ListPage<Row>, Failure> {
+    let ListSpec { api, api_query, page, page_query } = list;
+    let path = api_query.at(Paging::offset(&request.visit)).url(&api);
+    let List { count, results: rows } = request.api.get::<List<Row>>(&path).await?;
+    let url = |offset| page_query.clone().at(offset).url(&page);
+    let paging = Paging::new(&request.visit, rows.len(), count, PAGE_SIZE, url)?;
+    Ok(ListPage { rows, paging, command: Command::get(&request.visit, &path) })
+}
 
 /// The part of a list that a page shows.
 pub(super) struct Paging {

@@ -13,9 +13,8 @@ use serde::Deserialize;
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
 use crate::console::layout::{self, Command, with_notice_of};
-use crate::console::list::List;
 use crate::console::operation::Operation;
-use crate::console::paging::Paging;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -27,9 +26,6 @@ use super::object::BATCH_EXPORTS;
 use state::{PAUSE, UNPAUSE};
 
 const LIST: &str = "/console/projects/{project_id}/batch_exports/";
-
-/// The number of exports on a page.
-const PAGE_SIZE: u64 = 50;
 
 /// Adds the pages and their actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -68,7 +64,7 @@ impl Export {
 
 #[derive(Template)]
 #[template(path = "console/pages/batch_exports/list.html")]
-struct ListPage {
+struct ExportsPage {
     base: String,
     exports: Vec<Export>,
     /// The key of the form, if the session may pause and unpause exports.
@@ -86,34 +82,31 @@ async fn list(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> PageResult {
-    let offset = Paging::offset(&request.visit);
-    let path = format!("/api/projects/{project}/batch_exports/?limit={PAGE_SIZE}&offset={offset}");
-    let found: List<Export> = request.api.get(&path).await?;
     let base = BATCH_EXPORTS.list(project);
-    let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
+    let ListPage { rows: exports, paging, command } = list_page::<Export>(request, list).await?;
     let frame = BATCH_EXPORTS.frame(request, project).await?;
     let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
     let create = Operation::new("projects_batch_exports_create", [project]);
-    let may_act = match found.results.first() {
+    let may_act = match exports.first() {
         Some(first) => {
             request.api.may(&Operation::new(PAUSE.operation, [project, &first.id])).await?
         }
         None => false,
     };
     let name = |id: &str| {
-        let known = found.results.iter().find(|one| one.id == id);
+        let known = exports.iter().find(|one| one.id == id);
         known.map_or_else(|| format!("Batch export {id}"), |known| known.name.clone())
     };
-    let page = ListPage {
+    let page = ExportsPage {
         once: may_act.then(once_key),
         may_create: request.api.may(&create).await?,
         refusals: feedback.outcome.refusals(name),
         paging,
         chosen: Chosen::of(request),
-        command: Command::get(&request.visit, &path),
+        command,
         base,
-        exports: found.results,
+        exports,
     };
     Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
 }

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::console::paging::LIMIT;
 use crate::console::query::Query;
 use crate::console::visit::Visit;
 
@@ -60,13 +61,13 @@ impl Filters {
     }
 
     /// Returns the query of the API's list.
-    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
-        Query::of([("limit", limit.to_string().as_str())]).and(self.fields()).at(offset)
+    pub(super) fn to_api_query(&self) -> Query {
+        Query::of([LIMIT]).and(self.fields())
     }
 
-    /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> Query {
-        Query::of(self.fields()).at(offset)
+    /// Returns the query of the page.
+    pub(super) fn to_query(&self) -> Query {
+        Query::of(self.fields())
     }
 }
 

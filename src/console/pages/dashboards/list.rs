@@ -4,18 +4,18 @@ use askama::Template;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::layout::{self, Command};
 use crate::console::levels::is_restricted;
-use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
+use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::people::People;
 use crate::console::pages::{dashboard_name, project_id};
-use crate::console::paging::Paging;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::person::Person;
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
@@ -23,9 +23,6 @@ use crate::error::Result;
 
 use super::filters::Filters;
 use super::{change, undo};
-
-/// The number of dashboards on a page.
-const PAGE_SIZE: u64 = 50;
 
 /// A dashboard in the list.
 #[derive(Deserialize)]
@@ -117,32 +114,34 @@ pub(super) async fn list(request: SignedIn) -> PageResult {
 pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
     let filters = Filters::of(&request.visit);
-    let offset = Paging::offset(&request.visit);
-    let query = filters.to_api_query(PAGE_SIZE, offset);
-    let path = query.url(&format!("/api/projects/{project}/dashboards/"));
-    let found: List<Dashboard> = request.api.get(&path).await?;
-    let base = super::base(&project);
-    let url = |offset| filters.to_query(offset).url(&base);
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;
+    let base = DASHBOARDS.list(&project);
+    let list = ListSpec {
+        api: DASHBOARDS.api(&project),
+        api_query: filters.to_api_query(),
+        page: base.clone(),
+        page_query: filters.to_query(),
+    };
+    let ListPage { rows: dashboards, paging, command } =
+        list_page::<Dashboard>(request, list).await?;
+    let frame = DASHBOARDS.frame(request, &project).await?;
     let frame = frame.titled("Dashboards").with_undo(undo::of_query(request, &base));
     let frame = frame.with_refusal(feedback.refusal);
     let name = |id: &str| {
-        let known = found.results.iter().find(|one| one.id.to_string() == id);
+        let known = dashboards.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
     };
     let refusals = feedback.outcome.refusals(name);
     let page = DashboardsPage {
         people: People::load(&request.api, frame.organization()).await?,
-        here: url(offset),
+        here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
         chosen: Chosen::of(request),
-        command: Command::get(&request.visit, &path),
+        command,
         offers: offers(request, &project).await?,
         refusals: refusals.map(|refusals| refusals.with_undo(feedback.undo)),
         base,
         filters,
         paging,
-        dashboards: found.results,
+        dashboards,
     };
     Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
 }

@@ -14,6 +14,7 @@ use axum::http::Method;
 use crate::console::layout::with_notice_of;
 use crate::console::pages::bulk::BulkFeedback;
 use crate::console::pages::dashboard::rights::may_write;
+use crate::console::pages::object::DASHBOARDS;
 use crate::console::paging::Paging;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -32,11 +33,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     trash::routes(pages);
 }
 
-/// Returns the path of the list.
-fn base(project: &str) -> String {
-    format!("/console/projects/{project}/dashboards/")
-}
-
 async fn apply(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
     if deletion::needs_question(&request) && may_write(&request, &project).await? {
@@ -45,7 +41,7 @@ async fn apply(request: SignedIn) -> PageResult {
     match change::apply(&request, &project).await {
         Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
             let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
-            let undo = undo::restoring(done, &base(&project));
+            let undo = undo::restoring(done, &DASHBOARDS.list(&project));
             list::show(&request, BulkFeedback { undo, ..outcome.into() }).await
         }
         Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
@@ -56,11 +52,11 @@ async fn apply(request: SignedIn) -> PageResult {
 
 /// Returns the page after changes that all succeeded: that of the dashboard whose page had the form, or the list.
 fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
-    let base = base(project);
+    let base = DASHBOARDS.list(project);
     let from = request.visit.form.value("from").parse::<u64>();
     let page = match from {
         Ok(id) if !changes.is_deletion => format!("{base}{id}/"),
-        _ => Filters::of(&request.visit).to_query(Paging::offset(&request.visit)).url(&base),
+        _ => Filters::of(&request.visit).to_query().at(Paging::offset(&request.visit)).url(&base),
     };
     let page = with_notice_of(&page, changes.notice, changes.outcome.done.len());
     if changes.is_deletion {

@@ -1,23 +1,20 @@
 //! The domains of an organization, and a form that adds one.
 
 use askama::Template;
-use axum::http::Method;
+use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
-use crate::console::list::List;
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::operation::Operation;
-use crate::console::paging::Paging;
+use crate::console::pages::object::DOMAINS;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/organizations/{organization_id}/domains/";
-
-/// The number of domains on a page.
-const PAGE_SIZE: u64 = 50;
 
 const FORM: FormSpec = FormSpec::create(
     "Add",
@@ -62,15 +59,11 @@ fn operation(organization: &str) -> Operation {
     Operation::new("domains_create", [organization])
 }
 
-fn base(organization: &str) -> String {
-    format!("/console/organizations/{organization}/domains/")
-}
-
 async fn list(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let operation = operation(&organization);
     let form = if request.api.may(&operation).await? {
-        Some(FORM.empty(&request, &operation, &base(&organization))?)
+        Some(FORM.empty(&request, &operation, &DOMAINS.list(&organization))?)
     } else {
         None
     };
@@ -79,7 +72,7 @@ async fn list(request: SignedIn) -> PageResult {
 
 async fn create(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
-    let base = base(&organization);
+    let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => {
             let id = domain.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -90,16 +83,11 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
-    let offset = Paging::offset(&request.visit);
-    let path =
-        format!("/api/organizations/{organization}/domains/?limit={PAGE_SIZE}&offset={offset}");
-    let found: List<Domain> = request.api.get(&path).await?;
-    let base = base(organization);
-    let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let frame = Frame::load(request, Section::Domains, In::Organization(organization)).await?;
-    let status = form.as_ref().map_or(axum::http::StatusCode::OK, Form::status);
-    let command = Command::get(&request.visit, &path);
-    let page = DomainsPage { base, domains: found.results, paging, form, command };
+    let base = DOMAINS.list(organization);
+    let list = ListSpec::new(DOMAINS.api(organization), &base);
+    let ListPage { rows: domains, paging, command } = list_page(request, list).await?;
+    let frame = DOMAINS.frame(request, organization).await?;
+    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let page = DomainsPage { base, domains, paging, form, command };
     Ok(layout::page_with_status(&frame.titled("Domains"), &page, status)?)
 }

@@ -1,5 +1,6 @@
 //! The filters of the list, which stand in the query of the page.
 
+use crate::console::paging::LIMIT;
 use crate::console::query::Query;
 use crate::console::visit::Visit;
 
@@ -91,18 +92,17 @@ impl Filters {
     }
 
     /// Returns the query of the API's list.
-    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
+    pub(super) fn to_api_query(&self) -> Query {
         let fields = self.fields().map(|(name, value)| match (name, value) {
             ("created_by", "@me") => ("user", value),
             field => field,
         });
-        let limit = limit.to_string();
-        Query::of([("basic", "true"), ("limit", &limit)]).and(fields).at(offset)
+        Query::of([("basic", "true"), LIMIT]).and(fields)
     }
 
-    /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> Query {
-        Query::of(self.fields()).at(offset)
+    /// Returns the query of the page.
+    pub(super) fn to_query(&self) -> Query {
+        Query::of(self.fields())
     }
 
     fn fields(&self) -> impl Iterator<Item = (&str, &str)> {

@@ -73,7 +73,7 @@ async fn new(request: SignedIn) -> PageResult {
 }
 
 fn action(project: &str) -> String {
-    format!("{}new/", super::base(project))
+    format!("{}new/", INSIGHTS.list(project))
 }
 
 async fn create(request: SignedIn) -> PageResult {
@@ -82,7 +82,7 @@ async fn create(request: SignedIn) -> PageResult {
     match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
         Outcome::Done(insight) => {
             let id = insight.get("id").and_then(Value::as_u64).unwrap_or_default();
-            let path = format!("{}{id}/", super::base(&project));
+            let path = format!("{}{id}/", INSIGHTS.list(&project));
             Ok(see_other(&with_notice(&path, "insight-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, "New insight", *form, &[]).await,
@@ -158,6 +158,6 @@ async fn show(
     let form = offer_dashboards(request, project, form, on).await?;
     let frame = Frame::load(request, Section::Insights, In::Project(project)).await?;
     let status = form.status();
-    let page = FormPage { base: super::base(project), title, form };
+    let page = FormPage { base: INSIGHTS.list(project), title, form };
     Ok(layout::page_with_status(&frame.titled(title), &page, status)?)
 }

@@ -14,22 +14,19 @@ use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section, Undo};
-use crate::console::list::List;
-use crate::console::paging::Paging;
+use crate::console::layout::{self, Command, Undo};
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 use super::creation::may_create_insights;
+use super::object::INSIGHTS;
 use super::people::People;
 use super::{excerpt, insight_name};
 use filters::Filters;
 
 const LIST: &str = "/console/projects/{project_id}/insights/";
-
-/// The number of insights on a page.
-const PAGE_SIZE: u64 = 50;
 
 /// Adds the pages and their actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -40,11 +37,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     sharing::routes(pages);
     access::routes(pages);
     trash::routes(pages);
-}
-
-/// Returns the path of the list.
-fn base(project: &str) -> String {
-    format!("/console/projects/{project}/insights/")
 }
 
 /// An insight in the list.
@@ -78,7 +70,7 @@ impl Insight {
 
 #[derive(Template)]
 #[template(path = "console/pages/insights/list.html")]
-struct ListPage {
+struct InsightsPage {
     base: String,
     filters: Filters,
     people: People,
@@ -98,21 +90,23 @@ fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
 
 async fn list(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
-    let base = base(&project);
+    let base = INSIGHTS.list(&project);
     let filters = Filters::of(&request.visit);
-    let offset = Paging::offset(&request.visit);
-    let query = filters.to_api_query(PAGE_SIZE, offset);
-    let path = query.url(&format!("/api/projects/{project}/insights/"));
-    let found: List<Insight> = request.api.get(&path).await?;
-    let frame = Frame::load(&request, Section::Insights, In::Project(&project)).await?;
+    let list = ListSpec {
+        api: INSIGHTS.api(&project),
+        api_query: filters.to_api_query(),
+        page: base.clone(),
+        page_query: filters.to_query(),
+    };
+    let ListPage { rows: insights, paging, command } = list_page(&request, list).await?;
+    let frame = INSIGHTS.frame(&request, &project).await?;
     let frame = frame.titled("Insights").with_undo(undo(&request, &base));
-    let url = |offset| filters.to_query(offset).url(&base);
-    let page = ListPage {
+    let page = InsightsPage {
         people: People::load(&request.api, frame.organization()).await?,
         may_create: may_create_insights(&request, &project).await?,
-        paging: Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?,
-        command: Command::get(&request.visit, &path),
-        insights: found.results,
+        paging,
+        command,
+        insights,
         base,
         filters,
     };

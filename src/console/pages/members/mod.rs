@@ -8,10 +8,10 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
-use crate::console::list::List;
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::operation::{Operation, Write};
-use crate::console::paging::Paging;
+use crate::console::pages::object::MEMBERS;
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 use crate::console::query::Query;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -21,9 +21,6 @@ use crate::error::{Error, Result};
 pub(super) use member::{Member, MemberRights, own_uuid};
 
 const LIST: &str = "/console/organizations/{organization_id}/members/";
-
-/// The number of members on a page.
-const PAGE_SIZE: u64 = 50;
 
 /// Adds the page and its action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -63,7 +60,7 @@ async fn change_level(request: SignedIn) -> PageResult {
     let write = write.body(member::level_body(form.value("level")));
     match request.api.attempt(&write).await? {
         Ok(_) => {
-            let here = url(&request.visit, &organization, Paging::offset(&request.visit));
+            let here = here(&request.visit, &organization);
             Ok(see_other(&with_notice(&here, "level-saved"))?)
         }
         Err(refusal) => show(&request, Some(refusal)).await,
@@ -72,34 +69,36 @@ async fn change_level(request: SignedIn) -> PageResult {
 
 async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
-    let (offset, search) = (Paging::offset(&request.visit), request.visit.query("search").trim());
-    let query = Query::of([("limit", PAGE_SIZE.to_string().as_str()), ("search", search)]);
-    let path = query.at(offset).url(&format!("/api/organizations/{organization}/members/"));
-    let found: List<Member> = request.api.get(&path).await?;
-    let url = |offset| url(&request.visit, &organization, offset);
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let base = format!("/console/organizations/{organization}/members/");
+    let search = request.visit.query("search").trim();
+    let base = MEMBERS.list(&organization);
+    let list = ListSpec {
+        api: MEMBERS.api(&organization),
+        api_query: Query::of([LIMIT, ("search", search)]),
+        page: base.clone(),
+        page_query: Query::of([("search", search)]),
+    };
+    let ListPage { rows: members, paging, command } = list_page(request, list).await?;
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
-    let frame = Frame::load(request, Section::Members, In::Organization(&organization)).await?;
+    let frame = MEMBERS.frame(request, &organization).await?;
     let frame = frame.titled("Members").with_refusal(refusal);
     let page = MembersPage {
         base,
-        here: url(offset),
+        here: here(&request.visit, &organization),
         search: search.to_owned(),
-        rows: rows(request, &organization, found.results).await?,
+        rows: rows(request, &organization, members).await?,
         paging,
         invites,
-        command: Command::get(&request.visit, &path),
+        command,
     };
     Ok(layout::page(&frame, &page)?)
 }
 
-/// Returns the URL of the part of the list that begins at `offset`, with the search of the request.
-fn url(visit: &Visit, organization: &str, offset: u64) -> String {
-    let query = Query::of([("search", visit.query("search").trim())]).at(offset);
-    query.url(&format!("/console/organizations/{organization}/members/"))
+/// Returns the URL of this page of the list.
+fn here(visit: &Visit, organization: &str) -> String {
+    let query = Query::of([("search", visit.query("search").trim())]);
+    query.at(Paging::offset(visit)).url(&MEMBERS.list(organization))
 }
 
 /// Returns the rows. To the API, the other members of one level are alike.

@@ -8,16 +8,12 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::list::List;
 use crate::console::operation::Operation;
-use crate::console::paging::Paging;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/organizations/{organization_id}/projects/";
-
-/// The number of projects on a page.
-const PAGE_SIZE: u64 = 50;
 
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -47,24 +43,18 @@ struct ProjectsPage {
 
 async fn list(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
-    let offset = Paging::offset(&request.visit);
-    let path =
-        format!("/api/organizations/{organization}/projects/?limit={PAGE_SIZE}&offset={offset}");
-    let found: List<Project> = request.api.get(&path).await?;
     let base = format!("/console/organizations/{organization}/projects/");
-    let paging =
-        Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, |offset| {
-            format!("{base}?offset={offset}")
-        })?;
+    let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
+    let ListPage { rows: projects, paging, command } = list_page(&request, list).await?;
     let create = Operation::new("organizations_projects_create", [&organization]);
     let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
     let frame = frame.titled("Projects");
     let page = ProjectsPage {
         base,
         may_create: request.api.may(&create).await?,
+        projects,
         paging,
-        command: Command::get(&request.visit, &path),
-        projects: found.results,
+        command,
     };
     Ok(layout::page(&frame, &page)?)
 }

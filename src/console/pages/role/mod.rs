@@ -9,10 +9,9 @@ use serde::Deserialize;
 
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
-use crate::console::list::List;
 use crate::console::operation::Operation;
 use crate::console::pages::object::{ObjectPath, ROLES};
-use crate::console::paging::Paging;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::person::User;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -23,9 +22,6 @@ use candidates::Candidates;
 
 const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
 const ADD: &str = "/console/organizations/{organization_id}/roles/{id}/add/";
-
-/// The number of members on a page.
-const PAGE_SIZE: u64 = 50;
 
 const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
 const MEMBER: FormSpec = FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]);
@@ -110,13 +106,10 @@ async fn add(request: SignedIn) -> PageResult {
 
 async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
-    let offset = Paging::offset(&request.visit);
     let found = request.api.get_versioned(&object.api("?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
-    let path = object.api(&format!("role_memberships/?limit={PAGE_SIZE}&offset={offset}"));
-    let members: List<RoleMember> = request.api.get(&path).await?;
-    let url = |offset| object.page(&format!("?offset={offset}"));
-    let paging = Paging::new(&request.visit, members.results.len(), members.count, PAGE_SIZE, url)?;
+    let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
+    let ListPage { rows: members, paging, command } = list_page(request, list).await?;
     let name_form = match feedback.name {
         Some(form) => Some(form),
         None if !request.api.may(&object.operation(RENAME)).await? => None,
@@ -134,8 +127,8 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
         may_delete: request.api.may(&object.operation("roles_destroy")).await?,
-        command: Command::get(&request.visit, &path),
-        members: members.results,
+        command,
+        members,
         object,
         role,
         paging,

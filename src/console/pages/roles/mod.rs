@@ -6,18 +6,16 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
-use crate::console::list::List;
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::operation::Operation;
-use crate::console::paging::Paging;
+use crate::console::pages::object::ROLES;
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::query::Query;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/organizations/{organization_id}/roles/";
-
-/// The number of roles on a page.
-const PAGE_SIZE: u64 = 50;
 
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
@@ -51,15 +49,11 @@ fn operation(organization: &str) -> Operation {
     Operation::new("roles_create", [organization])
 }
 
-fn base(organization: &str) -> String {
-    format!("/console/organizations/{organization}/roles/")
-}
-
 async fn list(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let operation = operation(&organization);
     let form = if request.api.may(&operation).await? {
-        Some(FORM.empty(&request, &operation, &base(&organization))?)
+        Some(FORM.empty(&request, &operation, &ROLES.list(&organization))?)
     } else {
         None
     };
@@ -68,7 +62,7 @@ async fn list(request: SignedIn) -> PageResult {
 
 async fn create(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
-    let base = base(&organization);
+    let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(role) => {
             let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
@@ -79,16 +73,12 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
-    let offset = Paging::offset(&request.visit);
-    let query = format!("basic=true&limit={PAGE_SIZE}&offset={offset}");
-    let path = format!("/api/organizations/{organization}/roles/?{query}");
-    let found: List<Role> = request.api.get(&path).await?;
-    let base = base(organization);
-    let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
-    let frame = Frame::load(request, Section::Roles, In::Organization(organization)).await?;
+    let base = ROLES.list(organization);
+    let api_query = Query::of([("basic", "true"), LIMIT]);
+    let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(organization), &base) };
+    let ListPage { rows: roles, paging, command } = list_page(request, list).await?;
+    let frame = ROLES.frame(request, organization).await?;
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
-    let command = Command::get(&request.visit, &path);
-    let page = RolesPage { base, roles: found.results, paging, form, command };
+    let page = RolesPage { base, roles, paging, form, command };
     Ok(layout::page_with_status(&frame.titled("Roles"), &page, status)?)
 }

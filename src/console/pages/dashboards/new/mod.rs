@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::pages::creation::may_create_dashboards;
+use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::project_id;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -58,7 +59,7 @@ async fn create(request: SignedIn) -> PageResult {
     match sent.send(&request).await? {
         Outcome::Done(body) => {
             let id = body.get("id").map_or(String::new(), Value::to_string);
-            let page = format!("{}{id}/", super::base(&project));
+            let page = format!("{}{id}/", DASHBOARDS.list(&project));
             Ok(see_other(&with_notice(&page, "dashboard-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, origin, *form).await,
@@ -77,6 +78,6 @@ async fn show(request: &SignedIn, project: &str, origin: Origin, mut form: Form)
     }
     let frame = Frame::load(request, Section::Dashboards, In::Project(project)).await?;
     let status = form.status();
-    let page = NewPage { base: super::base(project), origin, templates, form };
+    let page = NewPage { base: DASHBOARDS.list(project), origin, templates, form };
     Ok(layout::page_with_status(&frame.titled("New dashboard"), &page, status)?)
 }

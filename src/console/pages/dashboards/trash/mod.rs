@@ -10,6 +10,7 @@ use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
 use crate::console::pages::dashboard::rights::may_write;
+use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::{dashboard_name, excerpt, project_id};
 use crate::console::paging::Paging;
 use crate::console::person::Person;
@@ -70,7 +71,7 @@ async fn page(request: SignedIn) -> PageResult {
 
 async fn restore(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
-    let base = super::base(&project);
+    let base = DASHBOARDS.list(&project);
     match change::apply(&request, &project).await {
         Ok(Changes { outcome, .. }) if outcome.has_refusals() => {
             show(&request, outcome.into()).await
@@ -90,7 +91,7 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let query = format!("deleted=true&limit={PAGE_SIZE}&offset={offset}");
     let path = format!("/api/projects/{project}/dashboards/?{query}");
     let found: List<Dashboard> = request.api.get(&path).await?;
-    let base = super::base(&project);
+    let base = DASHBOARDS.list(&project);
     let url = |offset| format!("{base}trash/?offset={offset}");
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let frame = Frame::load(request, Section::Dashboards, In::Project(&project)).await?;

@@ -11,6 +11,7 @@ use crate::console::operation::{Operation, Write};
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::dashboard::Rights;
+use crate::console::pages::object::INSIGHTS;
 use crate::console::pages::{excerpt, insight_name, project_id};
 use crate::console::paging::Paging;
 use crate::console::person::Person;
@@ -74,7 +75,7 @@ async fn restore(request: SignedIn) -> PageResult {
     match restore_each(&request, &project).await {
         Ok(outcome) if outcome.has_refusals() => show(&request, outcome.into()).await,
         Ok(outcome) => {
-            let trash = format!("{}trash/", super::base(&project));
+            let trash = format!("{}trash/", INSIGHTS.list(&project));
             let count = outcome.done.len();
             Ok(see_other(&with_notice_of(&trash, "insight-restored", count))?)
         }
@@ -111,7 +112,7 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let query = format!("deleted=true&limit={MAX_OBJECTS}&offset={offset}");
     let path = format!("/api/projects/{project}/insights/?{query}");
     let found: List<Insight> = request.api.get(&path).await?;
-    let base = super::base(&project);
+    let base = INSIGHTS.list(&project);
     let url = |offset| format!("{base}trash/?offset={offset}");
     let page_size = MAX_OBJECTS as u64;
     let paging = Paging::new(&request.visit, found.results.len(), found.count, page_size, url)?;

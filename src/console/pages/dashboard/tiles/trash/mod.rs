@@ -4,9 +4,8 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::layout::{self, Command};
-use crate::console::list::List;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
-use crate::console::paging::Paging;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
@@ -14,9 +13,6 @@ use crate::console::pages::dashboard::rights::{may_write, name_of};
 use crate::console::pages::dashboard::tile::DeletedTile;
 
 const TRASH: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/trash/";
-
-/// The number of tiles on a page.
-const PAGE_SIZE: u64 = 50;
 
 /// Adds the page to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -36,18 +32,15 @@ struct TrashPage {
 
 async fn page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let offset = Paging::offset(&request.visit);
-    let path = object.api(&format!("deleted_tiles/?limit={PAGE_SIZE}&offset={offset}"));
-    let found: List<DeletedTile> = request.api.get(&path).await?;
-    let url = |offset| object.page(&format!("tiles/trash/?offset={offset}"));
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
+    let ListPage { rows: tiles, paging, command } = list_page(&request, list).await?;
     let frame = object.frame(&request).await?;
     let page = TrashPage {
         name: name_of(&request, &object).await?,
         may_write: may_write(&request, &object.tenant).await?,
-        tiles: found.results,
+        tiles,
         paging,
-        command: Command::get(&request.visit, &path),
+        command,
         object,
     };
     Ok(layout::page(&frame.titled("Deleted tiles"), &page)?)
