@@ -27,7 +27,7 @@ pub(in crate::console) struct Confirm {
     /// A text that has to be typed before the action, for example the name of a project.
     pub(in crate::console) name: Option<String>,
     /// The label of the button.
-    pub(in crate::console) submit: &'static str,
+    pub(in crate::console) submit: String,
     /// The URL that the browser sends the form to.
     pub(in crate::console) action: String,
     /// The page that the user came from.

@@ -1,7 +1,11 @@
 //! The kinds of objects that have pages of their own, and the paths of one of them.
 
-use crate::console::layout::{Frame, In, Section};
+use serde::de::DeserializeOwned;
+
+use crate::console::form::{Confirm, ConfirmState, answered_before};
+use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
+use crate::console::registry::PageResult;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
 
@@ -10,6 +14,8 @@ use super::{number, organization_id, project_id, uuid};
 /// A kind of objects.
 #[derive(Debug)]
 pub(super) struct ObjectKind {
+    /// One object in texts.
+    noun: &'static str,
     /// The name in the paths of the console and of the API.
     name: &'static str,
     section: Section,
@@ -27,28 +33,50 @@ enum ObjectId {
     User,
 }
 
-pub(super) const DASHBOARDS: &ObjectKind =
-    &ObjectKind::in_project("dashboards", Section::Dashboards, ObjectId::Number);
-pub(super) const INSIGHTS: &ObjectKind =
-    &ObjectKind::in_project("insights", Section::Insights, ObjectId::Number);
-pub(super) const BATCH_EXPORTS: &ObjectKind =
-    &ObjectKind::in_project("batch_exports", Section::BatchExports, ObjectId::Uuid);
-pub(super) const DOMAINS: &ObjectKind =
-    &ObjectKind::in_organization("domains", Section::Domains, ObjectId::Uuid);
-pub(super) const MEMBERS: &ObjectKind =
-    &ObjectKind::in_organization("members", Section::Members, ObjectId::User);
-pub(super) const ROLES: &ObjectKind =
-    &ObjectKind::in_organization("roles", Section::Roles, ObjectId::Uuid);
+pub(super) const DASHBOARDS: &ObjectKind = &ObjectKind {
+    noun: "dashboard",
+    name: "dashboards",
+    section: Section::Dashboards,
+    is_in_project: true,
+    id: ObjectId::Number,
+};
+pub(super) const INSIGHTS: &ObjectKind = &ObjectKind {
+    noun: "insight",
+    name: "insights",
+    section: Section::Insights,
+    is_in_project: true,
+    id: ObjectId::Number,
+};
+pub(super) const BATCH_EXPORTS: &ObjectKind = &ObjectKind {
+    noun: "batch export",
+    name: "batch_exports",
+    section: Section::BatchExports,
+    is_in_project: true,
+    id: ObjectId::Uuid,
+};
+pub(super) const DOMAINS: &ObjectKind = &ObjectKind {
+    noun: "domain",
+    name: "domains",
+    section: Section::Domains,
+    is_in_project: false,
+    id: ObjectId::Uuid,
+};
+pub(super) const MEMBERS: &ObjectKind = &ObjectKind {
+    noun: "member",
+    name: "members",
+    section: Section::Members,
+    is_in_project: false,
+    id: ObjectId::User,
+};
+pub(super) const ROLES: &ObjectKind = &ObjectKind {
+    noun: "role",
+    name: "roles",
+    section: Section::Roles,
+    is_in_project: false,
+    id: ObjectId::Uuid,
+};
 
 impl ObjectKind {
-    const fn in_project(name: &'static str, section: Section, id: ObjectId) -> Self {
-        Self { name, section, is_in_project: true, id }
-    }
-
-    const fn in_organization(name: &'static str, section: Section, id: ObjectId) -> Self {
-        Self { name, section, is_in_project: false, id }
-    }
-
     /// Reads the id of the project or the organization in the page's path.
     ///
     /// # Errors
@@ -132,6 +160,21 @@ impl ObjectPath {
         Write::new(id, [&self.tenant, &self.id])
     }
 
+    /// Returns the question before `write` deletes the object. `text` names the consequences.
+    pub(super) fn deletion(&self, name: &str, text: impl Into<String>, write: Write) -> Confirm {
+        let noun = self.kind.noun;
+        Confirm {
+            question: format!("Delete the {noun} {name}?"),
+            text: text.into(),
+            name: None,
+            submit: format!("Delete the {noun}"),
+            action: self.page("delete/"),
+            back: self.page(""),
+            write,
+            state: ConfirmState::default(),
+        }
+    }
+
     /// Loads the frame of a page about the object.
     ///
     /// # Errors
@@ -139,4 +182,22 @@ impl ObjectPath {
     pub(super) async fn frame(&self, request: &SignedIn) -> Result<Frame> {
         self.kind.frame(request, &self.tenant).await
     }
+}
+
+/// Asks before an object is deleted. `rest` ends the path of the object in the API, `notice` says that it was deleted, and
+/// `question` describes what the form does.
+pub(super) async fn confirm_delete<T: DeserializeOwned>(
+    request: &SignedIn,
+    object: &ObjectPath,
+    rest: &str,
+    notice: &'static str,
+    question: impl FnOnce(T) -> Confirm,
+) -> PageResult {
+    let done = with_notice(&object.list(), notice);
+    let found = match request.api.get(&object.api(rest)).await {
+        Ok(found) => found,
+        Err(error) => return answered_before(request, error, &done),
+    };
+    let frame = object.frame(request).await?;
+    question(found).respond(request, frame, &done).await
 }

@@ -3,9 +3,9 @@
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
+use crate::console::form::ONCE;
 use crate::console::layout::with_notice;
-use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath};
+use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -42,23 +42,11 @@ async fn act(request: SignedIn, action: Action) -> PageResult {
 /// Asks before an export is deleted.
 async fn delete(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
-    let done = with_notice(&object.list(), "export-deleted");
-    let found: Value = match request.api.get(&object.api("")).await {
-        Ok(found) => found,
-        Err(error) => return answered_before(&request, error, &done),
-    };
-    let name = found.get("name").and_then(Value::as_str).unwrap_or_default();
-    let frame = object.frame(&request).await?;
-    let confirm = Confirm {
-        question: format!("Delete the batch export {name}?"),
-        text: "The export and the secrets of its destination are deleted. They cannot be restored."
-            .to_owned(),
-        name: None,
-        submit: "Delete the batch export",
-        action: object.page("delete/"),
-        back: object.page(""),
-        write: object.write(DESTROY),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &done).await
+    confirm_delete(&request, &object, "", "export-deleted", |export: Value| {
+        let name = export.get("name").and_then(Value::as_str).unwrap_or_default();
+        let text =
+            "The export and the secrets of its destination are deleted. They cannot be restored.";
+        object.deletion(name, text, object.write(DESTROY))
+    })
+    .await
 }

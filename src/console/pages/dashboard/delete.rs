@@ -55,7 +55,7 @@ async fn delete(request: SignedIn) -> PageResult {
             "The dashboard moves to the trash with its tiles. It can be restored there.{closed}"
         ),
         name: None,
-        submit: "Delete the dashboard",
+        submit: "Delete the dashboard".to_owned(),
         action: object.page("delete/"),
         back: object.page(""),
         write: object.write("dashboards_partial_update").body(body),

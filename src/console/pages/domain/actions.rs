@@ -4,9 +4,9 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
+use crate::console::form::ONCE;
 use crate::console::layout::with_notice;
-use crate::console::pages::object::{DOMAINS, ObjectPath};
+use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -50,23 +50,10 @@ async fn verify(request: SignedIn) -> PageResult {
 /// Asks before a domain is deleted.
 async fn delete(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
-    let done = with_notice(&object.list(), "domain-deleted");
-    let domain: Domain = match request.api.get(&object.api("")).await {
-        Ok(domain) => domain,
-        Err(error) => return answered_before(&request, error, &done),
-    };
-    let frame = object.frame(&request).await?;
-    let confirm = Confirm {
-        question: format!("Delete the domain {}?", domain.name),
-        text: "Its settings are lost, and any organization can add the domain. To add it again, you have to prove again \
-               that it is yours."
-            .to_owned(),
-        name: None,
-        submit: "Delete the domain",
-        action: object.page("delete/"),
-        back: object.page(""),
-        write: object.write("domains_destroy"),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &done).await
+    confirm_delete(&request, &object, "", "domain-deleted", |domain: Domain| {
+        let text = "Its settings are lost, and any organization can add the domain. To add it again, you have to prove \
+                    again that it is yours.";
+        object.deletion(&domain.name, text, object.write("domains_destroy"))
+    })
+    .await
 }

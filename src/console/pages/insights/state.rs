@@ -52,7 +52,7 @@ async fn delete(request: SignedIn) -> PageResult {
         text: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is closed, if it has one."
             .to_owned(),
         name: None,
-        submit: "Delete the insight",
+        submit: "Delete the insight".to_owned(),
         action: object.page("delete/"),
         back: object.page(""),
         // The API sets `saved` to true if it is absent.

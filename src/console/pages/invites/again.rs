@@ -57,7 +57,7 @@ async fn delete(request: SignedIn) -> PageResult {
         text: "Its link stops working at once. To let the address join, invite it again."
             .to_owned(),
         name: None,
-        submit: "Delete the invite",
+        submit: "Delete the invite".to_owned(),
         action: format!("{list}{id}/delete/"),
         back: list,
         write: Write::new("invites_destroy", [&organization, &id]),

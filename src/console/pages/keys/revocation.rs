@@ -36,7 +36,7 @@ async fn revoke(request: SignedIn) -> PageResult {
         question: format!("Revoke the key {}?", key.label),
         text: text.to_owned(),
         name: None,
-        submit: "Revoke the key",
+        submit: "Revoke the key".to_owned(),
         action: format!("{}revoke/", path(&id)),
         back: path(&id),
         write: Write::new("personal_api_keys_destroy", [&id]),

@@ -37,7 +37,7 @@ async fn remove(request: SignedIn) -> PageResult {
                other content stay. The member's API keys open nothing in this organization any more."
             .to_owned(),
         name: None,
-        submit,
+        submit: submit.to_owned(),
         action: object.page("remove/"),
         back: object.page(""),
         write: object.write("members_destroy"),

@@ -141,7 +141,7 @@ async fn delete(request: SignedIn) -> PageResult {
         question: format!("Delete the organization {}?", found.name),
         text: "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.".to_owned(),
         name: Some(found.name),
-        submit: "Delete the organization",
+        submit: "Delete the organization".to_owned(),
         action: format!("{}delete/", path(&id)),
         back: path(&id),
         write: Write::new("organizations_destroy", [&id]),

@@ -2,10 +2,9 @@
 
 use axum::http::Method;
 
-use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::with_notice;
 use crate::console::operation::Write;
-use crate::console::pages::object::{ObjectPath, ROLES};
+use crate::console::pages::object::{ObjectPath, ROLES, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -39,23 +38,10 @@ async fn remove(request: SignedIn) -> PageResult {
 /// Asks before a role is deleted.
 async fn delete(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
-    let done = with_notice(&object.list(), "role-deleted");
-    let role: Role = match request.api.get(&object.api("?basic=true")).await {
-        Ok(role) => role,
-        Err(error) => return answered_before(&request, error, &done),
-    };
-    let frame = object.frame(&request).await?;
-    let confirm = Confirm {
-        question: format!("Delete the role {}?", role.name),
-        text: "The access rules that name the role are deleted too. Members who see a private project only through the role \
-               do not see it any more."
-            .to_owned(),
-        name: None,
-        submit: "Delete the role",
-        action: object.page("delete/"),
-        back: object.page(""),
-        write: object.write("roles_destroy"),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &done).await
+    confirm_delete(&request, &object, "?basic=true", "role-deleted", |role: Role| {
+        let text = "The access rules that name the role are deleted too. Members who see a private project only through the \
+                    role do not see it any more.";
+        object.deletion(&role.name, text, object.write("roles_destroy"))
+    })
+    .await
 }
