@@ -29,6 +29,7 @@ mod role;
 mod roles;
 mod rules;
 mod sessions;
+mod shareable;
 
 use uuid::Uuid;
 
@@ -44,6 +45,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     dashboards::routes(pages);
     dashboard::routes(pages);
     insights::routes(pages);
+    shareable::routes(pages);
     batch_exports::routes(pages);
     activity::routes(pages);
     members::routes(pages);

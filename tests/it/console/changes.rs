@@ -148,17 +148,17 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     for text in ["<bdi>A</bdi>", "<bdi>Olga</bdi>", "<span>1 to 3 of 3</span>", "datetime=\"20"] {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
-    let sent = [("action", "restore"), ("id", "1"), ("id", "2")];
+    let sent = [("id", "1"), ("id", "2")];
     assert_eq!(
         owner.post(TRASH, &sent).await.location(),
         format!("{TRASH}?done=dashboard-restored&count=2")
     );
-    let one = owner.post(TRASH, &[("action", "restore"), ("only", "restore 3")]).await;
+    let one = owner.post(TRASH, &[("only", "3")]).await;
     assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
-    let page = owner.post(TRASH, &[("action", "restore")]).await;
+    let page = owner.post(TRASH, &[]).await;
     page.assert_shows(400, "Trash");
-    let page = owner.post(TRASH, &[("action", "restore"), ("id", "99")]).await;
+    let page = owner.post(TRASH, &[("id", "99")]).await;
     page.assert_shows(404, "Trash");
     let refusal = "<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>";
     assert!(page.html.contains(refusal), "{}", page.html);

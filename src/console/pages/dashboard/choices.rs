@@ -4,10 +4,9 @@ use serde::Deserialize;
 
 use crate::console::list::List;
 use crate::console::pages::dashboard_name;
+use crate::console::pages::shareable::Rights;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
-
-use super::Rights;
 
 /// The maximum number of dashboards that a form offers by name. With more, it takes their ids.
 const MAX_CHOICES: u64 = 500;

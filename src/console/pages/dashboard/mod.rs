@@ -4,10 +4,9 @@ mod about;
 pub(super) mod access;
 mod arrange;
 mod choices;
-mod delete;
 mod edit;
 mod grid;
-pub(super) mod rights;
+mod rights;
 mod sharing;
 mod tile;
 mod tiles;
@@ -22,6 +21,7 @@ use crate::console::levels;
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -30,10 +30,9 @@ use crate::low_priority::{Priority, run_low_priority};
 
 use about::{InPlace, Sent};
 pub(super) use choices::{dashboard_choices, dashboard_names};
-pub(super) use rights::Rights;
 use tile::{Card, Tile};
 
-const DASHBOARD: &str = "/console/projects/{project_id}/dashboards/{id}/";
+const PAGE: &str = "/console/projects/{project_id}/dashboards/{id}/";
 const TILES: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/";
 
 /// With more tiles than this, the page is rendered on a thread of its own.
@@ -41,11 +40,10 @@ const MAX_INLINE_TILES: usize = 16;
 
 /// Adds the page and those below it to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, DASHBOARD, page);
+    pages.signed_in(Method::GET, PAGE, page);
     pages.signed_in(Method::POST, TILES, change_tile);
     about::routes(pages);
     edit::routes(pages);
-    delete::routes(pages);
     tiles::routes(pages);
     arrange::routes(pages);
     sharing::routes(pages);
@@ -79,7 +77,7 @@ struct Offers {
 
 impl Offers {
     async fn of(request: &SignedIn, object: &ObjectPath, rights: &Rights) -> Result<Self> {
-        let may_write = rights::may_write(request, &object.tenant).await?;
+        let may_write = DASHBOARD.may_write(request, &object.tenant).await?;
         Ok(Self {
             edit: may_write && rights.may_edit(),
             duplicate: may_create_dashboards(request, &object.tenant).await?,
@@ -110,7 +108,7 @@ struct DashboardPage {
     is_shared: bool,
     offers: Offers,
     /// Why the session may not edit, although its key may.
-    reason: Option<&'static str>,
+    reason: Option<String>,
     /// The forms of description and tags, if the session may edit.
     in_place: Option<InPlace>,
     cards: Vec<Card>,
@@ -179,7 +177,7 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
             is_pinned: found.pinned,
             is_restricted: levels::is_restricted(found.restriction_level),
             is_shared: found.is_shared,
-            reason: (!found.rights.may_edit()).then(|| found.rights.reason()),
+            reason: DASHBOARD.reason(&found.rights),
             offers,
             in_place,
             cards: tile::cards(found.tiles),

@@ -10,10 +10,9 @@ use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::creation::may_create_dashboards;
-use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::people::People;
+use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::pages::{dashboard_name, project_id};
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::person::Person;
@@ -149,7 +148,7 @@ pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResu
 async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
     let access = Operation::new("dashboards_access_list", [project, "0"]);
     Ok(Offers {
-        write: may_write(request, project).await?,
+        write: DASHBOARD.may_write(request, project).await?,
         create: may_create_dashboards(request, project).await?,
         access: request.api.may(&access).await?,
     })

@@ -1,4 +1,4 @@
-//! The dashboards of a project: the list with its filters, changes of one or many, new ones, and the trash.
+//! The dashboards of a project: the list with its filters, changes of one or many, and new ones.
 
 mod change;
 mod deletion;
@@ -6,15 +6,14 @@ mod filters;
 mod list;
 mod new;
 mod tags;
-mod trash;
 mod undo;
 
 use axum::http::Method;
 
 use crate::console::layout::with_notice_of;
 use crate::console::pages::bulk::BulkFeedback;
-use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::object::DASHBOARDS;
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::paging::Paging;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -30,12 +29,11 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list::list);
     pages.signed_in(Method::POST, LIST, apply);
     new::routes(pages);
-    trash::routes(pages);
 }
 
 async fn apply(request: SignedIn) -> PageResult {
     let project = super::project_id(&request.visit)?;
-    if deletion::needs_question(&request) && may_write(&request, &project).await? {
+    if deletion::needs_question(&request) && DASHBOARD.may_write(&request, &project).await? {
         return deletion::ask(&request, &project).await;
     }
     match change::apply(&request, &project).await {

@@ -8,15 +8,14 @@ use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_insights;
-use crate::console::pages::dashboard::{Rights, dashboard_choices};
+use crate::console::pages::dashboard::dashboard_choices;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::project_id;
+use crate::console::pages::shareable::{INSIGHT, Rights};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
-
-use super::rights::{self, UPDATE};
 
 const NEW: &str = "/console/projects/{project_id}/insights/new/";
 const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
@@ -94,16 +93,17 @@ async fn edit(request: SignedIn) -> PageResult {
     let insight = request.api.get_versioned(&object.api("")).await?;
     let on = dashboards_of(&insight.body);
     let action = object.page("edit/");
-    let form = EDIT_FORM.filled(&request, &object.operation(UPDATE), &action, &insight)?;
+    let form = EDIT_FORM.filled(&request, &object.operation(INSIGHT.update), &action, &insight)?;
     let rights: Rights = serde_json::from_value(insight.body).map_err(Error::internal)?;
-    let refusal = rights::refusal(&request, &object, &rights).await?;
-    let form = form.refused_for(refusal.map(str::to_owned));
+    let refusal = INSIGHT.refusal(&request, &object.tenant, &rights).await?;
+    let form = form.refused_for(refusal);
     show(&request, &object.tenant, "Edit the insight", form, &on).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
-    let mut sent = EDIT_FORM.sent(&request, object.operation(UPDATE), &object.page("edit/"))?;
+    let mut sent =
+        EDIT_FORM.sent(&request, object.operation(INSIGHT.update), &object.page("edit/"))?;
     keep_saved(&mut sent);
     match sent.send(&request).await? {
         Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "insight-saved"))?),

@@ -8,22 +8,21 @@ use serde_json::{Map, Value};
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command};
-use crate::console::pages::dashboard::{Rights, dashboard_names};
+use crate::console::pages::dashboard::dashboard_names;
 use crate::console::pages::insight_name;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
+use crate::console::pages::shareable::{INSIGHT, Rights};
 use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::resources::sharing::page::Definition;
 
-use super::rights;
-
-const INSIGHT: &str = "/console/projects/{project_id}/insights/{id}/";
+const PAGE: &str = "/console/projects/{project_id}/insights/{id}/";
 
 /// Adds the page to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, INSIGHT, page);
+    pages.signed_in(Method::GET, PAGE, page);
 }
 
 /// An insight, as the API describes it.
@@ -86,7 +85,7 @@ pub(super) async fn show(
     let insight: Insight = request.api.get(&path).await?;
     let frame = object.frame(request).await?;
     let frame = frame.titled(insight.name().to_owned()).with_refusal(refusal);
-    let refusal = rights::refusal(request, &object, &insight.rights).await?;
+    let refusal = INSIGHT.refusal(request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
         named: dashboard_names(request, &object.tenant, &insight.dashboards).await?,
         dashboards: format!("/console/projects/{}/dashboards/", object.tenant),

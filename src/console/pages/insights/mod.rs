@@ -4,10 +4,8 @@ mod access;
 mod filters;
 mod form;
 mod insight;
-mod rights;
 mod sharing;
 mod state;
-mod trash;
 
 use askama::Template;
 use axum::http::Method;
@@ -36,7 +34,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     state::routes(pages);
     sharing::routes(pages);
     access::routes(pages);
-    trash::routes(pages);
 }
 
 /// An insight in the list.

@@ -8,9 +8,8 @@ use crate::console::api::Versioned;
 use crate::console::failure::Failure;
 use crate::console::form::Form;
 use crate::console::levels;
-use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::rights::may_write;
 use crate::console::pages::object::ObjectPath;
+use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
@@ -113,7 +112,8 @@ impl Restriction {
         let is_restricted = dashboard.is_restricted();
         let mut collaborators = None;
         if is_restricted {
-            let may_change = dashboard.may_edit() && may_write(request, &object.tenant).await?;
+            let may_change =
+                dashboard.may_edit() && DASHBOARD.may_write(request, &object.tenant).await?;
             let sent = feedback.take(Purpose::Collaborator);
             let found = Collaborators::load(request, object, filters, may_change, sent).await?;
             collaborators = Some(found);

@@ -13,6 +13,7 @@ use crate::console::layout::{self, with_notice};
 use crate::console::operation::Write;
 use crate::console::pages::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -20,7 +21,6 @@ use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::grid;
-use super::rights::{Rights, refusal};
 use super::tile::Tile;
 use numbers::Row;
 
@@ -139,7 +139,7 @@ async fn show(
     let Arrangement { object, name, version, tiles, rights, rows } = arrangement;
     let frame = object.frame(request).await?;
     let frame = frame.titled("Arrange the tiles");
-    let refusal = refusal(request, &object.tenant, &rights).await?;
+    let refusal = DASHBOARD.refusal(request, &object.tenant, &rights).await?;
     let render = move || {
         let style = grid::style_everywhere(&tiles);
         let page = ArrangePage { object, name, version, rows, refusal, error };

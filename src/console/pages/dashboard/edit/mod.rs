@@ -6,12 +6,13 @@ use axum::http::Method;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, with_notice};
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::rights::{name_in, name_of, refusal};
+use super::rights::{name_in, name_of};
 
 const EDIT: &str = "/console/projects/{project_id}/dashboards/{id}/edit/";
 
@@ -54,7 +55,7 @@ async fn page(request: SignedIn) -> PageResult {
         FORM.filled(&request, &object.operation(UPDATE), &object.page("edit/"), &dashboard)?;
     let name = name_in(&dashboard.body);
     let rights = serde_json::from_value(dashboard.body).map_err(Error::internal)?;
-    let refusal = refusal(&request, &object.tenant, &rights).await?;
+    let refusal = DASHBOARD.refusal(&request, &object.tenant, &rights).await?;
     show(&request, object, name, form.refused_for(refusal)).await
 }
 

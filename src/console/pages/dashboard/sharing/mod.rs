@@ -11,13 +11,13 @@ use crate::console::layout::{self, Command, with_notice};
 use crate::console::operation::Write;
 use crate::console::pages::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::Rights;
 use crate::console::reach::local_base;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::rights::Rights;
 use super::tile::Tile;
 
 const SHARING: &str = "/console/projects/{project_id}/dashboards/{id}/sharing/";

@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, with_notice};
-use crate::console::pages::dashboard::Rights;
-use crate::console::pages::dashboard::rights::{name_in, refusal};
+use crate::console::pages::dashboard::rights::name_in;
 use crate::console::pages::dashboard::tile::COLORS;
 use crate::console::pages::number;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -98,7 +98,7 @@ async fn page(request: SignedIn) -> PageResult {
     let (found, rights, name) = path.load(&request).await?;
     let operation = path.dashboard.operation(UPDATE);
     let form = form_of(&found.body).filled(&request, &operation, &path.page(), &found)?;
-    let refusal = refusal(&request, &path.dashboard.tenant, &rights).await?;
+    let refusal = DASHBOARD.refusal(&request, &path.dashboard.tenant, &rights).await?;
     show(&request, path, name, form.refused_for(refusal)).await
 }
 

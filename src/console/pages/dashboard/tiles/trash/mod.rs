@@ -5,11 +5,12 @@ use axum::http::Method;
 
 use crate::console::layout::{self, Command};
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use crate::console::pages::dashboard::rights::{may_write, name_of};
+use crate::console::pages::dashboard::rights::name_of;
 use crate::console::pages::dashboard::tile::DeletedTile;
 
 const TRASH: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/trash/";
@@ -37,7 +38,7 @@ async fn page(request: SignedIn) -> PageResult {
     let frame = object.frame(&request).await?;
     let page = TrashPage {
         name: name_of(&request, &object).await?,
-        may_write: may_write(&request, &object.tenant).await?,
+        may_write: DASHBOARD.may_write(&request, &object.tenant).await?,
         tiles,
         paging,
         command,

@@ -1,0 +1,179 @@
+//! What dashboards and insights have in common: rights, deletion and the trash, public pages, and access rules.
+
+mod deletion;
+mod trash;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::levels::{MAY_EDIT, is_editor};
+use crate::console::operation::Operation;
+use crate::console::person::Person;
+use crate::console::registry::Pages;
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::name_or;
+use super::object::{DASHBOARDS, INSIGHTS, ObjectKind};
+
+/// A kind of objects that can be shared.
+pub(super) struct ShareableKind {
+    pub(super) objects: &'static ObjectKind,
+    /// One object in texts.
+    noun: &'static str,
+    /// One object at the beginning of texts.
+    title: &'static str,
+    /// An object without a name.
+    untitled: &'static str,
+    /// The operation that changes an object.
+    pub(super) update: &'static str,
+    /// The notices after a deletion and a restoration.
+    deleted: &'static str,
+    restored: &'static str,
+    /// The consequences of a deletion.
+    consequences: &'static str,
+    /// What a restoration restores, as HTML.
+    restoration: &'static str,
+    /// Why users may not edit an object, although access rules let them.
+    restriction: &'static str,
+    /// Whether the objects are insights. Otherwise they are dashboards.
+    is_insight: bool,
+}
+
+pub(super) const DASHBOARD: &ShareableKind = &ShareableKind {
+    objects: DASHBOARDS,
+    noun: "dashboard",
+    title: "Dashboard",
+    untitled: "Untitled dashboard",
+    update: "dashboards_partial_update",
+    deleted: "dashboard-deleted",
+    restored: "dashboard-restored",
+    consequences: "The dashboard moves to the trash with its tiles. It can be restored there.",
+    restoration: "Deleted dashboards keep their tiles. Restoring a dashboard restores all its tiles, and its public page \
+                  with the same link. Tiles that were deleted alone are on the page <em>Deleted tiles</em> of their \
+                  dashboard.",
+    restriction: "Only its collaborators edit it.",
+    is_insight: false,
+};
+
+pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
+    objects: INSIGHTS,
+    noun: "insight",
+    title: "Insight",
+    untitled: "Untitled insight",
+    update: "insights_partial_update",
+    deleted: "insight-deleted",
+    restored: "insight-restored",
+    consequences: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is \
+                   closed, if it has one.",
+    restoration: "A restored insight is on no dashboard. Put it on a dashboard again to restore its tile there, with its \
+                  place and color.",
+    restriction: "A restricted dashboard shows it, and you may not edit that.",
+    is_insight: true,
+};
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    deletion::routes(pages);
+    trash::routes(pages);
+}
+
+/// The levels of the session on an object.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Rights {
+    user_access_level: String,
+    effective_privilege_level: u8,
+}
+
+impl Rights {
+    /// Whether access rules and restrictions let the session edit.
+    pub(super) fn may_edit(&self) -> bool {
+        self.is_editor() && self.effective_privilege_level == MAY_EDIT
+    }
+
+    /// Whether access rules let the session edit. A restriction may still not.
+    fn is_editor(&self) -> bool {
+        is_editor(&self.user_access_level)
+    }
+}
+
+/// A dashboard or an insight, as the API describes it.
+#[derive(Deserialize)]
+struct Shareable {
+    id: u64,
+    name: Option<String>,
+    derived_name: Option<String>,
+    description: Option<String>,
+    /// Only insights have it.
+    saved: Option<bool>,
+    /// Only dashboards have it.
+    #[serde(default)]
+    is_shared: bool,
+    deleted_at: Option<String>,
+    deleted_by: Option<Person>,
+    #[serde(flatten)]
+    rights: Rights,
+}
+
+impl Shareable {
+    fn is_unsaved(&self) -> bool {
+        self.saved == Some(false)
+    }
+
+    fn deleter(&self) -> String {
+        self.deleted_by.as_ref().map_or(String::new(), Person::name)
+    }
+}
+
+impl ShareableKind {
+    /// Returns the name of an object for people: its own, or the derived one.
+    fn name<'o>(&self, object: &'o Shareable) -> &'o str {
+        let derived = name_or(object.derived_name.as_deref(), self.untitled);
+        name_or(object.name.as_deref(), derived)
+    }
+
+    /// Returns whether the API would admit the session to a change of objects in a project.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn may_write(&self, request: &SignedIn, project: &str) -> Result<bool> {
+        request.api.may(&Operation::new(self.update, [project, "0"])).await
+    }
+
+    /// Returns why the session cannot change an object in a project, or `None` if it may.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn refusal(
+        &self,
+        request: &SignedIn,
+        project: &str,
+        rights: &Rights,
+    ) -> Result<Option<String>> {
+        if !self.may_write(request, project).await? {
+            return Ok(Some(format!("This session may not change {}s.", self.noun)));
+        }
+        Ok(self.reason(rights))
+    }
+
+    /// Returns why these rights do not let the session edit an object, or `None` if they do.
+    pub(super) fn reason(&self, rights: &Rights) -> Option<String> {
+        if rights.may_edit() {
+            return None;
+        }
+        let reason = if rights.is_editor() {
+            self.restriction
+        } else {
+            "Access rules do not let you edit it."
+        };
+        Some(format!("You may view this {}. {reason}", self.noun))
+    }
+}
+
+/// Returns the body that deletes or restores an object. The API sets `saved` of an insight to true if it is absent.
+fn deletion_body(is_deleted: bool, saved: Option<bool>) -> Value {
+    match saved {
+        Some(saved) => json!({ "deleted": is_deleted, "saved": saved }),
+        None => json!({ "deleted": is_deleted }),
+    }
+}

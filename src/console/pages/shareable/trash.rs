@@ -1,0 +1,119 @@
+//! Deleted dashboards and insights: by whom, when, and buttons to restore them.
+
+use askama::Template;
+use axum::http::Method;
+
+use crate::console::layout::{self, Command, with_notice_of};
+use crate::console::operation::Write;
+use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
+use crate::console::pages::chosen::Chosen;
+use crate::console::pages::{excerpt, project_id};
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::query::Query;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, deletion_body};
+
+const TRASH: [(&str, &ShareableKind); 2] = [
+    ("/console/projects/{project_id}/dashboards/trash/", DASHBOARD),
+    ("/console/projects/{project_id}/insights/trash/", INSIGHT),
+];
+
+/// Adds the pages and their forms to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    for (path, kind) in TRASH {
+        pages.signed_in(Method::GET, path, move |request| page(request, kind));
+        pages.signed_in(Method::POST, path, move |request| restore(request, kind));
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/shareable/trash.html")]
+struct TrashPage {
+    kind: &'static ShareableKind,
+    /// The path of the list.
+    base: String,
+    objects: Vec<Shareable>,
+    may_write: bool,
+    paging: Paging,
+    chosen: Chosen,
+    refusals: Option<Refusals>,
+    command: Command,
+}
+
+async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+    show(&request, kind, BulkFeedback::default()).await
+}
+
+async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+    let project = project_id(&request.visit)?;
+    match restore_each(&request, kind, &project).await {
+        Ok(outcome) if outcome.has_refusals() => show(&request, kind, outcome.into()).await,
+        Ok(outcome) => {
+            let trash = format!("{}trash/", kind.objects.list(&project));
+            Ok(see_other(&with_notice_of(&trash, kind.restored, outcome.done.len()))?)
+        }
+        Err(error) if error.status() == 400 => show(&request, kind, error.into()).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Restores the objects of a form, which has one `id` or several, or of a button, which sends `only`. Insights that were not
+/// saved stand in `unsaved`.
+async fn restore_each(
+    request: &SignedIn,
+    kind: &ShareableKind,
+    project: &str,
+) -> Result<BulkOutcome> {
+    let form = &request.visit.form;
+    let ids: Vec<&str> = match form.value("only") {
+        "" => form.values("id").take(MAX_OBJECTS).collect(),
+        only => vec![only],
+    };
+    if ids.is_empty() {
+        let detail = format!("Select the {}s first.", kind.noun);
+        return Err(Error::invalid_request("invalid_form", detail));
+    }
+    let mut outcome = BulkOutcome::default();
+    for id in ids {
+        let id = id.parse::<u64>().map_err(|_| Error::not_found())?.to_string();
+        let is_saved = !form.values("unsaved").any(|unsaved| unsaved == id);
+        let body = deletion_body(false, kind.is_insight.then_some(is_saved));
+        let restored = request.api.write(&Write::new(kind.update, [project, &id]).body(body)).await;
+        outcome.add(id, restored)?;
+    }
+    Ok(outcome)
+}
+
+async fn show(
+    request: &SignedIn,
+    kind: &'static ShareableKind,
+    feedback: BulkFeedback,
+) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let base = kind.objects.list(&project);
+    let api_query = Query::of([("deleted", "true"), LIMIT]);
+    let list = ListSpec::new(kind.objects.api(&project), &format!("{base}trash/"));
+    let list = ListSpec { api_query, ..list };
+    let ListPage { rows: objects, paging, command } = list_page::<Shareable>(request, list).await?;
+    let frame = kind.objects.frame(request, &project).await?;
+    let frame = frame.titled("Trash").with_refusal(feedback.refusal);
+    let name = |id: &str| {
+        let known = objects.iter().find(|one| one.id.to_string() == id);
+        known.map_or_else(|| format!("{} {id}", kind.title), |known| kind.name(known).to_owned())
+    };
+    let page = TrashPage {
+        kind,
+        base,
+        may_write: kind.may_write(request, &project).await?,
+        paging,
+        chosen: Chosen::of(request),
+        refusals: feedback.outcome.refusals(name),
+        objects,
+        command,
+    };
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+}
