@@ -7,7 +7,6 @@ mod choices;
 mod edit;
 mod grid;
 mod rights;
-mod sharing;
 mod tile;
 mod tiles;
 
@@ -46,7 +45,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     edit::routes(pages);
     tiles::routes(pages);
     arrange::routes(pages);
-    sharing::routes(pages);
     access::routes(pages);
 }
 

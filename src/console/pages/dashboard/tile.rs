@@ -134,11 +134,6 @@ impl Tile {
         short_name(self.insight.as_ref(), self.text.as_ref())
     }
 
-    /// Whether the tile shows an insight that the session may not view.
-    pub(super) fn is_hidden(&self) -> bool {
-        self.insight.as_ref().is_some_and(Insight::is_hidden)
-    }
-
     fn into_card(self, markdown_left: &mut usize) -> Card {
         let name = self.name();
         let color = self.color.as_deref().unwrap_or_default();

@@ -4,7 +4,6 @@ mod access;
 mod filters;
 mod form;
 mod insight;
-mod sharing;
 mod state;
 
 use askama::Template;
@@ -32,7 +31,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     form::routes(pages);
     insight::routes(pages);
     state::routes(pages);
-    sharing::routes(pages);
     access::routes(pages);
 }
 

@@ -1,6 +1,7 @@
 //! What dashboards and insights have in common: rights, deletion and the trash, public pages, and access rules.
 
 mod deletion;
+mod sharing;
 mod trash;
 
 use serde::Deserialize;
@@ -27,6 +28,9 @@ pub(super) struct ShareableKind {
     untitled: &'static str,
     /// The operation that changes an object.
     pub(super) update: &'static str,
+    /// The operations that enable, disable and rotate the public link.
+    share: &'static str,
+    rotate_link: &'static str,
     /// The notices after a deletion and a restoration.
     deleted: &'static str,
     restored: &'static str,
@@ -46,6 +50,8 @@ pub(super) const DASHBOARD: &ShareableKind = &ShareableKind {
     title: "Dashboard",
     untitled: "Untitled dashboard",
     update: "dashboards_partial_update",
+    share: "dashboards_sharing_partial_update",
+    rotate_link: "dashboards_sharing_refresh_create",
     deleted: "dashboard-deleted",
     restored: "dashboard-restored",
     consequences: "The dashboard moves to the trash with its tiles. It can be restored there.",
@@ -62,6 +68,8 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
     title: "Insight",
     untitled: "Untitled insight",
     update: "insights_partial_update",
+    share: "insights_sharing_partial_update",
+    rotate_link: "insights_sharing_refresh_create",
     deleted: "insight-deleted",
     restored: "insight-restored",
     consequences: "The insight moves to the trash and leaves its dashboards. It can be restored there. Its public page is \
@@ -75,6 +83,7 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     deletion::routes(pages);
+    sharing::routes(pages);
     trash::routes(pages);
 }
 
@@ -106,13 +115,33 @@ struct Shareable {
     description: Option<String>,
     /// Only insights have it.
     saved: Option<bool>,
-    /// Only dashboards have it.
+    /// Only dashboards have it, and tiles.
     #[serde(default)]
     is_shared: bool,
+    #[serde(default)]
+    tiles: Vec<Tile>,
     deleted_at: Option<String>,
     deleted_by: Option<Person>,
     #[serde(flatten)]
     rights: Rights,
+}
+
+/// A tile of a dashboard.
+#[derive(Deserialize)]
+struct Tile {
+    insight: Option<TileInsight>,
+}
+
+#[derive(Deserialize)]
+struct TileInsight {
+    user_access_level: String,
+}
+
+impl Tile {
+    /// Whether the tile shows an insight that the session may not view.
+    fn is_hidden(&self) -> bool {
+        self.insight.as_ref().is_some_and(|insight| insight.user_access_level == "none")
+    }
 }
 
 impl Shareable {

@@ -1,0 +1,146 @@
+//! The public page of a dashboard or an insight: its link, and buttons to enable, rotate and disable it.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::console::assets::icon;
+use crate::console::form::{ONCE, once_key};
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::operation::Write;
+use crate::console::pages::object::ObjectPath;
+use crate::console::reach::local_base;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Error;
+
+use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, Tile};
+
+const SHARING: [(&str, &ShareableKind); 2] = [
+    ("/console/projects/{project_id}/dashboards/{id}/sharing/", DASHBOARD),
+    ("/console/projects/{project_id}/insights/{id}/sharing/", INSIGHT),
+];
+
+/// Adds the pages and their forms to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    for (path, kind) in SHARING {
+        pages.signed_in(Method::GET, path, move |request| page(request, kind));
+        pages.signed_in(Method::POST, path, move |request| apply(request, kind));
+    }
+}
+
+#[derive(Deserialize)]
+struct Sharing {
+    created_at: Option<String>,
+    enabled: bool,
+    access_token: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/shareable/sharing.html")]
+struct SharingPage {
+    kind: &'static ShareableKind,
+    object: ObjectPath,
+    name: String,
+    is_enabled: bool,
+    /// When the page was first enabled.
+    since: Option<String>,
+    /// The public link, if the session may know it.
+    link: Option<String>,
+    /// The base of the link, if it works on this machine only.
+    local_base: Option<String>,
+    tiles: usize,
+    may_share: bool,
+    /// Why the session may not share, although its key may.
+    reason: Option<String>,
+    /// The `Idempotency-Key` of the buttons.
+    once: String,
+    command: Command,
+}
+
+async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+    let object = ObjectPath::of(&request.visit, kind.objects)?;
+    show(&request, kind, object, None).await
+}
+
+async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
+    let object = ObjectPath::of(&request.visit, kind.objects)?;
+    let form = &request.visit.form;
+    let (write, notice) = match form.value("action") {
+        "enable" => (kind.enable(&object, true), "page-enabled"),
+        "disable" => (kind.enable(&object, false), "page-disabled"),
+        "rotate" => (object.write(kind.rotate_link), "link-replaced"),
+        _ => return Err(Error::not_found().into()),
+    };
+    match request.api.attempt(&write.once(form.value(ONCE))).await? {
+        Ok(_) => Ok(see_other(&with_notice(&object.page("sharing/"), notice))?),
+        Err(refusal) => show(&request, kind, object, Some(refusal)).await,
+    }
+}
+
+async fn show(
+    request: &SignedIn,
+    kind: &'static ShareableKind,
+    object: ObjectPath,
+    refusal: Option<Error>,
+) -> PageResult {
+    let path = object.api("sharing/");
+    let found: Shareable = request.api.get(&object.api("")).await?;
+    let sharing: Sharing = request.api.get(&path).await?;
+    let is_enabled = sharing.enabled;
+    let change = kind.enable(&object, !is_enabled);
+    let reason = if kind.is_insight {
+        request.api.dry_run(&change).await?.map(|refusal| refusal.detail().to_owned())
+    } else {
+        found.reason_not_to_share(is_enabled).map(str::to_owned)
+    };
+    let may_share = reason.is_none() && request.api.may(&change.operation).await?;
+    let name = kind.name(&found).to_owned();
+    let title = if kind.is_insight { "Sharing".to_owned() } else { format!("Sharing of {name}") };
+    let token = sharing.access_token.filter(|_| is_enabled);
+    let page = SharingPage {
+        kind,
+        name,
+        is_enabled,
+        since: sharing.created_at,
+        link: token.map(|token| format!("{}/shared/{token}/", request.visit.base_url())),
+        local_base: local_base(&request.visit.base_url()),
+        tiles: found.tiles.len(),
+        // The command of the button, or else of the page itself.
+        command: if may_share && !kind.is_insight {
+            Command::write(request, &change)?
+        } else {
+            Command::get(&request.visit, &path)
+        },
+        may_share,
+        reason,
+        once: once_key(),
+        object,
+    };
+    let frame = page.object.frame(request).await?.titled(title).with_refusal(refusal);
+    Ok(layout::page(&frame, &page)?)
+}
+
+impl ShareableKind {
+    /// Returns the request that enables or disables the public page.
+    fn enable(&self, object: &ObjectPath, is_enabled: bool) -> Write {
+        object.write(self.share).body(json!({ "enabled": is_enabled }))
+    }
+}
+
+impl Shareable {
+    /// Returns why the session cannot share the dashboard.
+    fn reason_not_to_share(&self, is_enabled: bool) -> Option<&'static str> {
+        if !self.rights.may_edit() {
+            Some("Only users who may edit the dashboard can share it.")
+        } else if !is_enabled && self.tiles.iter().any(Tile::is_hidden) {
+            Some(
+                "The dashboard shows an insight that you may not view. Only users who may view all its insights can share it.",
+            )
+        } else {
+            None
+        }
+    }
+}
