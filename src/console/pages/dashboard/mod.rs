@@ -1,7 +1,6 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the pages that change it.
 
 mod about;
-pub(super) mod access;
 mod arrange;
 mod choices;
 mod edit;
@@ -45,7 +44,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     edit::routes(pages);
     tiles::routes(pages);
     arrange::routes(pages);
-    access::routes(pages);
 }
 
 #[derive(Deserialize)]

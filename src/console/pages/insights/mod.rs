@@ -1,6 +1,5 @@
 //! The insights of a project: the list with its filters, and the pages of one insight.
 
-mod access;
 mod filters;
 mod form;
 mod insight;
@@ -31,7 +30,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     form::routes(pages);
     insight::routes(pages);
     state::routes(pages);
-    access::routes(pages);
 }
 
 /// An insight in the list.

@@ -1,13 +1,11 @@
 //! Access rules and their subjects: members, roles and everyone.
 
-mod form;
 mod subjects;
 mod table;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-pub(super) use form::{RULE_FORM, with_subjects};
 pub(super) use subjects::Subjects;
 pub(super) use table::RuleTable;
 

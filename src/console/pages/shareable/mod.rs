@@ -1,5 +1,6 @@
 //! What dashboards and insights have in common: rights, deletion and the trash, public pages, and access rules.
 
+mod access;
 mod deletion;
 mod sharing;
 mod trash;
@@ -28,6 +29,8 @@ pub(super) struct ShareableKind {
     untitled: &'static str,
     /// The operation that changes an object.
     pub(super) update: &'static str,
+    /// The operation that sets an access rule on an object.
+    set_rule: &'static str,
     /// The operations that enable, disable and rotate the public link.
     share: &'static str,
     rotate_link: &'static str,
@@ -50,6 +53,7 @@ pub(super) const DASHBOARD: &ShareableKind = &ShareableKind {
     title: "Dashboard",
     untitled: "Untitled dashboard",
     update: "dashboards_partial_update",
+    set_rule: "dashboards_access_controls_update",
     share: "dashboards_sharing_partial_update",
     rotate_link: "dashboards_sharing_refresh_create",
     deleted: "dashboard-deleted",
@@ -68,6 +72,7 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
     title: "Insight",
     untitled: "Untitled insight",
     update: "insights_partial_update",
+    set_rule: "insights_access_controls_update",
     share: "insights_sharing_partial_update",
     rotate_link: "insights_sharing_refresh_create",
     deleted: "insight-deleted",
@@ -82,6 +87,7 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
 
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
+    access::routes(pages);
     deletion::routes(pages);
     sharing::routes(pages);
     trash::routes(pages);
@@ -115,9 +121,10 @@ struct Shareable {
     description: Option<String>,
     /// Only insights have it.
     saved: Option<bool>,
-    /// Only dashboards have it, and tiles.
+    /// Only dashboards have this, a restriction and tiles.
     #[serde(default)]
     is_shared: bool,
+    restriction_level: Option<u8>,
     #[serde(default)]
     tiles: Vec<Tile>,
     deleted_at: Option<String>,

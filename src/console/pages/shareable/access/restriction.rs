@@ -1,0 +1,171 @@
+//! The restriction of a dashboard: who may edit it, who decides that, and its collaborators.
+
+use askama::Template;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::console::api::Versioned;
+use crate::console::failure::Failure;
+use crate::console::form::{Choice, Form};
+use crate::console::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
+use crate::console::list::List;
+use crate::console::pages::member_search::{MAX_FOUND, MemberSearch};
+use crate::console::pages::object::ObjectPath;
+use crate::console::pages::shareable::{DASHBOARD, Shareable};
+use crate::console::paging::Paging;
+use crate::console::person::Person;
+use crate::console::query::Query;
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::Feedback;
+use super::forms::Purpose;
+use super::members::{Filters, MemberAccess};
+
+/// The parameter of the query with the number of collaborators before the page of the list.
+const OFFSET: &str = "collaborators";
+/// The parameter of the query with the search for a member to add.
+const SEARCH: &str = "candidate";
+
+/// The number of collaborators on a page.
+const PAGE_SIZE: usize = 50;
+
+/// The restriction on the page, with the collaborators.
+#[derive(Template)]
+#[template(path = "console/pages/shareable/access/restriction.html")]
+pub(super) struct Restriction {
+    is_restricted: bool,
+    /// The form that changes it, if the session may.
+    form: Option<Form>,
+    /// The collaborators, if the dashboard is restricted.
+    collaborators: Option<Collaborators>,
+}
+
+impl Restriction {
+    /// Describes the restriction of a dashboard, as far as the session may see it.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn load(
+        request: &SignedIn,
+        object: &ObjectPath,
+        filters: &Filters,
+        found: Option<(Shareable, Option<String>)>,
+        feedback: &mut Feedback,
+    ) -> Result<Self, Failure> {
+        let Some((dashboard, version)) = found else {
+            return Ok(Self { is_restricted: false, form: None, collaborators: None });
+        };
+        let level = dashboard.restriction_level;
+        let is_restricted = level.is_some_and(is_restricted);
+        let refusal = refusal(request, object, is_restricted).await?;
+        let mut form = None;
+        if refusal.as_ref().is_none_or(|refusal| refusal.status() == 503) {
+            let sent = feedback.take(Purpose::Restriction);
+            let body = json!({ "restriction_level": level });
+            let stored = Versioned { body, version };
+            let filled = || Purpose::Restriction.filled(request, DASHBOARD, object, &stored);
+            let shown = sent.map_or_else(filled, Ok)?;
+            let reason = refusal.map(|refusal| refusal.detail().to_owned());
+            form = Some(shown.with_id("restriction").refused_for(reason));
+        }
+        let mut collaborators = None;
+        if is_restricted {
+            let may_change =
+                dashboard.rights.may_edit() && DASHBOARD.may_write(request, &object.tenant).await?;
+            let sent = feedback.take(Purpose::Collaborator);
+            let found = Collaborators::load(request, object, filters, may_change, sent).await?;
+            collaborators = Some(found);
+        }
+        Ok(Self { is_restricted, form, collaborators })
+    }
+}
+
+/// Returns why the session cannot change the restriction, or `None` if it can. The request that asks changes nothing.
+///
+/// # Errors
+/// As [`dry_run`](crate::console::api::Api::dry_run).
+async fn refusal(
+    request: &SignedIn,
+    object: &ObjectPath,
+    is_restricted: bool,
+) -> Result<Option<Error>> {
+    // Every editor may send the level that the dashboard has.
+    let other = if is_restricted { EVERYONE_EDITS } else { COLLABORATORS_EDIT };
+    let change = json!({ "restriction_level": other });
+    request.api.dry_run(&object.write(DASHBOARD.update).body(change)).await
+}
+
+/// A collaborator, as the API describes one.
+#[derive(Clone, Deserialize)]
+struct Collaborator {
+    user: Person,
+    user_uuid: String,
+}
+
+/// A page of the collaborators.
+#[derive(Template)]
+#[template(path = "console/pages/shareable/access/collaborators.html")]
+struct Collaborators {
+    object: ObjectPath,
+    listed: Vec<Collaborator>,
+    paging: Paging,
+    /// Whether the session may add and remove them.
+    may_change: bool,
+    search: MemberSearch,
+    /// The form that adds one, if the session may and there is somebody to add.
+    form: Option<Form>,
+}
+
+impl Collaborators {
+    /// Loads the page that the query names, as far as the session may see it. `sent` is a form that has to be corrected.
+    ///
+    /// # Errors
+    /// Those of [`Paging::of_all`] and of the API, except refusals.
+    async fn load(
+        request: &SignedIn,
+        object: &ObjectPath,
+        filters: &Filters,
+        may_change: bool,
+        sent: Option<Form>,
+    ) -> Result<Self, Failure> {
+        let all: Option<Vec<Collaborator>> =
+            request.api.get_if_allowed(&object.api("collaborators/")).await?;
+        let all = all.unwrap_or_default();
+        let page = object.page("access/");
+        let url = |at| format!("{}#restricted", filters.beside(OFFSET, at).url(&page));
+        let (listed, paging) = Paging::of_all(&all, &request.visit, OFFSET, PAGE_SIZE, url)?;
+        let search = MemberSearch::of(&request.visit, SEARCH, &page, "restricted");
+        let mut found = Self {
+            object: object.clone(),
+            listed: listed.to_vec(),
+            paging,
+            may_change,
+            search,
+            form: None,
+        };
+        if may_change {
+            found.offer(request, sent).await?;
+        }
+        Ok(found)
+    }
+
+    /// Offers the members who may view the dashboard but not edit it.
+    async fn offer(&mut self, request: &SignedIn, sent: Option<Form>) -> Result<()> {
+        let limit = MAX_FOUND.to_string();
+        let query = [("access_level", "viewer"), ("limit", &limit), ("search", &self.search.text)];
+        let path = Query::of(query).url(&self.object.api("access/"));
+        let viewers: List<MemberAccess> = request.api.get(&path).await?;
+        self.search.is_cut = !viewers.is_complete();
+        if sent.is_none() && viewers.results.is_empty() {
+            return Ok(());
+        }
+        let empty = || Purpose::Collaborator.empty(request, DASHBOARD, &self.object);
+        let form = sent.map_or_else(empty, Ok)?;
+        let viewers = viewers.results.iter();
+        let choices = viewers.map(|member| Choice::new(member.uuid(), member.label()));
+        let form = form.with_id("collaborator").with_choices("user_uuid", choices.collect());
+        self.form = Some(form);
+        Ok(())
+    }
+}
