@@ -1,93 +1,12 @@
-//! The domains of an organization, and a form that adds one.
+//! The domains of an organization.
 
-use askama::Template;
-use axum::http::{Method, StatusCode};
-use serde::Deserialize;
-use serde_json::Value;
+mod list;
+mod one;
 
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, with_notice};
-use crate::console::operation::Operation;
-use crate::console::pages::object::DOMAINS;
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::redirection::see_other;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::registry::Pages;
 
-const LIST: &str = "/console/organizations/{organization_id}/domains/";
-
-const FORM: FormSpec = FormSpec::create(
-    "Add",
-    &[Input::new("domain").label("Domain").hint("In lower case, for example corp.example.")],
-);
-
-/// Adds the page and its form to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, create);
-}
-
-#[derive(Deserialize)]
-struct Domain {
-    id: String,
-    #[serde(rename = "domain")]
-    name: String,
-    is_verified: bool,
-    jit_provisioning_enabled: bool,
-    sso_enforcement: String,
-    has_saml: bool,
-}
-
-#[derive(Template)]
-#[template(path = "console/pages/domains/page.html")]
-struct DomainsPage {
-    base: String,
-    domains: Vec<Domain>,
-    paging: Paging,
-    /// The form of a new domain, if the session may add one.
-    form: Option<Form>,
-    command: Command,
-}
-
-impl Domain {
-    fn sign_in(&self) -> &'static str {
-        super::domain::provider_name(&self.sso_enforcement)
-    }
-}
-
-fn operation(organization: &str) -> Operation {
-    Operation::new("domains_create", [organization])
-}
-
-async fn list(request: SignedIn) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
-    let operation = operation(&organization);
-    let form = if request.api.may(&operation).await? {
-        Some(FORM.empty(&request, &operation, &DOMAINS.list(&organization))?)
-    } else {
-        None
-    };
-    show(&request, &organization, form).await
-}
-
-async fn create(request: SignedIn) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
-    let base = DOMAINS.list(&organization);
-    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(domain) => {
-            let id = domain.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(see_other(&with_notice(&format!("{base}{id}/"), "domain-added"))?)
-        }
-        Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
-    }
-}
-
-async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
-    let base = DOMAINS.list(organization);
-    let list = ListSpec::new(DOMAINS.api(organization), &base);
-    let ListPage { rows: domains, paging, command } = list_page(request, list).await?;
-    let frame = DOMAINS.frame(request, organization).await?;
-    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
-    let page = DomainsPage { base, domains, paging, form, command };
-    Ok(layout::page_with_status(&frame.titled("Domains"), &page, status)?)
+    list::routes(pages);
+    one::routes(pages);
 }

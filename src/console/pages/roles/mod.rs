@@ -1,84 +1,12 @@
-//! The roles of an organization, and a form that creates one.
+//! The roles of an organization.
 
-use askama::Template;
-use axum::http::{Method, StatusCode};
-use serde::Deserialize;
-use serde_json::Value;
+mod list;
+mod one;
 
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Command, with_notice};
-use crate::console::operation::Operation;
-use crate::console::pages::object::ROLES;
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::query::Query;
-use crate::console::redirection::see_other;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::registry::Pages;
 
-const LIST: &str = "/console/organizations/{organization_id}/roles/";
-
-const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
-
-/// Adds the page and its form to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, create);
-}
-
-#[derive(Deserialize)]
-struct Role {
-    id: String,
-    name: String,
-    created_at: String,
-    member_count: u64,
-    is_default: bool,
-}
-
-#[derive(Template)]
-#[template(path = "console/pages/roles/page.html")]
-struct RolesPage {
-    base: String,
-    roles: Vec<Role>,
-    paging: Paging,
-    /// The form of a new role, if the session may create one.
-    form: Option<Form>,
-    command: Command,
-}
-
-fn operation(organization: &str) -> Operation {
-    Operation::new("roles_create", [organization])
-}
-
-async fn list(request: SignedIn) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
-    let operation = operation(&organization);
-    let form = if request.api.may(&operation).await? {
-        Some(FORM.empty(&request, &operation, &ROLES.list(&organization))?)
-    } else {
-        None
-    };
-    show(&request, &organization, form).await
-}
-
-async fn create(request: SignedIn) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
-    let base = ROLES.list(&organization);
-    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(role) => {
-            let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(see_other(&with_notice(&format!("{base}{id}/"), "role-created"))?)
-        }
-        Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
-    }
-}
-
-async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
-    let base = ROLES.list(organization);
-    let api_query = Query::of([("basic", "true"), LIMIT]);
-    let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(organization), &base) };
-    let ListPage { rows: roles, paging, command } = list_page(request, list).await?;
-    let frame = ROLES.frame(request, organization).await?;
-    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
-    let page = RolesPage { base, roles, paging, form, command };
-    Ok(layout::page_with_status(&frame.titled("Roles"), &page, status)?)
+    list::routes(pages);
+    one::routes(pages);
 }

@@ -1,7 +1,6 @@
 //! One role: its name and its members.
 
-mod actions;
-mod candidates;
+use std::collections::HashSet;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
@@ -9,8 +8,12 @@ use serde::Deserialize;
 
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
-use crate::console::operation::Operation;
-use crate::console::pages::object::{ObjectPath, ROLES};
+use crate::console::list::List;
+use crate::console::operation::{Operation, Write};
+use crate::console::pages::member_search::MemberSearch;
+use crate::console::pages::members::Member;
+use crate::console::pages::object::{ObjectPath, ROLES, confirm_delete};
+use crate::console::pages::uuid;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::person::User;
 use crate::console::redirection::see_other;
@@ -18,10 +21,11 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use candidates::Candidates;
-
 const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
 const ADD: &str = "/console/organizations/{organization_id}/roles/{id}/add/";
+const REMOVE: &str =
+    "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
+const DELETE: &str = "/console/organizations/{organization_id}/roles/{id}/delete/";
 
 const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
 const MEMBER: FormSpec = FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]);
@@ -31,12 +35,14 @@ const RENAME: &str = "roles_partial_update";
 /// The operation that adds a member.
 const ADD_MEMBER: &str = "roles_role_memberships_create";
 
-/// Adds the page and its actions to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ROLE, page);
     pages.signed_in(Method::POST, ROLE, rename);
     pages.signed_in(Method::POST, ADD, add);
-    actions::routes(pages);
+    pages.signed_in(Method::POST, REMOVE, remove);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
 }
 
 #[derive(Deserialize)]
@@ -63,7 +69,7 @@ struct Feedback {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/role/page.html")]
+#[template(path = "console/pages/roles/one.html")]
 struct RolePage {
     object: ObjectPath,
     role: Role,
@@ -156,4 +162,59 @@ async fn candidates(
     let form = form.with_id("add").with_choices("user_uuid", choices.collect());
     let is_shown = is_sent || !candidates.members.is_empty();
     Ok(Some((candidates, is_shown.then_some(form))))
+}
+
+async fn remove(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    let membership = uuid(&request.visit, "membership_id")?;
+    let ids = [object.tenant.as_str(), &object.id, &membership];
+    match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
+        Ok(_) => Ok(see_other(&with_notice(&object.page(""), "member-removed"))?),
+        Err(refusal) => {
+            let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
+            show(&request, feedback).await
+        }
+    }
+}
+
+/// Asks before a role is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    confirm_delete(&request, &object, "?basic=true", "role-deleted", |role: Role| {
+        let text = "The access rules that name the role are deleted too. Members who see a private project only through the \
+                    role do not see it any more.";
+        object.deletion(&role.name, text, object.write("roles_destroy"))
+    })
+    .await
+}
+
+/// The parameter of the query with the search.
+const SEARCH: &str = "member";
+
+/// The maximum number of members of the role that are left out of the choice. The API refuses to add the others again.
+const MAX_LEFT_OUT: u64 = 1000;
+
+/// Members that a search found, without those of the role.
+struct Candidates {
+    search: MemberSearch,
+    /// The UUID and the name of each member.
+    members: Vec<(String, String)>,
+}
+
+impl Candidates {
+    /// Searches the organization for members who are not in the role.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    async fn load(request: &SignedIn, role: &ObjectPath) -> Result<Self> {
+        let search = MemberSearch::of(&request.visit, SEARCH, &role.page(""), "candidates");
+        let (search, found) = search.find::<Member>(request, &role.tenant).await?;
+        let path = role.api(&format!("role_memberships/?limit={MAX_LEFT_OUT}"));
+        let in_role: List<RoleMember> = request.api.get(&path).await?;
+        let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
+        let members = found.results.into_iter();
+        let members = members.filter(|member| !in_role.contains(&member.user.uuid));
+        let members = members.map(|member| (member.user.uuid, member.user.person.label()));
+        Ok(Self { search, members: members.collect() })
+    }
 }

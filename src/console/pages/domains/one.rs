@@ -1,9 +1,5 @@
 //! One domain: the proof of its ownership, and how people with addresses in it sign in.
 
-mod actions;
-mod certificate;
-mod lookup;
-
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
@@ -12,21 +8,20 @@ use serde_json::json;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
 use crate::console::layout::{self, Command, with_notice};
-use crate::console::pages::object::{DOMAINS, ObjectPath};
+use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
-
-use certificate::Certificate;
-use lookup::Wizard;
+use crate::error::{Error, Result};
 
 const DOMAIN: &str = "/console/organizations/{organization_id}/domains/{id}/";
+const VERIFY: &str = "/console/organizations/{organization_id}/domains/{id}/verify/";
+const DELETE: &str = "/console/organizations/{organization_id}/domains/{id}/delete/";
 
 /// The operation that changes a domain.
 const UPDATE: &str = "domains_partial_update";
 /// The operation that verifies a domain.
-const VERIFY: &str = "domains_verify_create";
+const VERIFY_OPERATION: &str = "domains_verify_create";
 
 /// The values of `sso_enforcement`.
 const PROVIDERS: &[(&str, &str)] = &[
@@ -72,11 +67,13 @@ pub(super) fn provider_name(provider: &str) -> &'static str {
     PROVIDERS.iter().find(|(known, _)| *known == provider).map_or("Another way", |(_, name)| name)
 }
 
-/// Adds the page and its actions to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, DOMAIN, page);
     pages.signed_in(Method::POST, DOMAIN, save);
-    actions::routes(pages);
+    pages.signed_in(Method::POST, VERIFY, verify);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
 }
 
 #[derive(Deserialize)]
@@ -89,7 +86,7 @@ struct Domain {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/domain/page.html")]
+#[template(path = "console/pages/domains/one.html")]
 struct DomainPage {
     object: ObjectPath,
     domain: Domain,
@@ -141,7 +138,7 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         None | Some("") => None,
         Some(_) => Some(Certificate::load(request, &object).await?),
     };
-    let verify = object.write(VERIFY).body(json!({}));
+    let verify = object.write(VERIFY_OPERATION).body(json!({}));
     let frame = object.frame(request).await?;
     let frame = frame.titled(domain.name.clone()).with_refusal(refusal);
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
@@ -157,4 +154,113 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         form,
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
+}
+
+/// Verifies the domain. The API succeeds too if the record is not there, so the domain is read again.
+async fn verify(request: SignedIn) -> PageResult {
+    #[derive(Deserialize)]
+    struct Verified {
+        is_verified: bool,
+    }
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let write = object.write(VERIFY_OPERATION).body(json!({})).once(request.visit.form.value(ONCE));
+    let refusal = match request.api.attempt(&write).await? {
+        Ok(_) => {
+            if request.api.get::<Verified>(&object.api("")).await?.is_verified {
+                return Ok(see_other(&with_notice(&object.page(""), "domain-verified"))?);
+            }
+            Error::invalid(
+                "invalid_input",
+                "The record was not found, so the domain is not verified.",
+            )
+        }
+        Err(refusal) => refusal,
+    };
+    show(&request, None, Some(refusal)).await
+}
+
+/// Asks before a domain is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    confirm_delete(&request, &object, "", "domain-deleted", |domain: Domain| {
+        let text = "Its settings are lost, and any organization can add the domain. To add it again, you have to prove \
+                    again that it is yours.";
+        object.deletion(&domain.name, text, object.write("domains_destroy"))
+    })
+    .await
+}
+
+/// What the certificate says. Every member is absent if the stored text is no certificate.
+#[derive(Deserialize)]
+struct Certificate {
+    subject: Option<String>,
+    issuer: Option<String>,
+    not_before: Option<String>,
+    not_after: Option<String>,
+    is_expired: Option<bool>,
+}
+
+impl Certificate {
+    /// Loads what the certificate of a domain says.
+    ///
+    /// # Errors
+    /// The errors of the API.
+    async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
+        request.api.get(&domain.api("certificate/")).await
+    }
+
+    fn is_expired(&self) -> bool {
+        self.is_expired == Some(true)
+    }
+}
+
+/// The TXT record that verifies a domain, and what the DNS answers now.
+#[derive(Deserialize)]
+struct Lookup {
+    name: String,
+    expected: String,
+    found: Vec<String>,
+    matches: bool,
+    error: Option<String>,
+}
+
+/// The wizard of a domain.
+enum Wizard {
+    /// The session may not look the record up.
+    Refused,
+    /// The record cannot be looked up now.
+    Unavailable(String),
+    Asked(Lookup),
+}
+
+impl Wizard {
+    /// Looks the record up. The look-up has a deadline and a queue for each organization.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals and full queues.
+    async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
+        match request.api.get_if_allowed(&domain.api("lookup/")).await {
+            Ok(Some(lookup)) => Ok(Self::Asked(lookup)),
+            Ok(None) => Ok(Self::Refused),
+            Err(error) if error.status() == 503 => Ok(Self::Unavailable(error.detail().to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Lookup {
+    /// Returns what the DNS answers, in words.
+    fn answer(&self) -> String {
+        match (&self.error, self.matches, self.found.len()) {
+            (Some(error), _, _) => error.clone(),
+            (None, true, _) => "The record is there. You can verify the domain now.".to_owned(),
+            (None, false, 0) => "There is no such record yet.".to_owned(),
+            (None, false, 1) => {
+                "There is 1 TXT record of this name, with another value.".to_owned()
+            }
+            (None, false, count) => {
+                format!("There are {count} TXT records of this name, and none has the value.")
+            }
+        }
+    }
 }

@@ -1,0 +1,119 @@
+//! The members of an organization, with search and their levels.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::http::Method;
+
+use crate::console::assets::icon;
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::operation::{Operation, Write};
+use crate::console::pages::object::MEMBERS;
+use crate::console::pages::organization_id;
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::query::Query;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::{Error, Result};
+
+use super::member::{Member, MemberRights, level_body, own_uuid};
+
+const LIST: &str = "/console/organizations/{organization_id}/members/";
+
+/// Adds the page and its action to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, change_level);
+}
+
+/// A member on the page.
+struct Row {
+    member: Member,
+    is_own: bool,
+    rights: MemberRights,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/members/list.html")]
+struct MembersPage {
+    base: String,
+    /// The URL of this page of the list, which forms are sent to.
+    here: String,
+    search: String,
+    rows: Vec<Row>,
+    paging: Paging,
+    /// The page of invites, if the session may invite.
+    invites: Option<String>,
+    command: Command,
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    show(&request, None).await
+}
+
+async fn change_level(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let form = &request.visit.form;
+    let write = Write::new("members_partial_update", [&organization, form.value("user")]);
+    let write = write.body(level_body(form.value("level")));
+    match request.api.attempt(&write).await? {
+        Ok(_) => {
+            let here = here(&request.visit, &organization);
+            Ok(see_other(&with_notice(&here, "level-saved"))?)
+        }
+        Err(refusal) => show(&request, Some(refusal)).await,
+    }
+}
+
+async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let search = request.visit.query("search").trim();
+    let base = MEMBERS.list(&organization);
+    let list = ListSpec {
+        api: MEMBERS.api(&organization),
+        api_query: Query::of([LIMIT, ("search", search)]),
+        page: base.clone(),
+        page_query: Query::of([("search", search)]),
+    };
+    let ListPage { rows: members, paging, command } = list_page(request, list).await?;
+    let invite = Operation::new("invites_create", [&organization]);
+    let invites = request.api.may(&invite).await?;
+    let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
+    let frame = MEMBERS.frame(request, &organization).await?;
+    let frame = frame.titled("Members").with_refusal(refusal);
+    let page = MembersPage {
+        base,
+        here: here(&request.visit, &organization),
+        search: search.to_owned(),
+        rows: rows(request, &organization, members).await?,
+        paging,
+        invites,
+        command,
+    };
+    Ok(layout::page(&frame, &page)?)
+}
+
+/// Returns the URL of this page of the list.
+fn here(visit: &Visit, organization: &str) -> String {
+    let query = Query::of([("search", visit.query("search").trim())]);
+    query.at(Paging::offset(visit)).url(&MEMBERS.list(organization))
+}
+
+/// Returns the rows. To the API, the other members of one level are alike.
+async fn rows(request: &SignedIn, organization: &str, members: Vec<Member>) -> Result<Vec<Row>> {
+    let own = own_uuid(request, organization).await?;
+    let mut known: HashMap<(bool, u8), MemberRights> = HashMap::new();
+    let mut rows = Vec::new();
+    for member in members {
+        let is_own = own.as_ref() == Some(&member.user.uuid);
+        let kind = (is_own, member.level);
+        let rights = match known.get(&kind) {
+            Some(rights) => rights.clone(),
+            None => MemberRights::load(request, organization, &member).await?,
+        };
+        known.insert(kind, rights.clone());
+        rows.push(Row { member, is_own, rights });
+    }
+    Ok(rows)
+}
