@@ -54,7 +54,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/insights/form.html")]
+#[template(path = "console/pages/insights/forms.html")]
 struct FormPage {
     base: String,
     title: &'static str,

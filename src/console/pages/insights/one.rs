@@ -1,40 +1,45 @@
-//! One insight: what it asks, where it is shown, and what the session may do with it.
+//! One insight: what it asks, where it is shown, what the session may do with it, and actions that need no form.
 
 use askama::Template;
 use axum::http::Method;
 use axum::response::Response;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command};
+use crate::console::layout::{self, Command, with_notice};
 use crate::console::pages::dashboard::dashboard_names;
 use crate::console::pages::insight_name;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::shareable::{INSIGHT, Rights};
 use crate::console::person::Person;
+use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::resources::sharing::page::Definition;
 
 const PAGE: &str = "/console/projects/{project_id}/insights/{id}/";
+const FAVORITE: &str = "/console/projects/{project_id}/insights/{id}/favorite/";
+const RESTORE: &str = "/console/projects/{project_id}/insights/{id}/restore/";
 
-/// Adds the page to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, PAGE, page);
+    pages.signed_in(Method::POST, FAVORITE, favorite);
+    pages.signed_in(Method::POST, RESTORE, restore);
 }
 
 /// An insight, as the API describes it.
 #[derive(Deserialize)]
-pub(super) struct Insight {
+struct Insight {
     short_id: String,
     name: Option<String>,
     derived_name: Option<String>,
     description: Option<String>,
     tags: Vec<String>,
-    pub(super) favorited: bool,
-    pub(super) saved: bool,
+    favorited: bool,
+    saved: bool,
     query: Option<Map<String, Value>>,
     filters: Map<String, Value>,
     dashboards: Vec<u64>,
@@ -42,11 +47,11 @@ pub(super) struct Insight {
     created_by: Option<Person>,
     last_modified_at: String,
     #[serde(flatten)]
-    pub(super) rights: Rights,
+    rights: Rights,
 }
 
 impl Insight {
-    pub(super) fn name(&self) -> &str {
+    fn name(&self) -> &str {
         insight_name(self.name.as_deref(), self.derived_name.as_deref())
     }
 
@@ -56,7 +61,7 @@ impl Insight {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/insights/insight.html")]
+#[template(path = "console/pages/insights/one.html")]
 struct InsightPage {
     object: ObjectPath,
     dashboards: String,
@@ -76,11 +81,7 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 /// Shows the insight, and why an action was refused.
-pub(super) async fn show(
-    request: &SignedIn,
-    object: ObjectPath,
-    refusal: Option<Error>,
-) -> Result<Response> {
+async fn show(request: &SignedIn, object: ObjectPath, refusal: Option<Error>) -> Result<Response> {
     let path = object.api("");
     let insight: Insight = request.api.get(&path).await?;
     let frame = object.frame(request).await?;
@@ -98,4 +99,34 @@ pub(super) async fn show(
         insight,
     };
     layout::page(&frame, &page)
+}
+
+async fn favorite(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let found: Insight = request.api.get(&object.api("")).await?;
+    let favorited = request.visit.form.value("favorited") == "true";
+    // The API sets `saved` to true if it is absent.
+    let body = json!({ "favorited": favorited, "saved": found.saved });
+    let done = with_notice(&object.page(""), "insight-saved");
+    change(request, object, body, &done).await
+}
+
+async fn restore(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
+    let done = with_notice(&object.page(""), "insight-restored");
+    // The API sets `saved` to true if it is absent.
+    let saved = request.visit.form.values("unsaved").all(|id| id != object.id);
+    let body = json!({ "deleted": false, "saved": saved });
+    request.api.write(&object.write(INSIGHT.update).body(body)).await?;
+    Ok(see_other(&done)?)
+}
+
+/// Sends a change. A refused one shows the insight with the reason.
+async fn change(request: SignedIn, object: ObjectPath, body: Value, done: &str) -> PageResult {
+    let write = object.write(INSIGHT.update).body(body);
+    match request.api.attempt(&write).await? {
+        Ok(_) => Ok(see_other(done)?),
+        Err(error) if error.status() == 404 => Err(error.into()),
+        Err(error) => Ok(show(&request, object, Some(error)).await?),
+    }
 }
