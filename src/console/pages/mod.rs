@@ -5,7 +5,6 @@ mod batch_exports;
 mod bulk;
 mod chosen;
 mod creation;
-mod dashboard;
 mod dashboards;
 mod domains;
 mod files;
@@ -40,7 +39,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     files::routes(pages);
     home::routes(pages);
     dashboards::routes(pages);
-    dashboard::routes(pages);
     insights::routes(pages);
     shareable::routes(pages);
     batch_exports::routes(pages);

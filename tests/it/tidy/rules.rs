@@ -112,7 +112,7 @@ pub fn independence(source: &Source) -> Vec<Violation> {
 const OF_CONSOLE: [(&str, Option<&str>); 4] = [
     ("resources::sessions", None),
     ("resources::sharing::page", None),
-    ("resources::dashboards::templates", Some("console/pages/dashboards/new/templates.rs")),
+    ("resources::dashboards::templates", Some("console/pages/dashboards/new.rs")),
     ("resources::api_keys::includes_scope", Some("console/pages/keys/access.rs")),
 ];
 

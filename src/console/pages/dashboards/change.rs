@@ -1,5 +1,6 @@
 //! Changes of one or many dashboards: each is one request to the API.
 
+use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
@@ -7,8 +8,6 @@ use crate::console::operation::Write;
 use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
-
-use super::tags::set_tag;
 
 /// An action of a form on dashboards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,4 +130,36 @@ async fn change(
     };
     let write = Write::new("dashboards_partial_update", [project, id]);
     request.api.write(&write.body(body)).await.map(drop)
+}
+
+#[derive(Deserialize)]
+struct Tagged {
+    tags: Vec<String>,
+}
+
+/// Adds a tag, or removes it if `is_wanted` is false. The request names the version of the dashboard, so that no other change
+/// of the tags is lost.
+///
+/// # Errors
+/// The errors of the API.
+async fn set_tag(
+    request: &SignedIn,
+    project: &str,
+    id: &str,
+    tag: &str,
+    is_wanted: bool,
+) -> Result<()> {
+    let path = format!("/api/projects/{project}/dashboards/{id}/");
+    let found = request.api.get_versioned(&path).await?;
+    let Tagged { mut tags } = serde_json::from_value(found.body).map_err(Error::internal)?;
+    if tags.iter().any(|known| known == tag) == is_wanted {
+        return Ok(());
+    }
+    tags.retain(|known| known != tag);
+    if is_wanted {
+        tags.push(tag.to_owned());
+    }
+    let write = Write::new("dashboards_partial_update", [project, id]);
+    let write = Write { version: found.version, ..write.body(json!({ "tags": tags })) };
+    request.api.write(&write).await.map(drop)
 }

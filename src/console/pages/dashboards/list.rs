@@ -1,27 +1,72 @@
-//! The list of dashboards.
+//! The list of dashboards with its filters, and changes of one or many.
 
 use askama::Template;
+use axum::http::Method;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command};
+use crate::console::layout::{self, Command, Undo, with_notice_of};
 use crate::console::levels::is_restricted;
 use crate::console::operation::Operation;
-use crate::console::pages::bulk::{BulkFeedback, Refusals};
+use crate::console::pages::bulk::{BulkFeedback, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::people::People;
 use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::pages::{dashboard_name, project_id};
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 use crate::console::person::Person;
-use crate::console::registry::PageResult;
-use crate::console::visit::SignedIn;
-use crate::error::Result;
+use crate::console::query::Query;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::{Error, Result};
 
-use super::filters::Filters;
-use super::{change, undo};
+use super::change::{self, Changes};
+use super::choices::dashboard_names;
+
+const LIST: &str = "/console/projects/{project_id}/dashboards/";
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, apply);
+}
+
+async fn apply(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    if needs_question(&request) && DASHBOARD.may_write(&request, &project).await? {
+        return ask(&request, &project).await;
+    }
+    match change::apply(&request, &project).await {
+        Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
+            let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
+            let undo = restoring(done, &DASHBOARDS.list(&project));
+            show(&request, BulkFeedback { undo, ..outcome.into() }).await
+        }
+        Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
+        Err(error) if error.status() == 400 => show(&request, error.into()).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the page after changes that all succeeded: that of the dashboard whose page had the form, or the list.
+fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
+    let base = DASHBOARDS.list(project);
+    let from = request.visit.form.value("from").parse::<u64>();
+    let page = match from {
+        Ok(id) if !changes.is_deletion => format!("{base}{id}/"),
+        _ => Filters::of(&request.visit).to_query().at(Paging::offset(&request.visit)).url(&base),
+    };
+    let page = with_notice_of(&page, changes.notice, changes.outcome.done.len());
+    if changes.is_deletion {
+        format!("{page}&undo={}", changes.outcome.done.join(","))
+    } else {
+        page
+    }
+}
 
 /// A dashboard in the list.
 #[derive(Deserialize)]
@@ -69,7 +114,7 @@ struct Offers {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/dashboards/page.html")]
+#[template(path = "console/pages/dashboards/list.html")]
 struct DashboardsPage {
     base: String,
     filters: Filters,
@@ -105,12 +150,12 @@ impl DashboardsPage {
     }
 }
 
-pub(super) async fn list(request: SignedIn) -> PageResult {
+async fn list(request: SignedIn) -> PageResult {
     show(&request, BulkFeedback::default()).await
 }
 
 /// Shows the list, and what became of a form.
-pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
+async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
     let filters = Filters::of(&request.visit);
     let base = DASHBOARDS.list(&project);
@@ -123,7 +168,7 @@ pub(super) async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResu
     let ListPage { rows: dashboards, paging, command } =
         list_page::<Dashboard>(request, list).await?;
     let frame = DASHBOARDS.frame(request, &project).await?;
-    let frame = frame.titled("Dashboards").with_undo(undo::of_query(request, &base));
+    let frame = frame.titled("Dashboards").with_undo(undo_of_query(request, &base));
     let frame = frame.with_refusal(feedback.refusal);
     let name = |id: &str| {
         let known = dashboards.iter().find(|one| one.id.to_string() == id);
@@ -152,4 +197,128 @@ async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
         create: may_create_dashboards(request, project).await?,
         access: request.api.may(&access).await?,
     })
+}
+
+/// Returns the form that restores the dashboards that were just deleted, which the query names.
+fn undo_of_query(request: &SignedIn, base: &str) -> Option<Undo> {
+    let ids = request.visit.query("undo").split(',').filter_map(|id| id.parse::<u64>().ok());
+    restoring(ids.map(|id| id.to_string()), base)
+}
+
+/// Returns the form that restores these dashboards.
+fn restoring(ids: impl IntoIterator<Item = String>, base: &str) -> Option<Undo> {
+    let mut fields: Vec<_> = ids.into_iter().map(|id| ("id", id)).collect();
+    if fields.is_empty() {
+        return None;
+    }
+    fields.push(("action", "restore".to_owned()));
+    Some(Undo { action: base.to_owned(), fields })
+}
+
+/// The action of the form.
+const DELETE: &str = "delete";
+
+/// The field of a form that comes from the question.
+const SURE: &str = "sure";
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/deletion.html")]
+struct DeletionPage {
+    question: String,
+    /// The ids and the names.
+    dashboards: Vec<(u64, String)>,
+    /// The URL of the list.
+    here: String,
+}
+
+/// Returns whether a form deletes the selected dashboards, and has to be asked about first.
+fn needs_question(request: &SignedIn) -> bool {
+    let form = &request.visit.form;
+    let is_deletion = form.value("action") == DELETE && form.has("id") && !form.has("only");
+    is_deletion && !form.has(SURE) && !request.visit.changes_nothing()
+}
+
+/// Asks whether the selected dashboards are to be deleted.
+async fn ask(request: &SignedIn, project: &str) -> PageResult {
+    let ids = request.visit.form.values("id").take(MAX_OBJECTS).map(str::parse::<u64>);
+    let ids = ids.collect::<Result<Vec<_>, _>>().map_err(|_| Error::not_found())?;
+    let dashboards = dashboard_names(request, project, &ids).await?;
+    let question = match dashboards.as_slice() {
+        [(_, name)] => format!("Delete the dashboard {name}?"),
+        several => format!("Delete {} dashboards?", several.len()),
+    };
+    let frame = DASHBOARDS.frame(request, project).await?;
+    let frame = frame.titled(question.clone());
+    let here = request.visit.path_and_query().to_owned();
+    Ok(layout::page(&frame, &DeletionPage { question, dashboards, here })?)
+}
+
+/// The filters. An empty text filters nothing.
+struct Filters {
+    search: String,
+    tag: String,
+    /// `@me`, or the UUID of a user.
+    created_by: String,
+    /// `true` or `false`.
+    pinned: String,
+    creation_mode: String,
+}
+
+/// The values of a choice, each with its label.
+type Choices = &'static [(&'static str, &'static str)];
+
+impl Filters {
+    const PINNED: Choices = &[("", "Pinned or not"), ("true", "Pinned"), ("false", "Not pinned")];
+    const MODES: Choices = &[
+        ("", "Created in any way"),
+        ("default", "Created empty"),
+        ("template", "From a template"),
+        ("duplicate", "As a copy"),
+    ];
+
+    fn of(visit: &Visit) -> Self {
+        let text = |name| visit.query(name).trim().to_owned();
+        let choice = |name, choices: Choices| {
+            let sent = visit.query(name);
+            let known = choices.iter().find(|(value, _)| *value == sent);
+            known.map_or(String::new(), |(value, _)| (*value).to_owned())
+        };
+        Self {
+            search: text("search"),
+            tag: text("tags"),
+            created_by: creator(visit.query("created_by")),
+            pinned: choice("pinned", Self::PINNED),
+            creation_mode: choice("creation_mode", Self::MODES),
+        }
+    }
+
+    fn are_set(&self) -> bool {
+        self.fields().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    fn fields(&self) -> [(&'static str, &str); 5] {
+        [
+            ("search", &self.search),
+            ("tags", &self.tag),
+            ("created_by", &self.created_by),
+            ("pinned", &self.pinned),
+            ("creation_mode", &self.creation_mode),
+        ]
+    }
+
+    /// Returns the query of the API's list.
+    fn to_api_query(&self) -> Query {
+        Query::of([LIMIT]).and(self.fields())
+    }
+
+    /// Returns the query of the page.
+    fn to_query(&self) -> Query {
+        Query::of(self.fields())
+    }
+}
+
+/// Returns the user that a filter names, or an empty text.
+fn creator(sent: &str) -> String {
+    let uuid = sent.parse::<Uuid>().map(|uuid| uuid.to_string());
+    if sent == "@me" { sent.to_owned() } else { uuid.unwrap_or_default() }
 }

@@ -5,10 +5,10 @@ use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
-use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::layout::{self, with_notice};
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_insights;
-use crate::console::pages::dashboard::dashboard_choices;
+use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::project_id;
 use crate::console::pages::shareable::{INSIGHT, Rights};
@@ -156,7 +156,7 @@ async fn show(
     on: &[u64],
 ) -> PageResult {
     let form = offer_dashboards(request, project, form, on).await?;
-    let frame = Frame::load(request, Section::Insights, In::Project(project)).await?;
+    let frame = INSIGHTS.frame(request, project).await?;
     let status = form.status();
     let page = FormPage { base: INSIGHTS.list(project), title, form };
     Ok(layout::page_with_status(&frame.titled(title), &page, status)?)

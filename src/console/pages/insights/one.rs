@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, with_notice};
-use crate::console::pages::dashboard::dashboard_names;
+use crate::console::pages::dashboards::dashboard_names;
 use crate::console::pages::insight_name;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::shareable::{INSIGHT, Rights};

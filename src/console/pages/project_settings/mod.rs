@@ -13,7 +13,7 @@ use crate::console::form::{Choice, Form, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::list::List;
 use crate::console::operation::{Operation, Write};
-use crate::console::pages::dashboard::dashboard_choices;
+use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;

@@ -1,11 +1,9 @@
 //! Arranges the tiles of a dashboard: by numbers in a form, or with the script by mouse and by keyboard.
 
-mod numbers;
-
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::console::assets::icon;
 use crate::console::form::VERSION;
@@ -18,15 +16,15 @@ use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
+use crate::http::form::Form;
 use crate::low_priority::{Priority, run_low_priority};
 
-use super::grid;
+use super::grid::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 use super::tile::Tile;
-use numbers::Row;
 
 const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
 
-/// Adds the page and its form to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ARRANGE, page);
     pages.signed_in(Method::POST, ARRANGE, save);
@@ -51,7 +49,7 @@ struct Arrangement {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/dashboard/arrange/page.html")]
+#[template(path = "console/pages/dashboards/arrange.html")]
 struct ArrangePage {
     object: ObjectPath,
     name: String,
@@ -86,7 +84,7 @@ impl Arrangement {
             (layouts != tile.layouts).then(|| json!({ "id": tile.id, "layouts": layouts }))
         });
         let changes: Vec<Value> = changes.collect();
-        let mut write = self.object.write("dashboards_partial_update");
+        let mut write = self.object.write(DASHBOARD.update);
         write.version = version.map(str::to_owned);
         (!changes.is_empty()).then(|| write.body(json!({ "tiles": changes })))
     }
@@ -148,4 +146,93 @@ async fn show(
         Ok::<_, Error>(page)
     };
     Ok(run_low_priority(Priority::Answer, render).await??)
+}
+
+/// A number in the form.
+struct Number {
+    /// The name of the field: that of the coordinate and the id of the tile.
+    name: String,
+    label: &'static str,
+    /// The coordinate in the layout.
+    key: &'static str,
+    /// The coordinate counts from 0, the form from 1.
+    base: usize,
+    max: usize,
+    text: String,
+    /// The value that the page is filled with.
+    filled: usize,
+    value: usize,
+    error: Option<String>,
+}
+
+/// A tile in the form.
+struct Row {
+    id: u64,
+    name: String,
+    numbers: [Number; 4],
+}
+
+impl Row {
+    fn of(tile: &Tile, area: GridArea) -> Self {
+        let number = |key, label, base, max, value: usize| Number {
+            name: format!("{key}-{}", tile.id),
+            label,
+            key,
+            base,
+            max,
+            text: (value + base).to_string(),
+            filled: value,
+            value,
+            error: None,
+        };
+        let numbers = [
+            number("x", "Column", 1, COLUMNS, area.x),
+            number("y", "Row", 1, LAST, area.y),
+            number("w", "Width", 0, COLUMNS, area.width),
+            number("h", "Height", 0, MAX_HEIGHT, area.height),
+        ];
+        Self { id: tile.id, name: tile.name(), numbers }
+    }
+
+    /// Reads the numbers that the browser has sent. A tile that the form does not have keeps its area.
+    fn read(&mut self, form: &Form) {
+        for number in self.numbers.iter_mut().filter(|number| form.has(&number.name)) {
+            form.value(&number.name).clone_into(&mut number.text);
+            match number.text.trim().parse::<usize>() {
+                Ok(value) if (1..=number.max).contains(&value) => {
+                    number.value = value.saturating_sub(number.base);
+                }
+                _ => number.error = Some(format!("Enter a number from 1 to {}.", number.max)),
+            }
+        }
+        let [x, _, width, _] = &mut self.numbers;
+        if x.error.is_none() && width.error.is_none() && x.value + width.value > COLUMNS {
+            let most = COLUMNS - x.value;
+            width.error = Some(format!("At this column, the tile is at most {most} wide."));
+        }
+    }
+
+    /// Whether a number is another one than the page is filled with.
+    fn is_changed(&self) -> bool {
+        self.numbers.iter().any(|number| number.value != number.filled)
+    }
+
+    fn is_wrong(&self) -> bool {
+        self.numbers.iter().any(|number| number.error.is_some())
+    }
+
+    /// Returns the layouts of the tile with these numbers for wide screens. Keeps everything else in them.
+    fn layouts(&self, before: &Value) -> Value {
+        let mut layouts = before.as_object().cloned().unwrap_or_default();
+        let wide = layouts.entry("sm").or_insert_with(|| Value::Object(Map::new()));
+        if !wide.is_object() {
+            *wide = Value::Object(Map::new());
+        }
+        if let Value::Object(wide) = wide {
+            for number in &self.numbers {
+                wide.insert(number.key.to_owned(), number.value.into());
+            }
+        }
+        Value::Object(layouts)
+    }
 }

@@ -1,23 +1,17 @@
-//! One dashboard: its tiles on the grid that their layouts describe, and the pages that change it.
-
-mod about;
-mod arrange;
-mod choices;
-mod edit;
-mod grid;
-mod rights;
-mod tile;
-mod tiles;
+//! One dashboard: its tiles on the grid that their layouts describe, and the forms of its description and tags.
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::console::api::Versioned;
 use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Undo};
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, Command, Undo, with_notice};
 use crate::console::levels;
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_dashboards;
+use crate::console::pages::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::{DASHBOARD, Rights};
 use crate::console::redirection::see_other;
@@ -26,24 +20,23 @@ use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
-use about::{InPlace, Sent};
-pub(super) use choices::{dashboard_choices, dashboard_names};
-use tile::{Card, Tile};
+use super::tile::{self, Card, Tile};
+use super::{grid, tiles};
 
 const PAGE: &str = "/console/projects/{project_id}/dashboards/{id}/";
 const TILES: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/";
+const DESCRIPTION: &str = "/console/projects/{project_id}/dashboards/{id}/description/";
+const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
 
 /// With more tiles than this, the page is rendered on a thread of its own.
 const MAX_INLINE_TILES: usize = 16;
 
-/// Adds the page and those below it to the route table.
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, PAGE, page);
     pages.signed_in(Method::POST, TILES, change_tile);
-    about::routes(pages);
-    edit::routes(pages);
-    tiles::routes(pages);
-    arrange::routes(pages);
+    pages.signed_in(Method::POST, DESCRIPTION, |request| save(request, Part::Description));
+    pages.signed_in(Method::POST, TAGS, |request| save(request, Part::Tags));
 }
 
 #[derive(Deserialize)]
@@ -92,7 +85,7 @@ impl Offers {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/dashboard/page.html")]
+#[template(path = "console/pages/dashboards/one.html")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 struct DashboardPage {
     title: String,
@@ -153,7 +146,7 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
     let offers = Offers::of(request, &object, &found.rights).await?;
     let frame = object.frame(request).await?;
     let command = Command::get(&request.visit, &path);
-    let name = super::dashboard_name(found.name.as_deref()).to_owned();
+    let name = dashboard_name(found.name.as_deref()).to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
     let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
     let refusal = refusal.filter(|_| !is_stale);
@@ -189,4 +182,103 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
         *page.status_mut() = status;
     }
     Ok(page)
+}
+
+/// A property that the page edits in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Description,
+    Tags,
+}
+
+impl Part {
+    /// Returns the name of the property, which is also the end of the path and the id of the form.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Description => "description",
+            Self::Tags => "tags",
+        }
+    }
+
+    const fn spec(self) -> &'static FormSpec {
+        const OF_DESCRIPTION: FormSpec =
+            FormSpec::change("Save", &[Input::new("description").label("Description").area()]);
+        const OF_TAGS: FormSpec = FormSpec::change("Save", &[Input::new("tags").label("Tags")]);
+        match self {
+            Self::Description => &OF_DESCRIPTION,
+            Self::Tags => &OF_TAGS,
+        }
+    }
+}
+
+async fn save(request: SignedIn, part: Part) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let action = object.page(&format!("{}/", part.name()));
+    let sent = part.spec().sent(&request, object.operation(DASHBOARD.update), &action)?;
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "dashboard-saved"))?),
+        Outcome::Again(form) => {
+            let feedback = Feedback { sent: Some(Sent { part, form }), refusal: None };
+            show(&request, object, feedback).await
+        }
+    }
+}
+
+/// A form that was sent and has to be corrected.
+struct Sent {
+    part: Part,
+    form: Box<Form>,
+}
+
+impl Sent {
+    const fn status(&self) -> StatusCode {
+        self.form.status()
+    }
+}
+
+/// The forms on the page.
+struct InPlace {
+    description: Form,
+    tags: Form,
+    /// The property whose form was sent and has to be corrected. Its form is open.
+    open: Option<Part>,
+}
+
+impl InPlace {
+    /// Returns the forms, filled from the dashboard. A form that was sent stays as it was sent.
+    ///
+    /// # Errors
+    /// 500 if the API has no such operation.
+    fn of(
+        request: &SignedIn,
+        object: &ObjectPath,
+        dashboard: &Versioned,
+        sent: Option<Sent>,
+    ) -> Result<Self> {
+        let form = |part: Part| {
+            let action = object.page(&format!("{}/", part.name()));
+            let operation = object.operation(DASHBOARD.update);
+            let form = part.spec().filled(request, &operation, &action, dashboard);
+            form.map(|form| form.with_id(part.name()))
+        };
+        let (description, tags) = (form(Part::Description)?, form(Part::Tags)?);
+        let mut forms = Self { description, tags, open: None };
+        if let Some(Sent { part, form }) = sent {
+            let form = form.with_id(part.name());
+            match part {
+                Part::Description => forms.description = form,
+                Part::Tags => forms.tags = form,
+            }
+            forms.open = Some(part);
+        }
+        Ok(forms)
+    }
+
+    fn opens_description(&self) -> bool {
+        self.open == Some(Part::Description)
+    }
+
+    fn opens_tags(&self) -> bool {
+        self.open == Some(Part::Tags)
+    }
 }

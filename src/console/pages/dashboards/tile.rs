@@ -113,7 +113,7 @@ pub(super) enum Content {
 
 /// An insight on the page.
 #[derive(Template)]
-#[template(path = "console/pages/dashboard/insight.html")]
+#[template(path = "console/pages/dashboards/insight.html")]
 pub(super) struct InsightCard {
     pub(super) id: u64,
     pub(super) name: String,

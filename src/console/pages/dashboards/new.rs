@@ -1,0 +1,237 @@
+//! The form for a new dashboard: empty, from a template, as a copy, or from JSON.
+//!
+//! The API has no operation that lists the built-in templates, so they are read from the program, whose constants they are.
+//! No other module of the console names them.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
+use crate::console::layout::{self, with_notice};
+use crate::console::levels::{EVERYONE_EDITS, RESTRICTIONS};
+use crate::console::operation::Operation;
+use crate::console::pages::creation::may_create_dashboards;
+use crate::console::pages::object::DASHBOARDS;
+use crate::console::pages::project_id;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::Result;
+use crate::resources::dashboards::templates::{BuiltIn, built_in};
+
+use super::choices::dashboard_choices;
+
+const NEW: &str = "/console/projects/{project_id}/dashboards/new/";
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, NEW, page);
+    pages.signed_in(Method::POST, NEW, create);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/new.html")]
+struct NewPage {
+    base: String,
+    origin: Origin,
+    /// The templates with their tiles, if the form creates from one.
+    templates: Vec<BuiltIn>,
+    form: Form,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let origin = Origin::of(&request.visit);
+    let mut form =
+        origin.form().empty(&request, &origin.operation(&project), &origin.href(&project))?;
+    form = with_defaults(form, origin);
+    if origin == Origin::Dashboard {
+        form = with_source(form, &request, &project).await?;
+    }
+    let refusal = (!may_create_dashboards(&request, &project).await?)
+        .then(|| "You may not create dashboards in this project.".to_owned());
+    show(&request, &project, origin, form.refused_for(refusal)).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let origin = Origin::of(&request.visit);
+    let sent = origin.form().sent(&request, origin.operation(&project), &origin.href(&project))?;
+    match sent.send(&request).await? {
+        Outcome::Done(body) => {
+            let id = body.get("id").map_or(String::new(), Value::to_string);
+            let page = format!("{}{id}/", DASHBOARDS.list(&project));
+            Ok(see_other(&with_notice(&page, "dashboard-created"))?)
+        }
+        Outcome::Again(form) => show(&request, &project, origin, *form).await,
+    }
+}
+
+async fn show(request: &SignedIn, project: &str, origin: Origin, mut form: Form) -> PageResult {
+    let mut templates = Vec::new();
+    match origin {
+        Origin::Template => {
+            templates = built_in()?;
+            form = with_templates(form, &templates);
+        }
+        Origin::Dashboard => form = with_dashboards(form, request, project).await?,
+        Origin::Empty | Origin::Json => {}
+    }
+    let frame = DASHBOARDS.frame(request, project).await?;
+    let status = form.status();
+    let page = NewPage { base: DASHBOARDS.list(project), origin, templates, form };
+    Ok(layout::page_with_status(&frame.titled("New dashboard"), &page, status)?)
+}
+
+/// The fields that a copy takes over.
+#[derive(Deserialize)]
+struct Source {
+    id: u64,
+    name: Option<String>,
+    description: String,
+    tags: Vec<String>,
+}
+
+/// Fills the form from the dashboard that the query names, if there is one that the session may view.
+async fn with_source(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
+    let Ok(id) = request.visit.query("dashboard").parse::<u64>() else { return Ok(form) };
+    let path = format!("/api/projects/{project}/dashboards/{id}/");
+    let Some(source) = request.api.get_if_allowed::<Source>(&path).await? else {
+        return Ok(form);
+    };
+    let form = match source.name {
+        Some(name) => form.with_value("name", &format!("{name} (copy)").into()),
+        None => form,
+    };
+    Ok(form
+        .with_value("use_dashboard", &source.id.into())
+        .with_value("description", &source.description.into())
+        .with_value("tags", &source.tags.into()))
+}
+
+/// Offers the dashboards of the project. With too many, the field takes the id of one.
+async fn with_dashboards(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
+    let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(form.with_hint(
+            "use_dashboard",
+            "The ID of the dashboard, which is in the URL of its page.",
+        ));
+    }
+    let choices = found.results.iter().map(|one| Choice::new(one.id, one.name()));
+    Ok(form.with_choices("use_dashboard", choices.collect()))
+}
+
+/// The content that a new dashboard begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Empty,
+    Template,
+    Dashboard,
+    Json,
+}
+
+const NAME: Input = Input::new("name").label("Name");
+const DESCRIPTION: Input = Input::new("description").label("Description").area();
+const TAGS: Input = Input::new("tags").label("Tags");
+const PINNED: Input =
+    Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first.");
+const RESTRICTION: Input =
+    Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS);
+
+const EMPTY: FormSpec =
+    FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+
+const FROM_TEMPLATE: FormSpec = FormSpec::create(
+    "Create",
+    &[
+        Input::new("use_template").label("Template"),
+        NAME.hint("Leave it empty to use the name of the template."),
+        TAGS.hint("In addition to those of the template."),
+        PINNED,
+        RESTRICTION,
+    ],
+);
+
+const COPY: FormSpec = FormSpec::create(
+    "Duplicate",
+    &[
+        Input::new("use_dashboard").label("Dashboard"),
+        Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
+            "Otherwise both dashboards show the same ones, and a change of one shows on both.",
+        ),
+        NAME.required(),
+        DESCRIPTION,
+        TAGS,
+        PINNED,
+        RESTRICTION,
+    ],
+);
+
+const FROM_JSON: FormSpec = FormSpec::create(
+    "Create",
+    &[Input::new("template").label("Template as JSON").hint(
+        "An object with template_name, dashboard_description, dashboard_filters, tags and tiles.",
+    )],
+);
+
+impl Origin {
+    /// The origins with their names in the query and their labels.
+    const ALL: [(Self, &'static str, &'static str); 4] = [
+        (Self::Empty, "empty", "Empty"),
+        (Self::Template, "template", "From a template"),
+        (Self::Dashboard, "dashboard", "As a copy"),
+        (Self::Json, "json", "From JSON"),
+    ];
+
+    /// Reads the origin that the query names.
+    fn of(visit: &Visit) -> Self {
+        let sent = visit.query("from");
+        let known = Self::ALL.iter().find(|(_, name, _)| *name == sent);
+        known.map_or(Self::Empty, |(origin, ..)| *origin)
+    }
+
+    /// Returns the path of the page with the form.
+    fn href(self, project: &str) -> String {
+        let name = Self::ALL.iter().find(|(origin, ..)| *origin == self);
+        let name = name.map_or("empty", |(_, name, _)| name);
+        format!("/console/projects/{project}/dashboards/new/?from={name}")
+    }
+
+    const fn form(self) -> &'static FormSpec {
+        match self {
+            Self::Empty => &EMPTY,
+            Self::Template => &FROM_TEMPLATE,
+            Self::Dashboard => &COPY,
+            Self::Json => &FROM_JSON,
+        }
+    }
+
+    fn operation(self, project: &str) -> Operation {
+        let id = match self {
+            Self::Json => "dashboards_create_from_template_json_create",
+            Self::Empty | Self::Template | Self::Dashboard => "dashboards_create",
+        };
+        Operation::new(id, [project])
+    }
+}
+
+/// A template for the form with JSON.
+const EXAMPLE: &str = include_str!("example.json");
+
+/// Fills an empty form.
+fn with_defaults(form: Form, origin: Origin) -> Form {
+    let form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
+    match serde_json::from_str(EXAMPLE) {
+        Ok(example) if origin == Origin::Json => form.with_value("template", &example),
+        _ => form,
+    }
+}
+
+/// Offers the templates in a form.
+fn with_templates(form: Form, templates: &[BuiltIn]) -> Form {
+    let choices = templates.iter().map(|template| Choice::new(template.key, template.name.clone()));
+    form.with_choices("use_template", choices.collect())
+}

@@ -1,0 +1,341 @@
+//! Changes of the tiles of a dashboard.
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::api::Versioned;
+use crate::console::assets::icon;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, VERSION};
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::pages::number;
+use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::shareable::{DASHBOARD, Rights};
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::choices::dashboard_choices;
+use super::forms::{name_in, name_of, name_version_and_refusal};
+use super::tile::{COLORS, DeletedTile};
+
+const NEW: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/new/";
+const TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/";
+const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
+const TRASH: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/trash/";
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, NEW, new_page);
+    pages.signed_in(Method::POST, NEW, add);
+    pages.signed_in(Method::GET, TILE, edit_page);
+    pages.signed_in(Method::POST, TILE, save);
+    pages.signed_in(Method::GET, MOVE, move_page);
+    pages.signed_in(Method::POST, MOVE, move_tile);
+    pages.signed_in(Method::GET, TRASH, trash_page);
+}
+
+/// Applies a button of one tile: `only` has its action and the id of the tile. Returns the page that follows, or why the
+/// API refuses.
+///
+/// # Errors
+/// 404 if the form is not that of a tile; 401 if the session has ended; 500.
+pub(super) async fn apply(request: &SignedIn, object: &ObjectPath) -> Result<Result<String>> {
+    let (action, id) = request.visit.form.value("only").split_once(' ').unwrap_or_default();
+    let id: u64 = id.parse().map_err(|_| Error::not_found())?;
+    let (body, notice) = match action {
+        "remove" => (json!({ "tiles": [{ "id": id, "deleted": true }] }), "tile-removed"),
+        "restore" => (json!({ "tiles": [{ "id": id, "deleted": false }] }), "tile-restored"),
+        "duplicate" => (json!({ "duplicate_tiles": [{ "id": id }] }), "tile-duplicated"),
+        _ => return Err(Error::not_found()),
+    };
+    let mut write = object.write(DASHBOARD.update).body(body);
+    // With the version, a button that is pressed twice duplicates the tile once.
+    let version = request.visit.form.value(VERSION);
+    write.version = (action == "duplicate" && !version.is_empty()).then(|| version.to_owned());
+    let outcome = request.api.attempt(&write).await?;
+    let page = with_notice(&object.page(""), notice);
+    let undo = if action == "remove" { format!("&undo={id}") } else { String::new() };
+    Ok(outcome.map(|_| page + &undo))
+}
+
+const NEW_FORM: FormSpec = FormSpec::create(
+    "Add the text",
+    &[
+        Input::new("tiles.0.text.body").label("Text").hint("Markdown.").markdown(),
+        Input::new("tiles.0.color").label("Color").choices(COLORS),
+    ],
+);
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/new_tile.html")]
+struct NewTilePage {
+    object: ObjectPath,
+    name: String,
+    form: Form,
+}
+
+async fn new_page(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let (name, version, refusal) = name_version_and_refusal(&request, &object).await?;
+    // With the version, a text that is sent twice is added once.
+    let empty = Versioned { body: Value::Null, version };
+    let action = object.page("tiles/new/");
+    let form = NEW_FORM.filled(&request, &object.operation(DASHBOARD.update), &action, &empty)?;
+    show_new(&request, object, name, form.refused_for(refusal)).await
+}
+
+async fn add(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let sent =
+        NEW_FORM.sent(&request, object.operation(DASHBOARD.update), &object.page("tiles/new/"))?;
+    // The form shows no tile that the dashboard has.
+    let mut sent = sent.with_view(|_| Value::Null);
+    if sent.text("tiles.0.text.body").trim().is_empty() {
+        sent.set_error("tiles.0.text.body", "Enter a text.");
+    }
+    let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
+    let done = with_notice(&object.page(""), "text-added");
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&done)?),
+        // A form that was sent twice.
+        Outcome::Again(form)
+            if form.status() == StatusCode::PRECONDITION_FAILED
+                && newest_text(&request, &object).await? == text =>
+        {
+            Ok(see_other(&done)?)
+        }
+        Outcome::Again(form) => {
+            let name = name_of(&request, &object).await?;
+            show_new(&request, object, name, *form).await
+        }
+    }
+}
+
+/// Returns the text of the newest tile, if it has one.
+async fn newest_text(request: &SignedIn, object: &ObjectPath) -> Result<Option<Value>> {
+    let dashboard: Value = request.api.get(&object.api("")).await?;
+    let tiles = dashboard.get("tiles").and_then(Value::as_array).into_iter().flatten();
+    let newest = tiles.max_by_key(|tile| tile.get("id").and_then(Value::as_u64));
+    Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
+}
+
+async fn show_new(request: &SignedIn, object: ObjectPath, name: String, form: Form) -> PageResult {
+    let frame = object.frame(request).await?;
+    let status = form.status();
+    let page = NewTilePage { object, name, form };
+    Ok(layout::page_with_status(&frame.titled("Add a text"), &page, status)?)
+}
+
+const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
+
+const TEXT_FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[Input::new("tiles.0.text.body").label("Text").hint("Markdown.").markdown(), COLOR],
+);
+
+const INSIGHT_FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[COLOR, Input::new("tiles.0.show_description").label("Show the description of the insight")],
+);
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/tile.html")]
+struct EditPage {
+    object: ObjectPath,
+    name: String,
+    tile: String,
+    form: Form,
+}
+
+/// The ids in the path of the page.
+struct TilePath {
+    dashboard: ObjectPath,
+    /// The id of the tile.
+    tile: String,
+}
+
+impl TilePath {
+    fn of(request: &SignedIn) -> Result<Self> {
+        let dashboard = ObjectPath::of(&request.visit, DASHBOARDS)?;
+        Ok(Self { dashboard, tile: number(&request.visit, "tile_id")? })
+    }
+
+    fn page(&self) -> String {
+        self.dashboard.page(&format!("tiles/{}/", self.tile))
+    }
+
+    /// Reads the dashboard without its other tiles, the rights on it, and its name.
+    async fn load(&self, request: &SignedIn) -> Result<(Versioned, Rights, String)> {
+        let mut found = request.api.get_versioned(&self.dashboard.api("")).await?;
+        let rights = Rights::deserialize(&found.body).map_err(Error::internal)?;
+        let name = name_in(&found.body);
+        found.body = only_tile(&found.body, &self.tile);
+        if found.body.pointer("/tiles/0").is_none() {
+            return Err(Error::not_found_as("The dashboard has no such tile."));
+        }
+        Ok((found, rights, name))
+    }
+}
+
+/// Returns a dashboard with this tile alone.
+fn only_tile(dashboard: &Value, id: &str) -> Value {
+    let tiles = dashboard.get("tiles").and_then(Value::as_array);
+    let id = id.parse::<u64>().ok();
+    let has_id = |tile: &&Value| tile.get("id").is_some_and(|known| known.as_u64() == id);
+    let found: Vec<_> = tiles.into_iter().flatten().filter(has_id).collect();
+    json!({ "tiles": found })
+}
+
+fn form_of(dashboard: &Value) -> &'static FormSpec {
+    let insight = dashboard.pointer("/tiles/0/insight");
+    if insight.is_none_or(Value::is_null) { &TEXT_FORM } else { &INSIGHT_FORM }
+}
+
+async fn edit_page(request: SignedIn) -> PageResult {
+    let path = TilePath::of(&request)?;
+    let (found, rights, name) = path.load(&request).await?;
+    let operation = path.dashboard.operation(DASHBOARD.update);
+    let form = form_of(&found.body).filled(&request, &operation, &path.page(), &found)?;
+    let refusal = DASHBOARD.refusal(&request, &path.dashboard.tenant, &rights).await?;
+    show_edit(&request, path, name, form.refused_for(refusal)).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let path = TilePath::of(&request)?;
+    let (found, _, name) = path.load(&request).await?;
+    let spec = form_of(&found.body);
+    let id = path.tile.clone();
+    let sent = spec.sent(&request, path.dashboard.operation(DASHBOARD.update), &path.page())?;
+    let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
+    if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
+        tile.insert("id".to_owned(), path.tile.parse::<u64>().unwrap_or_default().into());
+    }
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&path.dashboard.page(""), "tile-saved"))?),
+        Outcome::Again(form) => show_edit(&request, path, name, *form).await,
+    }
+}
+
+async fn show_edit(request: &SignedIn, path: TilePath, name: String, form: Form) -> PageResult {
+    let TilePath { dashboard: object, tile } = path;
+    let frame = object.frame(request).await?.titled("Edit the tile");
+    let status = form.status();
+    Ok(layout::page_with_status(&frame, &EditPage { object, name, tile, form }, status)?)
+}
+
+const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
+
+const MOVE_FORM: FormSpec = FormSpec::create(
+    "Move the tile",
+    &[Input::new("toDashboard").label("To the dashboard").hint("Dashboards that you may edit.")],
+);
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/move_tile.html")]
+struct MovePage {
+    object: ObjectPath,
+    name: String,
+    /// Why the session cannot move it.
+    refusal: Option<String>,
+    /// `None` if the session may edit no other dashboard.
+    form: Option<Form>,
+}
+
+async fn move_page(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let action = move_action(&request, &object)?;
+    let form = MOVE_FORM.empty(&request, &object.operation(MOVE_TILE), &action)?;
+    show_move(&request, object, form).await
+}
+
+async fn move_tile(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let tile: u64 = number(&request.visit, "tile_id")?.parse().unwrap_or_default();
+    let action = move_action(&request, &object)?;
+    let mut sent = MOVE_FORM.sent(&request, object.operation(MOVE_TILE), &action)?;
+    sent.body.insert("tile".to_owned(), json!({ "id": tile }));
+    let done = with_notice(&object.page(""), "tile-moved");
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&done)?),
+        // A form that was sent twice.
+        Outcome::Again(form)
+            if form.status() == StatusCode::NOT_FOUND
+                && is_moved(&request, &object, tile).await? =>
+        {
+            Ok(see_other(&done)?)
+        }
+        Outcome::Again(form) => show_move(&request, object, *form).await,
+    }
+}
+
+/// Whether the dashboard that the form names has the tile.
+async fn is_moved(request: &SignedIn, object: &ObjectPath, tile: u64) -> Result<bool> {
+    let Ok(target) = request.visit.form.value("toDashboard").parse::<u64>() else {
+        return Ok(false);
+    };
+    let path = format!("/api/projects/{}/dashboards/{target}/", object.tenant);
+    let found: Option<Value> = request.api.get_if_allowed(&path).await?;
+    let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
+    Ok(tiles.any(|one| one["id"] == tile))
+}
+
+fn move_action(request: &SignedIn, object: &ObjectPath) -> Result<String> {
+    Ok(object.page(&format!("tiles/{}/move/", number(&request.visit, "tile_id")?)))
+}
+
+async fn show_move(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {
+    let frame = object.frame(request).await?;
+    let status = form.status();
+    let (name, _, refusal) = name_version_and_refusal(request, &object).await?;
+    let form = offer_dashboards(request, &object, form).await?;
+    let page = MovePage { object, name, refusal, form };
+    Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
+}
+
+/// Offers the other dashboards that the session may edit. Returns `None` if there are none. With too many dashboards, the
+/// field takes the id of one.
+async fn offer_dashboards(
+    request: &SignedIn,
+    object: &ObjectPath,
+    form: Form,
+) -> Result<Option<Form>> {
+    let found = dashboard_choices(request, &object.tenant).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(Some(form.with_hint("toDashboard", "The ID of a dashboard that you may edit.")));
+    }
+    let others = found.results.iter().filter(|one| one.id.to_string() != object.id);
+    let choices = others.filter(|one| one.may_edit()).map(|one| Choice::new(one.id, one.name()));
+    let choices: Vec<_> = choices.collect();
+    Ok((!choices.is_empty()).then(|| form.with_choices("toDashboard", choices)))
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/deleted_tiles.html")]
+struct TrashPage {
+    object: ObjectPath,
+    name: String,
+    tiles: Vec<DeletedTile>,
+    may_write: bool,
+    paging: Paging,
+    command: Command,
+}
+
+async fn trash_page(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
+    let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
+    let ListPage { rows: tiles, paging, command } = list_page(&request, list).await?;
+    let frame = object.frame(&request).await?;
+    let page = TrashPage {
+        name: name_of(&request, &object).await?,
+        may_write: DASHBOARD.may_write(&request, &object.tenant).await?,
+        tiles,
+        paging,
+        command,
+        object,
+    };
+    Ok(layout::page(&frame.titled("Deleted tiles"), &page)?)
+}
