@@ -8,6 +8,7 @@ use crate::console::form::{Form, Outcome};
 use crate::console::layout::{self, with_notice};
 use crate::console::operation::Operation;
 use crate::console::pages::object::BATCH_EXPORTS;
+use crate::console::pages::project_id;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -51,7 +52,7 @@ fn action(project: &str, destination: &Destination) -> String {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let project = super::super::project_id(&request.visit)?;
+    let project = project_id(&request.visit)?;
     let operation = Operation::new(CREATE, [&project]);
     if !request.api.may(&operation).await? {
         return Err(Error::denied("You may not create batch exports in this project.").into());
@@ -68,7 +69,7 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let project = super::super::project_id(&request.visit)?;
+    let project = project_id(&request.visit)?;
     let destination = chosen(&request)?.ok_or_else(Error::not_found)?;
     let operation = Operation::new(CREATE, [&project]);
     let action = action(&project, destination);

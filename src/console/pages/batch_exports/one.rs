@@ -1,4 +1,4 @@
-//! One batch export and the form of its fields.
+//! One batch export: the form of its fields, and the actions that pause, unpause and delete it.
 
 use askama::Template;
 use axum::http::Method;
@@ -7,27 +7,37 @@ use serde_json::Value;
 
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
-use crate::console::form::{Form, Outcome, once_key};
+use crate::console::form::{Form, ONCE, Outcome, once_key};
 use crate::console::layout::{self, with_notice};
-use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath};
+use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
 use super::destinations::{self, Destination};
-use super::state::PAUSE;
+use super::state::{Action, PAUSE, UNPAUSE};
 
 const EXPORT: &str = "/console/projects/{project_id}/batch_exports/{id}/";
-/// Adds the page to the route table.
+const PAUSES: &str = "/console/projects/{project_id}/batch_exports/{id}/pause/";
+const UNPAUSES: &str = "/console/projects/{project_id}/batch_exports/{id}/unpause/";
+const DELETE: &str = "/console/projects/{project_id}/batch_exports/{id}/delete/";
+
+/// The operation that changes an export.
+const UPDATE: &str = "projects_batch_exports_partial_update";
+/// The operation that deletes an export.
+const DESTROY: &str = "projects_batch_exports_destroy";
+
+/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, EXPORT, page);
     pages.signed_in(Method::POST, EXPORT, save);
+    pages.signed_in(Method::POST, PAUSES, |request| act(request, PAUSE));
+    pages.signed_in(Method::POST, UNPAUSES, |request| act(request, UNPAUSE));
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
 }
 
-const UPDATE: &str = "projects_batch_exports_partial_update";
-/// The operation that deletes an export.
-pub(super) const DESTROY: &str = "projects_batch_exports_destroy";
 /// The facts in the head of the page.
 #[derive(Deserialize)]
 struct Export {
@@ -39,7 +49,7 @@ struct Export {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/batch_exports/export.html")]
+#[template(path = "console/pages/batch_exports/one.html")]
 struct ExportPage {
     base: String,
     path: String,
@@ -68,7 +78,7 @@ async fn page(request: SignedIn) -> PageResult {
 ///
 /// # Errors
 /// 500 if the export has an unknown destination.
-pub(super) fn form(request: &SignedIn, object: &ObjectPath, stored: &Versioned) -> Result<Form> {
+fn form(request: &SignedIn, object: &ObjectPath, stored: &Versioned) -> Result<Form> {
     let destination = destination(&stored.body)?;
     destination.change.filled(request, &object.operation(UPDATE), &object.page(""), stored)
 }
@@ -85,7 +95,7 @@ async fn save(request: SignedIn) -> PageResult {
 }
 
 /// Shows the export, and why an action was refused.
-pub(super) async fn show(
+async fn show(
     request: &SignedIn,
     object: &ObjectPath,
     stored: Versioned,
@@ -108,4 +118,30 @@ pub(super) async fn show(
         once: request.api.may(&object.operation(PAUSE.operation)).await?.then(once_key),
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
+}
+
+async fn act(request: SignedIn, action: Action) -> PageResult {
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
+    let once = request.visit.form.value(ONCE);
+    match action.send(&request, &object.tenant, &object.id, once).await {
+        Ok(()) => Ok(see_other(&with_notice(&object.page(""), action.notice))?),
+        Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
+        Err(error) => {
+            let stored = request.api.get_versioned(&object.api("")).await?;
+            let form = form(&request, &object, &stored)?;
+            show(&request, &object, stored, form, Some(error)).await
+        }
+    }
+}
+
+/// Asks before an export is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
+    confirm_delete(&request, &object, "", "export-deleted", |export: Value| {
+        let name = export.get("name").and_then(Value::as_str).unwrap_or_default();
+        let text =
+            "The export and the secrets of its destination are deleted. They cannot be restored.";
+        object.deletion(name, text, object.write(DESTROY))
+    })
+    .await
 }

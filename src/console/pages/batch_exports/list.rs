@@ -1,0 +1,128 @@
+//! The list of batch exports, with pause and unpause for many.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+
+use crate::console::assets::icon;
+use crate::console::form::{ONCE, once_key};
+use crate::console::layout::{self, Command, with_notice_of};
+use crate::console::operation::Operation;
+use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
+use crate::console::pages::chosen::Chosen;
+use crate::console::pages::object::BATCH_EXPORTS;
+use crate::console::pages::project_id;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Error;
+
+use super::destinations;
+use super::state::{PAUSE, UNPAUSE};
+
+const LIST: &str = "/console/projects/{project_id}/batch_exports/";
+
+/// Adds the pages and their actions to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, act);
+}
+
+/// An export in the list.
+#[derive(Deserialize)]
+struct Export {
+    id: String,
+    name: String,
+    destination: Destination,
+    interval: String,
+    paused: bool,
+    created_at: String,
+}
+
+#[derive(Deserialize)]
+struct Destination {
+    r#type: String,
+}
+
+impl Export {
+    fn destination(&self) -> &str {
+        destinations::label(&self.destination.r#type)
+    }
+
+    fn interval(&self) -> &str {
+        destinations::interval(&self.interval)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/batch_exports/list.html")]
+struct ExportsPage {
+    base: String,
+    exports: Vec<Export>,
+    /// The key of the form, if the session may pause and unpause exports.
+    once: Option<String>,
+    may_create: bool,
+    refusals: Option<Refusals>,
+    paging: Paging,
+    chosen: Chosen,
+    command: Command,
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    show(&request, &project, BulkFeedback::default()).await
+}
+
+async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> PageResult {
+    let base = BATCH_EXPORTS.list(project);
+    let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
+    let ListPage { rows: exports, paging, command } = list_page::<Export>(request, list).await?;
+    let frame = BATCH_EXPORTS.frame(request, project).await?;
+    let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
+    let create = Operation::new("projects_batch_exports_create", [project]);
+    let may_act = match exports.first() {
+        Some(first) => {
+            request.api.may(&Operation::new(PAUSE.operation, [project, &first.id])).await?
+        }
+        None => false,
+    };
+    let name = |id: &str| {
+        let known = exports.iter().find(|one| one.id == id);
+        known.map_or_else(|| format!("Batch export {id}"), |known| known.name.clone())
+    };
+    let page = ExportsPage {
+        once: may_act.then(once_key),
+        may_create: request.api.may(&create).await?,
+        refusals: feedback.outcome.refusals(name),
+        paging,
+        chosen: Chosen::of(request),
+        command,
+        base,
+        exports,
+    };
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+}
+
+async fn act(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let form = &request.visit.form;
+    let known = [PAUSE, UNPAUSE].into_iter().find(|action| action.name == form.value("action"));
+    let Some(action) = known else { return Err(Error::not_found().into()) };
+    if form.values("id").next().is_none() {
+        let refusal = Error::invalid_request("invalid_form", "Select the batch exports first.");
+        return show(&request, &project, refusal.into()).await;
+    }
+    let mut outcome = BulkOutcome::default();
+    for (index, id) in form.values("id").take(MAX_OBJECTS).enumerate() {
+        let once = format!("{}-{index}", form.value(ONCE));
+        let sent = action.send(&request, &project, id, &once).await;
+        outcome.add(id.to_owned(), sent)?;
+    }
+    if outcome.has_refusals() {
+        return show(&request, &project, outcome.into()).await;
+    }
+    let list =
+        format!("{}?offset={}", BATCH_EXPORTS.list(&project), Paging::offset(&request.visit));
+    Ok(see_other(&with_notice_of(&list, action.notice, outcome.done.len()))?)
+}
