@@ -1,9 +1,8 @@
 //! The organization and the project of a page, with the projects beside it.
 
-use serde::Deserialize;
-
 use crate::console::api::Api;
 use crate::console::list::List;
+use crate::console::model::Project;
 use crate::error::Result;
 
 use super::account::{Account, KeyLimits, ProjectName, TenantLink};
@@ -20,14 +19,6 @@ pub(in crate::console) enum In<'p> {
     Organization(&'p str),
     /// None: the frame shows the current project, or else what the session sees first.
     Nothing,
-}
-
-/// `/api/projects/:id/`.
-#[derive(Deserialize)]
-struct ProjectFields {
-    id: u64,
-    name: String,
-    organization: String,
 }
 
 /// The organization and the project of a page.
@@ -108,7 +99,7 @@ fn links(projects: &[ProjectName]) -> Vec<TenantLink> {
 /// Loads a project outside of the current organization, with its organization's id and projects. A session that may not read
 /// the project has those that its key is limited to, without their names.
 async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink>)> {
-    let found = api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{id}/")).await?;
+    let found = api.get_if_allowed::<Project>(&format!("/api/projects/{id}/")).await?;
     let Some(project) = found else {
         let ids = KeyLimits::load(api).await?.projects;
         let link = |id| TenantLink::project(id, &format!("Project {id}"));

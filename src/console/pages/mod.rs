@@ -94,21 +94,6 @@ fn uuid(visit: &Visit, parameter: &str) -> Result<String> {
 /// What pages say where people may look for the results of insights.
 const NO_RESULTS: &str = "Steward stores the definitions of insights. It does not run them, so there are no results here.";
 
-/// Returns a name, or `otherwise` if the name is absent or blank.
-fn name_or<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
-    name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)
-}
-
-/// Returns the name of a dashboard for people.
-fn dashboard_name(name: Option<&str>) -> &str {
-    name_or(name, "Untitled dashboard")
-}
-
-/// Returns the name of an insight for people: its own, or the derived one.
-fn insight_name<'n>(name: Option<&'n str>, derived: Option<&'n str>) -> &'n str {
-    name_or(name, name_or(derived, "Untitled insight"))
-}
-
 /// Returns the day of a time of the API.
 fn day(time: &str) -> &str {
     time.get(..10).unwrap_or(time)

@@ -1,22 +1,12 @@
 //! The first members of an organization, for filters and to name the users that objects mention by their ids.
 
-use serde::Deserialize;
-
 use crate::console::api::Api;
 use crate::console::list::List;
-use crate::console::person::User;
+use crate::console::model::{Member, User};
 use crate::error::Result;
 
 /// The maximum number of members that a page can name, and that the filter lists.
 const MAX_MEMBERS: usize = 100;
-
-/// A member, as the API describes one.
-#[derive(Deserialize)]
-pub(super) struct Member {
-    /// The id of the membership.
-    id: String,
-    pub(super) user: User,
-}
 
 /// The members that the session may see.
 #[derive(Default)]

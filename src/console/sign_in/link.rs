@@ -7,8 +7,8 @@ use axum::response::IntoResponse;
 
 use crate::console::assets::icon;
 use crate::console::layout::card;
+use crate::console::model::Person;
 use crate::console::next::Next;
-use crate::console::person::Person;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::Visit;
 

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::console::model::Person;
 use crate::console::operation::Operation;
-use crate::console::person::Person;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

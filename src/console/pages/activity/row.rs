@@ -3,8 +3,8 @@
 use askama::Template;
 use serde_json::Value;
 
+use crate::console::model::Person;
 use crate::console::pages::people::People;
-use crate::console::person::Person;
 use crate::console::query::Query;
 
 use super::comparison::{DiffBudget, DiffPart};

@@ -2,16 +2,15 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::console::assets::icon;
 use crate::console::form::VERSION;
 use crate::console::layout::{self, with_notice};
+use crate::console::model::{Dashboard, Rights, Tile};
 use crate::console::operation::Write;
-use crate::console::pages::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
-use crate::console::pages::shareable::{DASHBOARD, Rights};
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -20,7 +19,6 @@ use crate::http::form::Form;
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::grid::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
-use super::tile::Tile;
 
 const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
 
@@ -28,14 +26,6 @@ const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ARRANGE, page);
     pages.signed_in(Method::POST, ARRANGE, save);
-}
-
-#[derive(Deserialize)]
-struct Dashboard {
-    name: Option<String>,
-    tiles: Vec<Tile>,
-    #[serde(flatten)]
-    rights: Rights,
 }
 
 /// The dashboard with the form.
@@ -64,8 +54,9 @@ impl Arrangement {
     async fn load(request: &SignedIn) -> Result<Self> {
         let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
         let found = request.api.get_versioned(&object.api("")).await?;
-        let Dashboard { name, tiles, rights } = found.read()?;
-        let name = dashboard_name(name.as_deref()).to_owned();
+        let dashboard: Dashboard = found.read()?;
+        let name = dashboard.name().to_owned();
+        let Dashboard { tiles, rights, .. } = dashboard;
         let areas = grid::areas(&tiles);
         let rows = tiles.iter().zip(areas);
         let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();

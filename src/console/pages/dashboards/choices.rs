@@ -1,34 +1,12 @@
 //! The dashboards of a project that forms offer by name.
 
-use serde::Deserialize;
-
 use crate::console::list::List;
-use crate::console::pages::dashboard_name;
-use crate::console::pages::shareable::Rights;
+use crate::console::model::Dashboard;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
 /// The maximum number of dashboards that a form offers by name. With more, it takes their ids.
 const MAX_CHOICES: u64 = 500;
-
-/// A dashboard that a form may offer.
-#[derive(Deserialize)]
-pub(in crate::console::pages) struct DashboardChoice {
-    pub(in crate::console::pages) id: u64,
-    name: Option<String>,
-    #[serde(flatten)]
-    rights: Rights,
-}
-
-impl DashboardChoice {
-    pub(in crate::console::pages) fn name(&self) -> &str {
-        dashboard_name(self.name.as_deref())
-    }
-
-    pub(in crate::console::pages) fn may_edit(&self) -> bool {
-        self.rights.may_edit()
-    }
-}
 
 /// The maximum number of dashboards whose names are read one by one.
 const MAX_READ: usize = 10;
@@ -52,7 +30,7 @@ pub(in crate::console::pages) async fn dashboard_names(
         if name.is_none() && read < MAX_READ {
             read += 1;
             let path = format!("/api/projects/{project}/dashboards/{id}/");
-            let found: Option<DashboardChoice> = request.api.get_if_allowed(&path).await?;
+            let found: Option<Dashboard> = request.api.get_if_allowed(&path).await?;
             name = found.map(|one| one.name().to_owned());
         }
         named.push((*id, name.unwrap_or_else(|| format!("Dashboard {id}"))));
@@ -67,7 +45,7 @@ pub(in crate::console::pages) async fn dashboard_names(
 pub(in crate::console::pages) async fn dashboard_choices(
     request: &SignedIn,
     project: &str,
-) -> Result<Option<List<DashboardChoice>>> {
+) -> Result<Option<List<Dashboard>>> {
     let path = format!("/api/projects/{project}/dashboards/?limit={MAX_CHOICES}");
     request.api.get_if_allowed(&path).await
 }

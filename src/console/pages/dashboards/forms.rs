@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, with_notice};
-use crate::console::pages::dashboard_name;
+use crate::console::model::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::redirection::see_other;

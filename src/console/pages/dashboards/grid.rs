@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::tile::Tile;
+use crate::console::model::Tile;
 
 pub(super) const COLUMNS: usize = 12;
 /// The size of a tile without a layout.

@@ -2,22 +2,20 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Undo, with_notice_of};
-use crate::console::levels::is_restricted;
+use crate::console::model::Dashboard;
 use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
 use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::people::People;
-use crate::console::pages::shareable::{DASHBOARD, Rights};
-use crate::console::pages::{dashboard_name, project_id};
+use crate::console::pages::project_id;
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::person::Person;
 use crate::console::query::Query;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -65,42 +63,6 @@ fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
         format!("{page}&undo={}", changes.outcome.done.join(","))
     } else {
         page
-    }
-}
-
-/// A dashboard in the list.
-#[derive(Deserialize)]
-struct Dashboard {
-    id: u64,
-    name: Option<String>,
-    description: String,
-    pinned: bool,
-    created_at: String,
-    is_shared: bool,
-    tags: Vec<String>,
-    restriction_level: u8,
-    created_by: Option<Person>,
-    #[serde(flatten)]
-    rights: Rights,
-}
-
-impl Dashboard {
-    fn name(&self) -> &str {
-        dashboard_name(self.name.as_deref())
-    }
-
-    fn is_restricted(&self) -> bool {
-        is_restricted(self.restriction_level)
-    }
-
-    fn creator(&self) -> String {
-        self.created_by.as_ref().map_or(String::new(), Person::name)
-    }
-
-    /// Returns the time of creation without its fraction, which compresses badly.
-    fn created_second(&self) -> String {
-        let second = self.created_at.get(..19);
-        second.map_or_else(|| self.created_at.clone(), |second| format!("{second}Z"))
     }
 }
 

@@ -5,12 +5,12 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, with_notice};
 use crate::console::levels::{EVERYONE_EDITS, RESTRICTIONS};
+use crate::console::model::Dashboard;
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::DASHBOARDS;
@@ -85,20 +85,11 @@ async fn show(request: &SignedIn, project: &str, origin: Origin, mut form: Form)
     Ok(layout::page_with_status(&frame.titled("New dashboard"), &page, status)?)
 }
 
-/// The fields that a copy takes over.
-#[derive(Deserialize)]
-struct Source {
-    id: u64,
-    name: Option<String>,
-    description: String,
-    tags: Vec<String>,
-}
-
 /// Fills the form from the dashboard that the query names, if there is one that the session may view.
 async fn with_source(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
     let Ok(id) = request.visit.query("dashboard").parse::<u64>() else { return Ok(form) };
     let path = format!("/api/projects/{project}/dashboards/{id}/");
-    let Some(source) = request.api.get_if_allowed::<Source>(&path).await? else {
+    let Some(source) = request.api.get_if_allowed::<Dashboard>(&path).await? else {
         return Ok(form);
     };
     let form = match source.name {

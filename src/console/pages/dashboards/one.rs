@@ -2,25 +2,23 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
 
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, Undo, with_notice};
-use crate::console::levels;
+use crate::console::model::{Dashboard, Rights};
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_dashboards;
-use crate::console::pages::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
-use crate::console::pages::shareable::{DASHBOARD, Rights};
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
-use super::tile::{self, Card, Tile};
+use super::tile::{self, Card};
 use super::{grid, tiles};
 
 const PAGE: &str = "/console/projects/{project_id}/dashboards/{id}/";
@@ -37,19 +35,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, TILES, change_tile);
     pages.signed_in(Method::POST, DESCRIPTION, |request| save(request, Part::Description));
     pages.signed_in(Method::POST, TAGS, |request| save(request, Part::Tags));
-}
-
-#[derive(Deserialize)]
-struct Dashboard {
-    name: Option<String>,
-    description: String,
-    pinned: bool,
-    is_shared: bool,
-    tags: Vec<String>,
-    restriction_level: u8,
-    tiles: Vec<Tile>,
-    #[serde(flatten)]
-    rights: Rights,
 }
 
 /// The actions that the page offers.
@@ -146,7 +131,7 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
     let offers = Offers::of(request, &object, &found.rights).await?;
     let frame = object.frame(request).await?;
     let command = Command::get(&request.visit, &path);
-    let name = dashboard_name(found.name.as_deref()).to_owned();
+    let name = found.name().to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
     let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
     let refusal = refusal.filter(|_| !is_stale);
@@ -158,13 +143,14 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
     let version = versioned.version;
     let render = move || {
         let style = grid::style(&found.tiles);
+        let is_restricted = found.is_restricted();
         let page = DashboardPage {
             title: frame.title.clone(),
             object,
             description: found.description.trim().to_owned(),
             tags: found.tags,
             is_pinned: found.pinned,
-            is_restricted: levels::is_restricted(found.restriction_level),
+            is_restricted,
             is_shared: found.is_shared,
             reason: DASHBOARD.reason(&found.rights),
             offers,

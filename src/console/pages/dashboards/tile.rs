@@ -2,10 +2,9 @@
 
 use askama::Template;
 use serde::Deserialize;
-use serde_json::{Map, Value};
 
 use crate::console::assets::icon;
-use crate::console::pages::insight_name;
+use crate::console::model::{Tile, TileInsight, TileText};
 use crate::resources::sharing::page::{Definition, text_html};
 
 /// The colors that a tile can have on the page, each with its label. The page ignores other colors.
@@ -21,42 +20,12 @@ pub(super) const COLORS: &[(&str, &str)] = &[
 /// The maximum size of the Markdown of all texts that a page renders, in bytes. Later texts show the Markdown itself.
 const MAX_MARKDOWN: usize = 256 * 1024;
 
-/// A tile, as the API describes it.
-#[derive(Deserialize)]
-pub(super) struct Tile {
-    pub(super) id: u64,
-    pub(super) layouts: Value,
-    color: Option<String>,
-    insight: Option<Insight>,
-    text: Option<Text>,
-}
-
-/// An insight. One that the caller may not view has only its ids and its level.
-#[derive(Deserialize)]
-struct Insight {
-    id: u64,
-    user_access_level: String,
-    name: Option<String>,
-    derived_name: Option<String>,
-    description: Option<String>,
-    #[serde(default)]
-    tags: Vec<String>,
-    query: Option<Map<String, Value>>,
-    #[serde(default)]
-    filters: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-struct Text {
-    body: Option<String>,
-}
-
 /// A deleted tile, as the API describes it. The names of an insight that the session may not view are null.
 #[derive(Deserialize)]
 pub(super) struct DeletedTile {
     pub(super) id: u64,
-    insight: Option<Insight>,
-    text: Option<Text>,
+    insight: Option<TileInsight>,
+    text: Option<TileText>,
 }
 
 impl DeletedTile {
@@ -147,7 +116,7 @@ impl Tile {
     }
 }
 
-fn short_name(insight: Option<&Insight>, text: Option<&Text>) -> String {
+fn short_name(insight: Option<&TileInsight>, text: Option<&TileText>) -> String {
     const MAX_NAME: usize = 60;
     let text = match (insight, text) {
         (Some(insight), _) if insight.is_hidden() => "a hidden insight",
@@ -162,15 +131,7 @@ fn short_name(insight: Option<&Insight>, text: Option<&Text>) -> String {
     if start.len() < text.len() { start + "…" } else { start }
 }
 
-impl Insight {
-    fn is_hidden(&self) -> bool {
-        self.user_access_level == "none"
-    }
-
-    fn name(&self) -> &str {
-        insight_name(self.name.as_deref(), self.derived_name.as_deref())
-    }
-
+impl TileInsight {
     fn into_card(self) -> InsightCard {
         InsightCard {
             id: self.id,

@@ -9,9 +9,10 @@ use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, VERSION};
 use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Rights;
 use crate::console::pages::number;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
-use crate::console::pages::shareable::{DASHBOARD, Rights};
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -308,7 +309,8 @@ async fn offer_dashboards(
         return Ok(Some(form.with_hint("toDashboard", "The ID of a dashboard that you may edit.")));
     }
     let others = found.results.iter().filter(|one| one.id.to_string() != object.id);
-    let choices = others.filter(|one| one.may_edit()).map(|one| Choice::new(one.id, one.name()));
+    let choices =
+        others.filter(|one| one.rights.may_edit()).map(|one| Choice::new(one.id, one.name()));
     let choices: Vec<_> = choices.collect();
     Ok((!choices.is_empty()).then(|| form.with_choices("toDashboard", choices)))
 }

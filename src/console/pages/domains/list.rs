@@ -2,11 +2,11 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Domain;
 use crate::console::operation::Operation;
 use crate::console::pages::object::DOMAINS;
 use crate::console::pages::organization_id;
@@ -28,17 +28,6 @@ const FORM: FormSpec = FormSpec::create(
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, create);
-}
-
-#[derive(Deserialize)]
-struct Domain {
-    id: String,
-    #[serde(rename = "domain")]
-    name: String,
-    is_verified: bool,
-    jit_provisioning_enabled: bool,
-    sso_enforcement: String,
-    has_saml: bool,
 }
 
 #[derive(Template)]

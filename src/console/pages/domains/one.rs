@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
 use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Domain;
 use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -74,15 +75,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, VERIFY, verify);
     pages.signed_in(Method::GET, DELETE, delete);
     pages.signed_in(Method::POST, DELETE, delete);
-}
-
-#[derive(Deserialize)]
-struct Domain {
-    #[serde(rename = "domain")]
-    name: String,
-    is_verified: bool,
-    verified_at: Option<String>,
-    saml_x509_cert: Option<String>,
 }
 
 #[derive(Template)]
@@ -158,15 +150,11 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
 
 /// Verifies the domain. The API succeeds too if the record is not there, so the domain is read again.
 async fn verify(request: SignedIn) -> PageResult {
-    #[derive(Deserialize)]
-    struct Verified {
-        is_verified: bool,
-    }
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
     let write = object.write(VERIFY_OPERATION).body(json!({})).once(request.visit.form.value(ONCE));
     let refusal = match request.api.attempt(&write).await? {
         Ok(_) => {
-            if request.api.get::<Verified>(&object.api("")).await?.is_verified {
+            if request.api.get::<Domain>(&object.api("")).await?.is_verified {
                 return Ok(see_other(&with_notice(&object.page(""), "domain-verified"))?);
             }
             Error::invalid(

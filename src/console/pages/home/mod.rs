@@ -5,10 +5,10 @@ mod steps;
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 
 use crate::console::layout::{self, Frame, In, Section};
 use crate::console::list::List;
+use crate::console::model::Project;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -53,10 +53,6 @@ async fn home(request: SignedIn) -> PageResult {
 
 /// Opens the dashboards of the first project of an organization, or the list of projects if it has none.
 async fn organization(request: SignedIn) -> PageResult {
-    #[derive(Deserialize)]
-    struct Project {
-        id: u64,
-    }
     let id = super::organization_id(&request.visit)?;
     let path = format!("/api/organizations/{id}/projects/?limit=1");
     let found: List<Project> = request.api.get(&path).await?;

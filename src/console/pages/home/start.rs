@@ -4,8 +4,8 @@ use askama::Template;
 use serde::Deserialize;
 
 use crate::console::list::List;
+use crate::console::model::Dashboard;
 use crate::console::pages::activity::Latest;
-use crate::console::pages::dashboard_name;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 use crate::time::Timestamp;
@@ -18,19 +18,6 @@ const MAX_PINNED: usize = 12;
 const MAX_INVITES: usize = 5;
 /// The seconds before its expiry in which a key is shown.
 const SOON: i64 = 14 * 24 * 60 * 60;
-
-#[derive(Deserialize)]
-struct Dashboard {
-    id: u64,
-    name: Option<String>,
-    description: String,
-}
-
-impl Dashboard {
-    fn name(&self) -> &str {
-        dashboard_name(self.name.as_deref())
-    }
-}
 
 #[derive(Deserialize)]
 struct Invite {

@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
 use crate::console::layout::{self, with_notice};
+use crate::console::model::Rights;
 use crate::console::operation::Operation;
 use crate::console::pages::creation::may_create_insights;
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::project_id;
-use crate::console::pages::shareable::{INSIGHT, Rights};
+use crate::console::pages::shareable::INSIGHT;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -140,9 +141,9 @@ async fn offer_dashboards(
     if !found.is_complete() {
         return Ok(form.with_hint("dashboards", "The IDs of those that show the insight."));
     }
-    let offered = found.results.iter().filter(|one| one.may_edit() || on.contains(&one.id));
+    let offered = found.results.iter().filter(|one| one.rights.may_edit() || on.contains(&one.id));
     let offered = offered.map(|one| {
-        let note = if one.may_edit() { "" } else { " (you may not edit it)" };
+        let note = if one.rights.may_edit() { "" } else { " (you may not edit it)" };
         Choice::new(one.id, format!("{}{note}", one.name()))
     });
     Ok(form.with_choices("dashboards", offered.collect()))

@@ -6,12 +6,12 @@ use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Undo};
+use crate::console::model::{Person, insight_name};
 use crate::console::pages::creation::may_create_insights;
 use crate::console::pages::object::INSIGHTS;
 use crate::console::pages::people::People;
-use crate::console::pages::{excerpt, insight_name, project_id};
+use crate::console::pages::{excerpt, project_id};
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::person::Person;
 use crate::console::query::Query;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};

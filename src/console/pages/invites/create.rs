@@ -7,13 +7,14 @@ use serde_json::{Map, Value, json};
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
 use crate::console::layout::with_notice_of;
 use crate::console::levels::LEVELS;
+use crate::console::model::Project;
 use crate::console::operation::{Operation, Write};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::{Feedback, LIST, Link, Project, base};
+use super::{Feedback, LIST, Link, base};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;

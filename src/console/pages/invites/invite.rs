@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::console::levels::level_name;
 use crate::console::list::List;
-use crate::console::person::Person;
+use crate::console::model::Person;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

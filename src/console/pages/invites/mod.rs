@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::list::List;
+use crate::console::model::Project;
 use crate::console::operation::Operation;
 use crate::console::paging::Paging;
 use crate::console::reach::local_base;
@@ -37,14 +37,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 
 fn base(organization: &str) -> String {
     format!("/console/organizations/{organization}/invites/")
-}
-
-/// A project that an invite may give access to.
-#[derive(Deserialize)]
-struct Project {
-    id: u64,
-    name: String,
-    access_control: bool,
 }
 
 /// The link of a new invite.

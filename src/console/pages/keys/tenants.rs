@@ -4,6 +4,7 @@ use serde::Deserialize;
 
 use crate::console::form::Choice;
 use crate::console::list::List;
+use crate::console::model::Project;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
@@ -22,13 +23,6 @@ struct Me {
 struct Organization {
     id: String,
     name: String,
-}
-
-#[derive(Deserialize)]
-struct Project {
-    id: u64,
-    name: String,
-    organization: String,
 }
 
 /// Returns the organizations and projects of the user.

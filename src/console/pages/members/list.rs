@@ -7,6 +7,7 @@ use axum::http::Method;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Member;
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::object::MEMBERS;
 use crate::console::pages::organization_id;
@@ -17,7 +18,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 
-use super::member::{Member, MemberRights, level_body, own_uuid};
+use super::member::{MemberRights, level_body, own_uuid};
 
 const LIST: &str = "/console/organizations/{organization_id}/members/";
 

@@ -1,31 +1,21 @@
-//! A member, as the API describes one, and the changes that the session may make.
+//! The changes of a member that the session may make.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::form::Choice;
 use crate::console::levels::{LEVELS, level_name};
+use crate::console::model::Member;
 use crate::console::operation::Operation;
-use crate::console::person::{Person, User};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-/// A user in an organization.
-#[derive(Deserialize)]
-pub(in crate::console::pages) struct Member {
-    pub(in crate::console::pages) user: User,
-    pub(in crate::console::pages) level: u8,
-    pub(in crate::console::pages) joined_at: String,
-    pub(in crate::console::pages) invited_by: Option<Person>,
-    pub(in crate::console::pages) joined_by: Option<String>,
-}
-
 impl Member {
-    pub(in crate::console::pages) fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         self.user.person.name()
     }
 
-    pub(in crate::console::pages) fn level_name(&self) -> &'static str {
+    pub(super) fn level_name(&self) -> &'static str {
         level_name(self.level)
     }
 }
@@ -34,10 +24,7 @@ impl Member {
 ///
 /// # Errors
 /// The errors of the API, except refusals.
-pub(in crate::console::pages) async fn own_uuid(
-    request: &SignedIn,
-    organization: &str,
-) -> Result<Option<String>> {
+pub(super) async fn own_uuid(request: &SignedIn, organization: &str) -> Result<Option<String>> {
     let path = format!("/api/organizations/{organization}/members/@me/");
     let own = request.api.get_if_allowed::<Member>(&path).await?;
     Ok(own.map(|member| member.user.uuid))
@@ -45,14 +32,14 @@ pub(in crate::console::pages) async fn own_uuid(
 
 /// The changes of a member that the session may make.
 #[derive(Clone, Default)]
-pub(in crate::console::pages) struct MemberRights {
+pub(super) struct MemberRights {
     /// The levels that it may give, with the present one. Empty if it may give no other.
-    pub(in crate::console::pages) levels: Vec<Choice>,
+    pub(super) levels: Vec<Choice>,
     /// Why it may give no other level.
-    pub(in crate::console::pages) level_reason: Option<String>,
-    pub(in crate::console::pages) is_removable: bool,
+    pub(super) level_reason: Option<String>,
+    pub(super) is_removable: bool,
     /// Why it may not remove the member.
-    pub(in crate::console::pages) removal_reason: Option<String>,
+    pub(super) removal_reason: Option<String>,
 }
 
 impl MemberRights {
@@ -60,7 +47,7 @@ impl MemberRights {
     ///
     /// # Errors
     /// The errors of the API, except that somebody has removed the member meanwhile.
-    pub(in crate::console::pages) async fn load(
+    pub(super) async fn load(
         request: &SignedIn,
         organization: &str,
         member: &Member,

@@ -6,8 +6,6 @@ mod one;
 
 use crate::console::registry::Pages;
 
-pub(super) use member::Member;
-
 /// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);

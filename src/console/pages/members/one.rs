@@ -11,6 +11,7 @@ use crate::console::form::{
 };
 use crate::console::layout::{self, with_notice};
 use crate::console::list::List;
+use crate::console::model::{Member, Role};
 use crate::console::operation::Operation;
 use crate::console::pages::object::{MEMBERS, ObjectPath};
 use crate::console::paging::Paging;
@@ -19,7 +20,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::member::{Member, MemberRights, own_uuid};
+use super::member::{MemberRights, own_uuid};
 
 const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
 const REMOVE: &str = "/console/organizations/{organization_id}/members/{user_uuid}/remove/";
@@ -123,12 +124,6 @@ async fn remove(request: SignedIn) -> PageResult {
 
 /// The maximum number of roles on the page.
 const MAX_ROLES: u64 = 100;
-
-#[derive(Deserialize)]
-struct Role {
-    id: String,
-    name: String,
-}
 
 /// Loads the roles of a member. Returns `None` if the session may not read them.
 ///

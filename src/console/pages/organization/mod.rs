@@ -13,6 +13,7 @@ use crate::console::form::{
 };
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::list::List;
+use crate::console::model::Role;
 use crate::console::operation::{Operation, Write};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -115,11 +116,6 @@ async fn show(request: &SignedIn, id: &str, form: Option<Form>) -> PageResult {
 
 /// Offers the roles by name, if the session may read them.
 async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Result<Form> {
-    #[derive(Deserialize)]
-    struct Role {
-        id: String,
-        name: String,
-    }
     let path = format!("/api/organizations/{organization}/roles/?limit=500&basic=true");
     let Some(found) = request.api.get_if_allowed::<List<Role>>(&path).await? else {
         return Ok(form);

@@ -1,15 +1,13 @@
 //! The actions that cannot be undone: a new token, and the deletion of the project.
 
 use axum::http::Method;
-use serde_json::Value;
 
 use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::model::Project;
 use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-
-use super::Project;
 
 const TOKEN: &str = "/console/projects/{project_id}/settings/token/";
 const DELETE: &str = "/console/projects/{project_id}/settings/delete/";
@@ -41,7 +39,7 @@ async fn reset_token(request: SignedIn) -> PageResult {
 
 async fn delete(request: SignedIn) -> PageResult {
     let id = crate::console::pages::project_id(&request.visit)?;
-    let found: Value = match request.api.get(&format!("/api/projects/{id}/")).await {
+    let project: Project = match request.api.get(&format!("/api/projects/{id}/")).await {
         Ok(found) => found,
         // The organization of a deleted project is unknown.
         Err(error) => {
@@ -49,7 +47,6 @@ async fn delete(request: SignedIn) -> PageResult {
             return answered_before(&request, error, &done);
         }
     };
-    let project = Project::of(&found)?;
     let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&id)).await?;
     let base = super::path(&id);
     let confirm = Confirm {

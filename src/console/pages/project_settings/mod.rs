@@ -12,6 +12,7 @@ use crate::console::assets::icon;
 use crate::console::form::{Choice, Form, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::list::List;
+use crate::console::model::Project;
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::redirection::see_other;
@@ -40,21 +41,6 @@ fn path(project: &str) -> String {
 
 fn update(project: &str) -> Operation {
     Operation::new(UPDATE, [project])
-}
-
-/// The facts that the page shows besides the forms.
-#[derive(Deserialize)]
-struct Project {
-    name: String,
-    organization: String,
-    api_token: String,
-    access_control: bool,
-}
-
-impl Project {
-    fn of(body: &Value) -> Result<Self> {
-        Self::deserialize(body).map_err(Error::internal)
-    }
 }
 
 #[derive(Template)]
@@ -111,7 +97,7 @@ async fn show(
         Some(access) => access,
         None => ACCESS_FORM.filled(request, &operation, &format!("{base}access/"), &found)?,
     };
-    let about = Project::of(&found.body)?;
+    let about = Project::deserialize(&found.body).map_err(Error::internal)?;
     let refusals = refusals(request, project, &about).await?;
     let may = async |id| request.api.may(&Operation::new(id, [project])).await;
     let page = SettingsPage {

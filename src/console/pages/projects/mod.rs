@@ -4,10 +4,10 @@ mod new;
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::model::Project;
 use crate::console::operation::Operation;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
@@ -19,16 +19,6 @@ const LIST: &str = "/console/organizations/{organization_id}/projects/";
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     new::routes(pages);
-}
-
-/// A project in the list.
-#[derive(Deserialize)]
-struct Project {
-    id: u64,
-    name: String,
-    is_demo: bool,
-    timezone: String,
-    access_control: bool,
 }
 
 #[derive(Template)]

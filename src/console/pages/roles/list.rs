@@ -2,11 +2,11 @@
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Role;
 use crate::console::operation::Operation;
 use crate::console::pages::object::ROLES;
 use crate::console::pages::organization_id;
@@ -24,15 +24,6 @@ const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Na
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, create);
-}
-
-#[derive(Deserialize)]
-struct Role {
-    id: String,
-    name: String,
-    created_at: String,
-    member_count: u64,
-    is_default: bool,
 }
 
 #[derive(Template)]

@@ -9,13 +9,12 @@ use serde::Deserialize;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::list::List;
+use crate::console::model::{Member, Role, User};
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::member_search::MemberSearch;
-use crate::console::pages::members::Member;
 use crate::console::pages::object::{ObjectPath, ROLES, confirm_delete};
 use crate::console::pages::uuid;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::person::User;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -43,12 +42,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, REMOVE, remove);
     pages.signed_in(Method::GET, DELETE, delete);
     pages.signed_in(Method::POST, DELETE, delete);
-}
-
-#[derive(Deserialize)]
-struct Role {
-    name: String,
-    is_default: bool,
 }
 
 #[derive(Deserialize)]

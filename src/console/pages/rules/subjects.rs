@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use serde::Deserialize;
-
 use crate::console::form::{Choice, Form};
 use crate::console::list::List;
+use crate::console::model::{Member, Project, Role};
 use crate::console::pages::member_search::MemberSearch;
-use crate::console::person::User;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
@@ -18,23 +16,6 @@ const MAX_SUBJECTS: usize = 500;
 
 /// The parameter of the query with the search for a member.
 const SEARCH: &str = "subject";
-
-#[derive(Deserialize)]
-struct ProjectFields {
-    organization: String,
-}
-
-#[derive(Deserialize)]
-struct Member {
-    id: String,
-    user: User,
-}
-
-#[derive(Deserialize)]
-struct Role {
-    id: String,
-    name: String,
-}
 
 /// The members and the roles of an organization, as far as the session may list them.
 #[derive(Default)]
@@ -59,9 +40,8 @@ impl Subjects {
         page: &str,
     ) -> Result<Self> {
         let api = &request.api;
-        let found =
-            api.get_if_allowed::<ProjectFields>(&format!("/api/projects/{project}/")).await?;
-        let Some(ProjectFields { organization }) = found else {
+        let found = api.get_if_allowed::<Project>(&format!("/api/projects/{project}/")).await?;
+        let Some(Project { organization, .. }) = found else {
             return Ok(Self { roles: Some(Vec::new()), ..Self::default() });
         };
         let path = format!("/api/organizations/{organization}/members/?limit={MAX_SUBJECTS}");

@@ -8,14 +8,12 @@ mod trash;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::console::levels::{MAY_EDIT, is_editor};
+use crate::console::model::{Person, Rights, Tile, name_or};
 use crate::console::operation::Operation;
-use crate::console::person::Person;
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::name_or;
 use super::object::{DASHBOARDS, INSIGHTS, ObjectKind};
 
 /// A kind of objects that can be shared.
@@ -93,25 +91,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     trash::routes(pages);
 }
 
-/// The levels of the session on an object.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Rights {
-    user_access_level: String,
-    effective_privilege_level: u8,
-}
-
-impl Rights {
-    /// Whether access rules and restrictions let the session edit.
-    pub(super) fn may_edit(&self) -> bool {
-        self.is_editor() && self.effective_privilege_level == MAY_EDIT
-    }
-
-    /// Whether access rules let the session edit. A restriction may still not.
-    fn is_editor(&self) -> bool {
-        is_editor(&self.user_access_level)
-    }
-}
-
 /// A dashboard or an insight, as the API describes it.
 #[derive(Deserialize)]
 struct Shareable {
@@ -131,24 +110,6 @@ struct Shareable {
     deleted_by: Option<Person>,
     #[serde(flatten)]
     rights: Rights,
-}
-
-/// A tile of a dashboard.
-#[derive(Deserialize)]
-struct Tile {
-    insight: Option<TileInsight>,
-}
-
-#[derive(Deserialize)]
-struct TileInsight {
-    user_access_level: String,
-}
-
-impl Tile {
-    /// Whether the tile shows an insight that the session may not view.
-    fn is_hidden(&self) -> bool {
-        self.insight.as_ref().is_some_and(|insight| insight.user_access_level == "none")
-    }
 }
 
 impl Shareable {

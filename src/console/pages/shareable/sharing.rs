@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
 use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::TileInsight;
 use crate::console::operation::Write;
 use crate::console::pages::object::ObjectPath;
 use crate::console::reach::local_base;
@@ -16,7 +17,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;
 
-use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, Tile};
+use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
 
 const SHARING: [(&str, &ShareableKind); 2] = [
     ("/console/projects/{project_id}/dashboards/{id}/sharing/", DASHBOARD),
@@ -131,11 +132,16 @@ impl ShareableKind {
 }
 
 impl Shareable {
+    /// Whether a tile shows an insight that the session may not view.
+    fn shows_hidden_insight(&self) -> bool {
+        self.tiles.iter().filter_map(|tile| tile.insight.as_ref()).any(TileInsight::is_hidden)
+    }
+
     /// Returns why the session cannot share the dashboard.
     fn reason_not_to_share(&self, is_enabled: bool) -> Option<&'static str> {
         if !self.rights.may_edit() {
             Some("Only users who may edit the dashboard can share it.")
-        } else if !is_enabled && self.tiles.iter().any(Tile::is_hidden) {
+        } else if !is_enabled && self.shows_hidden_insight() {
             Some(
                 "The dashboard shows an insight that you may not view. Only users who may view all its insights can share it.",
             )

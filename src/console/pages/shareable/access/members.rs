@@ -3,9 +3,9 @@
 use serde::Deserialize;
 
 use crate::console::list::List;
+use crate::console::model::User;
 use crate::console::pages::object::ObjectPath;
 use crate::console::paging::{LIMIT, ListSpec, Paging};
-use crate::console::person::User;
 use crate::console::query::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
