@@ -102,6 +102,64 @@ pub(super) struct Project {
     pub(super) access_control: bool,
 }
 
+/// An invite that is pending or has expired.
+#[derive(Deserialize)]
+pub(super) struct Invite {
+    pub(super) id: String,
+    pub(super) target_email: String,
+    pub(super) first_name: String,
+    pub(super) level: u8,
+    pub(super) message: Option<String>,
+    #[serde(default)]
+    pub(super) private_project_access: Vec<ProjectAccess>,
+    pub(super) send_email: bool,
+    pub(super) is_expired: bool,
+    pub(super) expires_at: String,
+    pub(super) created_by: Option<Person>,
+    pub(super) created_at: String,
+}
+
+/// The access to a project that an invite gives. The level is shown as it was sent.
+#[derive(Deserialize)]
+pub(super) struct ProjectAccess {
+    pub(super) id: u64,
+    pub(super) level: Value,
+}
+
+/// An API key.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Key {
+    pub(super) id: String,
+    pub(super) label: String,
+    pub(super) mask_value: String,
+    pub(super) created_at: String,
+    pub(super) last_used_at: Option<String>,
+    pub(super) last_rolled_at: Option<String>,
+    pub(super) scopes: Vec<String>,
+    pub(super) scoped_teams: Vec<u64>,
+    pub(super) scoped_organizations: Vec<String>,
+    pub(super) expires_at: Option<String>,
+}
+
+/// A batch export.
+#[derive(Deserialize)]
+pub(super) struct BatchExport {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) destination: ExportDestination,
+    pub(super) interval: String,
+    pub(super) paused: bool,
+    pub(super) created_at: String,
+    pub(super) last_updated_at: String,
+    pub(super) last_paused_at: Option<String>,
+}
+
+/// The destination of a batch export.
+#[derive(Deserialize)]
+pub(super) struct ExportDestination {
+    pub(super) r#type: String,
+}
+
 /// The levels of the session on a dashboard or an insight.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Rights {

@@ -2,11 +2,11 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
 use crate::console::layout::{self, Command, with_notice_of};
+use crate::console::model::BatchExport;
 use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
@@ -29,23 +29,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, LIST, act);
 }
 
-/// An export in the list.
-#[derive(Deserialize)]
-struct Export {
-    id: String,
-    name: String,
-    destination: Destination,
-    interval: String,
-    paused: bool,
-    created_at: String,
-}
-
-#[derive(Deserialize)]
-struct Destination {
-    r#type: String,
-}
-
-impl Export {
+impl BatchExport {
     fn destination(&self) -> &str {
         destinations::label(&self.destination.r#type)
     }
@@ -59,7 +43,7 @@ impl Export {
 #[template(path = "console/pages/batch_exports/list.html")]
 struct ExportsPage {
     base: String,
-    exports: Vec<Export>,
+    exports: Vec<BatchExport>,
     /// The key of the form, if the session may pause and unpause exports.
     once: Option<String>,
     may_create: bool,
@@ -77,7 +61,8 @@ async fn list(request: SignedIn) -> PageResult {
 async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> PageResult {
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
-    let ListPage { rows: exports, paging, command } = list_page::<Export>(request, list).await?;
+    let ListPage { rows: exports, paging, command } =
+        list_page::<BatchExport>(request, list).await?;
     let frame = BATCH_EXPORTS.frame(request, project).await?;
     let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
     let create = Operation::new("projects_batch_exports_create", [project]);

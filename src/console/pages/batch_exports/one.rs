@@ -2,13 +2,13 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::form::{Form, ONCE, Outcome, once_key};
 use crate::console::layout::{self, with_notice};
+use crate::console::model::BatchExport;
 use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath, confirm_delete};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -38,22 +38,12 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, DELETE, delete);
 }
 
-/// The facts in the head of the page.
-#[derive(Deserialize)]
-struct Export {
-    name: String,
-    paused: bool,
-    created_at: String,
-    last_updated_at: String,
-    last_paused_at: Option<String>,
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/batch_exports/one.html")]
 struct ExportPage {
     base: String,
     path: String,
-    export: Export,
+    export: BatchExport,
     destination: &'static Destination,
     form: Form,
     may_delete: bool,
@@ -103,7 +93,7 @@ async fn show(
     refusal: Option<Error>,
 ) -> PageResult {
     let destination = destination(&stored.body)?;
-    let export: Export = serde_json::from_value(stored.body).map_err(Error::internal)?;
+    let export: BatchExport = serde_json::from_value(stored.body).map_err(Error::internal)?;
     let may_update = request.api.may(&object.operation(UPDATE)).await?;
     let frame = object.frame(request).await?;
     let frame = frame.titled(export.name.clone()).with_refusal(refusal);

@@ -1,10 +1,9 @@
 //! The start page: pinned dashboards, the latest changes, open invites, and keys that expire soon.
 
 use askama::Template;
-use serde::Deserialize;
 
 use crate::console::list::List;
-use crate::console::model::Dashboard;
+use crate::console::model::{Dashboard, Invite, Key};
 use crate::console::pages::activity::Latest;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -18,20 +17,6 @@ const MAX_PINNED: usize = 12;
 const MAX_INVITES: usize = 5;
 /// The seconds before its expiry in which a key is shown.
 const SOON: i64 = 14 * 24 * 60 * 60;
-
-#[derive(Deserialize)]
-struct Invite {
-    target_email: String,
-    expires_at: String,
-    is_expired: bool,
-}
-
-#[derive(Deserialize)]
-struct Key {
-    id: String,
-    label: String,
-    expires_at: Option<String>,
-}
 
 impl Key {
     fn expires_soon(&self, now: Timestamp) -> bool {

@@ -1,4 +1,4 @@
-//! An invite, as the API describes one, with the state of its mail.
+//! An invite with the state of its mail.
 
 use std::collections::HashMap;
 
@@ -7,33 +7,9 @@ use serde_json::{Value, json};
 
 use crate::console::levels::level_name;
 use crate::console::list::List;
-use crate::console::model::Person;
+use crate::console::model::{Invite, Person};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
-
-/// A pending or expired invite.
-#[derive(Deserialize)]
-pub(super) struct Invite {
-    pub(super) id: String,
-    pub(super) target_email: String,
-    pub(super) first_name: String,
-    pub(super) level: u8,
-    message: Option<String>,
-    #[serde(default)]
-    private_project_access: Vec<ProjectAccess>,
-    send_email: bool,
-    pub(super) is_expired: bool,
-    pub(super) expires_at: String,
-    pub(super) created_by: Option<Person>,
-    pub(super) created_at: String,
-}
-
-/// Access to a project. The level is shown as it was sent.
-#[derive(Deserialize)]
-struct ProjectAccess {
-    id: u64,
-    level: Value,
-}
 
 /// The state of the mail of an invite.
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use crate::console::assets::icon;
 use crate::console::form::{Form, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::list::List;
-use crate::console::model::Project;
+use crate::console::model::{Invite, Project};
 use crate::console::operation::Operation;
 use crate::console::paging::Paging;
 use crate::console::reach::local_base;
@@ -21,7 +21,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use invite::{Invite, Row};
+use invite::Row;
 
 const LIST: &str = "/console/organizations/{organization_id}/invites/";
 

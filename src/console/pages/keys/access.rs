@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use crate::console::form::{Choice, Form};
+use crate::console::model::Key;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 use crate::resources::api_keys::includes_scope;
 
-use super::Key;
 use super::scopes::object_in_words;
 use super::tenants::{Choices, tenants};
 

@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::model::Key;
 use crate::console::operation::{Operation, Write};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
@@ -17,7 +18,7 @@ use crate::ids::ApiKeyId;
 
 use super::access::Access;
 use super::operations::Abilities;
-use super::{Key, LIST, value};
+use super::{LIST, value};
 
 const ONE: &str = "/console/keys/{id}/";
 const ROTATE: &str = "/console/keys/{id}/rotate/";

@@ -5,13 +5,14 @@ use axum::http::Method;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
+use crate::console::model::Key;
 use crate::console::operation::Operation;
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 use super::access::Access;
-use super::{API, Key, LIST, scopes};
+use super::{API, LIST, scopes};
 
 /// The number of keys on a page.
 const PAGE_SIZE: usize = 50;

@@ -10,8 +10,7 @@ mod scopes;
 mod tenants;
 mod value;
 
-use serde::Deserialize;
-
+use crate::console::model::Key;
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -29,21 +28,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     new::routes(pages);
     key::routes(pages);
     revocation::routes(pages);
-}
-
-/// A key, as the API describes it.
-#[derive(Debug, Clone, Deserialize)]
-struct Key {
-    id: String,
-    label: String,
-    mask_value: String,
-    created_at: String,
-    last_used_at: Option<String>,
-    last_rolled_at: Option<String>,
-    scopes: Vec<String>,
-    scoped_teams: Vec<u64>,
-    scoped_organizations: Vec<String>,
-    expires_at: Option<String>,
 }
 
 impl Key {

@@ -7,6 +7,7 @@ use serde_json::json;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section};
+use crate::console::model::Key;
 use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -14,7 +15,7 @@ use crate::time::Timestamp;
 
 use super::access::Access;
 use super::operations::Abilities;
-use super::{Key, value};
+use super::value;
 
 const NEW: &str = "/console/keys/new/";
 

@@ -3,11 +3,10 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::console::model::Key;
 use crate::console::operation::Write;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
-
-use super::Key;
 
 /// An operation, as the API describes it.
 #[derive(Deserialize)]

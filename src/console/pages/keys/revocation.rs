@@ -4,12 +4,13 @@ use axum::http::Method;
 
 use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
+use crate::console::model::Key;
 use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
+use super::LIST;
 use super::key::{id, path};
-use super::{Key, LIST};
 
 const REVOKE: &str = "/console/keys/{id}/revoke/";
 
