@@ -32,27 +32,35 @@ fn sources() -> Vec<(PathBuf, String)> {
     found
 }
 
-/// Returns the paths of the API in a source, without their queries. `{rest}` stands for what `api("...")` adds.
+/// Returns the paths of the API in a source, without their queries.
 fn paths(text: &str) -> BTreeSet<String> {
     let literal = Regex::new(r#""(/api/[^"?]*)[^"]*""#).expect("a pattern");
     literal.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
 
-/// Returns the paths that the console reads.
+/// Returns the paths of the lists of objects whose kinds a source declares.
+fn lists(text: &str) -> Vec<String> {
+    let kind = r#"name: "(\w+)",\s+section: .*\s+is_in_project: (true|false),"#;
+    let kind = Regex::new(kind).expect("a pattern");
+    let path = |found: regex::Captures<'_>| {
+        let tenants = if &found[2] == "true" { "projects" } else { "organizations" };
+        format!("/api/{tenants}/{{}}/{}/", &found[1])
+    };
+    kind.captures_iter(text).map(path).collect()
+}
+
+/// Returns the paths that the console reads. `api("...")` ends the path of an object.
 fn read_paths(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
-    let rest = Regex::new(r#"\bapi\(\s*"([^"?]*)[^"]*"\s*\)"#).expect("a pattern");
+    let rest = Regex::new(r#"\bapi\(\s*(?:&format!\(\s*)?"([^"?]*)"#).expect("a pattern");
     let mut found = BTreeSet::new();
-    for (path, text) in sources {
-        for start in paths(text) {
-            let Some(start) = start.strip_suffix("{rest}") else {
-                found.insert(start);
-                continue;
-            };
-            let folder = path.parent().expect("a folder");
-            for (_, text) in sources.iter().filter(|(path, _)| path.starts_with(folder)) {
-                found.extend(rest.captures_iter(text).map(|rest| format!("{start}{}", &rest[1])));
-            }
-        }
+    let mut ends = BTreeSet::new();
+    for (_, text) in sources {
+        found.extend(paths(text));
+        ends.extend(rest.captures_iter(text).map(|rest| rest[1].to_owned()));
+    }
+    for list in sources.iter().flat_map(|(_, text)| lists(text)) {
+        found.extend(ends.iter().map(|end| format!("{list}{{}}/{end}")));
+        found.insert(list);
     }
     found
 }
@@ -112,10 +120,10 @@ fn every_operation_is_reached_by_a_page_or_listed_with_the_reason() {
 
 #[test]
 fn paths_in_sources_are_compared_with_those_of_operations() {
-    let text =
-        r#"format!("/api/a/{id}/b/?limit={SIZE}"); const A: &str = "/api/c/@me/"; "/api/d/{rest}""#;
-    let expected = ["/api/a/{id}/b/", "/api/c/@me/", "/api/d/{rest}"];
-    assert_eq!(paths(text), expected.map(str::to_owned).into());
+    let text = r#"format!("/api/a/{id}/b/?limit={SIZE}"); const A: &str = "/api/c/@me/";"#;
+    assert_eq!(paths(text), ["/api/a/{id}/b/", "/api/c/@me/"].map(str::to_owned).into());
+    let kind = "name: \"domains\",\n section: Section::Domains,\n is_in_project: false,";
+    assert_eq!(lists(kind), ["/api/organizations/{}/domains/"]);
     assert!(is_path_of("/api/a/{}/b/", "/api/a/{a_id}/b/"));
     assert!(is_path_of("/api/c/@me/", "/api/c/{id}/"));
     assert!(!is_path_of("/api/a/{}/b/", "/api/a/{id}/"));
