@@ -4,7 +4,6 @@ mod activity;
 mod batch_exports;
 mod bulk;
 mod chosen;
-mod creation;
 mod dashboards;
 mod domains;
 mod files;

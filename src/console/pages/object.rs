@@ -15,7 +15,7 @@ use super::{number, organization_id, project_id, uuid};
 #[derive(Debug)]
 pub(super) struct ObjectKind {
     /// One object in texts.
-    noun: &'static str,
+    pub(super) noun: &'static str,
     /// The name in the paths of the console and of the API.
     name: &'static str,
     section: Section,

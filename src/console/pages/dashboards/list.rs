@@ -10,7 +10,6 @@ use crate::console::model::Dashboard;
 use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, MAX_OBJECTS, Refusals};
 use crate::console::pages::chosen::Chosen;
-use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::people::People;
 use crate::console::pages::project_id;
@@ -156,7 +155,7 @@ async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
     let access = Operation::new("dashboards_access_list", [project, "0"]);
     Ok(Offers {
         write: DASHBOARD.may_write(request, project).await?,
-        create: may_create_dashboards(request, project).await?,
+        create: DASHBOARD.may_create(request, project).await?,
         access: request.api.may(&access).await?,
     })
 }

@@ -12,9 +12,9 @@ use crate::console::layout::{self, with_notice};
 use crate::console::levels::{EVERYONE_EDITS, RESTRICTIONS};
 use crate::console::model::Dashboard;
 use crate::console::operation::Operation;
-use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::project_id;
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
@@ -50,7 +50,7 @@ async fn page(request: SignedIn) -> PageResult {
     if origin == Origin::Dashboard {
         form = with_source(form, &request, &project).await?;
     }
-    let refusal = (!may_create_dashboards(&request, &project).await?)
+    let refusal = (!DASHBOARD.may_create(&request, &project).await?)
         .then(|| "You may not create dashboards in this project.".to_owned());
     show(&request, &project, origin, form.refused_for(refusal)).await
 }

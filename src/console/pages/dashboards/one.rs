@@ -9,7 +9,6 @@ use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, Undo, with_notice};
 use crate::console::model::{Dashboard, Rights};
 use crate::console::operation::Operation;
-use crate::console::pages::creation::may_create_dashboards;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::redirection::see_other;
@@ -54,7 +53,7 @@ impl Offers {
         let may_write = DASHBOARD.may_write(request, &object.tenant).await?;
         Ok(Self {
             edit: may_write && rights.may_edit(),
-            duplicate: may_create_dashboards(request, &object.tenant).await?,
+            duplicate: DASHBOARD.may_create(request, &object.tenant).await?,
             share: request.api.may(&object.operation("dashboards_sharing_retrieve")).await?,
             access: request.api.may(&object.operation("dashboards_access_list")).await?,
             activity: request

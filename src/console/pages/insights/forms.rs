@@ -8,7 +8,6 @@ use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm
 use crate::console::layout::{self, with_notice};
 use crate::console::model::Rights;
 use crate::console::operation::Operation;
-use crate::console::pages::creation::may_create_insights;
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::project_id;
@@ -20,8 +19,6 @@ use crate::error::{Error, Result};
 
 const NEW: &str = "/console/projects/{project_id}/insights/new/";
 const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
-
-const CREATE: &str = "insights_create";
 
 const INPUTS: &[Input] = &[
     Input::new("name").label("Name").required(),
@@ -64,10 +61,10 @@ struct FormPage {
 
 async fn new(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
-    if !may_create_insights(&request, &project).await? {
+    if !INSIGHT.may_create(&request, &project).await? {
         return Err(Error::denied("You may not create insights in this project.").into());
     }
-    let operation = Operation::new(CREATE, [&project]);
+    let operation = Operation::new(INSIGHT.create, [&project]);
     let form = NEW_FORM.empty(&request, &operation, &action(&project))?;
     show(&request, &project, "New insight", form.with_value("saved", &json!(true)), &[]).await
 }
@@ -78,7 +75,7 @@ fn action(project: &str) -> String {
 
 async fn create(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
-    let operation = Operation::new(CREATE, [&project]);
+    let operation = Operation::new(INSIGHT.create, [&project]);
     match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
         Outcome::Done(insight) => {
             let id = insight.get("id").and_then(Value::as_u64).unwrap_or_default();

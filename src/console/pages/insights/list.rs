@@ -7,9 +7,9 @@ use serde::Deserialize;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Undo};
 use crate::console::model::{Person, insight_name};
-use crate::console::pages::creation::may_create_insights;
 use crate::console::pages::object::INSIGHTS;
 use crate::console::pages::people::People;
+use crate::console::pages::shareable::INSIGHT;
 use crate::console::pages::{excerpt, project_id};
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 use crate::console::query::Query;
@@ -87,7 +87,7 @@ async fn list(request: SignedIn) -> PageResult {
     let frame = frame.titled("Insights").with_undo(undo(&request, &base));
     let page = InsightsPage {
         people: People::load(&request.api, frame.organization()).await?,
-        may_create: may_create_insights(&request, &project).await?,
+        may_create: INSIGHT.may_create(&request, &project).await?,
         paging,
         command,
         insights,

@@ -8,8 +8,9 @@ mod trash;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::console::levels::is_editor;
 use crate::console::model::{Person, Rights, Tile, name_or};
-use crate::console::operation::Operation;
+use crate::console::operation::{Operation, Write};
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
@@ -19,13 +20,12 @@ use super::object::{DASHBOARDS, INSIGHTS, ObjectKind};
 /// A kind of objects that can be shared.
 pub(super) struct ShareableKind {
     pub(super) objects: &'static ObjectKind,
-    /// One object in texts.
-    noun: &'static str,
     /// One object at the beginning of texts.
     title: &'static str,
     /// An object without a name.
     untitled: &'static str,
-    /// The operation that changes an object.
+    /// The operations that create and change an object.
+    pub(super) create: &'static str,
     pub(super) update: &'static str,
     /// The operation that sets an access rule on an object.
     set_rule: &'static str,
@@ -47,9 +47,9 @@ pub(super) struct ShareableKind {
 
 pub(super) const DASHBOARD: &ShareableKind = &ShareableKind {
     objects: DASHBOARDS,
-    noun: "dashboard",
     title: "Dashboard",
     untitled: "Untitled dashboard",
+    create: "dashboards_create",
     update: "dashboards_partial_update",
     set_rule: "dashboards_access_controls_update",
     share: "dashboards_sharing_partial_update",
@@ -66,9 +66,9 @@ pub(super) const DASHBOARD: &ShareableKind = &ShareableKind {
 
 pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
     objects: INSIGHTS,
-    noun: "insight",
     title: "Insight",
     untitled: "Untitled insight",
+    create: "insights_create",
     update: "insights_partial_update",
     set_rule: "insights_access_controls_update",
     share: "insights_sharing_partial_update",
@@ -122,11 +122,36 @@ impl Shareable {
     }
 }
 
+/// The access rules on all objects of a kind.
+#[derive(Deserialize)]
+struct OnAll {
+    user_access_level: String,
+}
+
 impl ShareableKind {
     /// Returns the name of an object for people: its own, or the derived one.
     fn name<'o>(&self, object: &'o Shareable) -> &'o str {
         let derived = name_or(object.derived_name.as_deref(), self.untitled);
         name_or(object.name.as_deref(), derived)
+    }
+
+    /// Returns whether the session may create objects in a project. A session that may not read access rules asks by a dry
+    /// run.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn may_create(&self, request: &SignedIn, project: &str) -> Result<bool> {
+        if !request.api.may(&Operation::new(self.create, [project])).await? {
+            return Ok(false);
+        }
+        let resource = self.objects.noun;
+        let path = format!("/api/projects/{project}/resource_access_controls/?resource={resource}");
+        if let Some(on_all) = request.api.get_if_allowed::<OnAll>(&path).await? {
+            return Ok(is_editor(&on_all.user_access_level));
+        }
+        let create = Write::new(self.create, [project]).body(json!({}));
+        let refusal = request.api.dry_run(&create).await?;
+        Ok(refusal.is_none_or(|error| error.status() != 403))
     }
 
     /// Returns whether the API would admit the session to a change of objects in a project.
@@ -148,7 +173,7 @@ impl ShareableKind {
         rights: &Rights,
     ) -> Result<Option<String>> {
         if !self.may_write(request, project).await? {
-            return Ok(Some(format!("This session may not change {}s.", self.noun)));
+            return Ok(Some(format!("This session may not change {}s.", self.objects.noun)));
         }
         Ok(self.reason(rights))
     }
@@ -163,7 +188,7 @@ impl ShareableKind {
         } else {
             "Access rules do not let you edit it."
         };
-        Some(format!("You may view this {}. {reason}", self.noun))
+        Some(format!("You may view this {}. {reason}", self.objects.noun))
     }
 }
 

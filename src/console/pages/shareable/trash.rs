@@ -74,7 +74,7 @@ async fn restore_each(
         only => vec![only],
     };
     if ids.is_empty() {
-        let detail = format!("Select the {}s first.", kind.noun);
+        let detail = format!("Select the {}s first.", kind.objects.noun);
         return Err(Error::invalid_request("invalid_form", detail));
     }
     let mut outcome = BulkOutcome::default();

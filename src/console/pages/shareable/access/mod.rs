@@ -137,7 +137,7 @@ async fn show(
         Err(error) => return Err(error.into()),
     };
     let name = found.as_ref().map(|(found, _)| kind.name(found).to_owned());
-    let name = name.unwrap_or_else(|| format!("this {}", kind.noun));
+    let name = name.unwrap_or_else(|| format!("this {}", kind.objects.noun));
     let mut restriction = None;
     if !kind.is_insight {
         let shown = Restriction::load(request, &object, &filters, found, &mut feedback).await?;
