@@ -1,11 +1,15 @@
-//! One action on several objects: a request to the API for each of them.
+//! One action on several objects: the choices in its form, and a request to the API for each of them.
+
+use std::fmt::Display;
 
 use askama::Template;
 use axum::http::StatusCode;
 
 use crate::console::assets::icon;
 use crate::console::layout::Undo;
+use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
+use crate::http::form::Form;
 
 /// The maximum number of objects of one form, which is that of a page.
 pub(super) const MAX_OBJECTS: usize = 50;
@@ -91,5 +95,25 @@ impl Refusals {
     pub(super) fn with_undo(mut self, undo: Option<Undo>) -> Self {
         self.undo = undo;
         self
+    }
+}
+
+/// The choices of the form that the browser has sent. A page that was only opened has none.
+pub(super) struct Chosen(Form);
+
+impl Chosen {
+    pub(super) fn of(request: &SignedIn) -> Self {
+        Self(request.visit.form.clone())
+    }
+
+    /// Whether the object with this id is selected.
+    pub(super) fn has(&self, id: impl Display) -> bool {
+        let id = id.to_string();
+        self.0.values("id").any(|chosen| chosen == id)
+    }
+
+    /// Returns the text of a field of the form.
+    pub(super) fn text<'f>(&'f self, field: &'f str) -> &'f str {
+        self.0.value(field)
     }
 }

@@ -3,7 +3,6 @@
 mod activity;
 mod batch_exports;
 mod bulk;
-mod chosen;
 mod dashboards;
 mod domains;
 mod files;

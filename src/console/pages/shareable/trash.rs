@@ -5,8 +5,7 @@ use axum::http::Method;
 
 use crate::console::layout::{self, Command, with_notice_of};
 use crate::console::operation::Write;
-use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, MAX_OBJECTS, Refusals};
-use crate::console::pages::chosen::Chosen;
+use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::{excerpt, project_id};
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 use crate::console::query::Query;

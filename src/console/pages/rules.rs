@@ -1,15 +1,109 @@
-//! The members and roles that rules name and that forms offer.
+//! Access rules as a table, and their subjects: members, roles and everyone.
 
 use std::collections::HashMap;
 
+use askama::Template;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form};
 use crate::console::list::List;
 use crate::console::model::{Member, Project, Role};
 use crate::console::pages::member_search::MemberSearch;
-use crate::console::visit::SignedIn;
+use crate::console::paging::Paging;
+use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
 
-use super::Rule;
+/// An access rule, as the API describes it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Rule {
+    pub(super) access_level: String,
+    pub(super) resource: String,
+    pub(super) organization_member: Option<String>,
+    pub(super) role: Option<String>,
+}
+
+impl Rule {
+    /// Returns the subject of the rule, as a form sends it; empty for everyone.
+    pub(super) fn subject(&self) -> String {
+        match (&self.organization_member, &self.role) {
+            (Some(member), _) => format!("member {member}"),
+            (None, Some(role)) => format!("role {role}"),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// The rules on a project, on all objects of its kinds, or on one object.
+#[derive(Debug, Deserialize)]
+pub(super) struct Rules {
+    pub(super) access_controls: Vec<Rule>,
+    pub(super) default_access_level: String,
+    pub(super) user_can_edit_access_levels: bool,
+}
+
+/// Returns the body of a request that removes the rule of a subject.
+pub(super) fn removed_rule(subject: &str) -> Map<String, Value> {
+    let mut body = Map::new();
+    match subject.split_once(' ') {
+        Some(("member", id)) => body.insert("organization_member".to_owned(), id.into()),
+        Some(("role", id)) => body.insert("role".to_owned(), id.into()),
+        _ => None,
+    };
+    body.insert("access_level".to_owned(), Value::Null);
+    body
+}
+
+/// The parameter of the query with the number of rules before the page of the table.
+const OFFSET: &str = "rules";
+
+/// The number of rules on a page.
+const PAGE_SIZE: usize = 50;
+
+/// A page of rules, with a button for each that removes it.
+#[derive(Template)]
+#[template(path = "console/pages/rules.html")]
+pub(super) struct RuleTable {
+    rows: Vec<RuleRow>,
+    paging: Paging,
+    /// The URL that the buttons send the form to, if the session may remove rules.
+    action: Option<String>,
+}
+
+/// A rule in the table.
+struct RuleRow {
+    name: String,
+    level: String,
+    subject: String,
+}
+
+impl RuleTable {
+    /// Shows the page of the rules that the query names. `url` returns the URL of a page with this parameter of the query.
+    ///
+    /// # Errors
+    /// Those of [`Paging::of_all`].
+    pub(super) fn new(
+        rules: &[Rule],
+        subjects: &Subjects,
+        visit: &Visit,
+        url: impl Fn(&'static str, u64) -> String,
+        action: Option<String>,
+    ) -> Result<Self, Failure> {
+        let url = |at| url(OFFSET, at);
+        let (shown, paging) = Paging::of_all(rules, visit, OFFSET, PAGE_SIZE, url)?;
+        let rows = shown.iter().map(|rule| RuleRow {
+            name: subjects.name(rule),
+            level: rule.access_level.clone(),
+            subject: rule.subject(),
+        });
+        Ok(Self { rows: rows.collect(), paging, action })
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
 
 /// The maximum number of members, and of roles, that a form offers without a search and that a list of rules names.
 const MAX_SUBJECTS: usize = 500;
@@ -19,7 +113,7 @@ const SEARCH: &str = "subject";
 
 /// The members and the roles of an organization, as far as the session may list them.
 #[derive(Default)]
-pub(in crate::console::pages) struct Subjects {
+pub(super) struct Subjects {
     /// The members that a form offers.
     members: Vec<(String, String)>,
     /// The search for others, if there are more members.
@@ -34,11 +128,7 @@ impl Subjects {
     ///
     /// # Errors
     /// The errors of the API, except refusals.
-    pub(in crate::console::pages) async fn load(
-        request: &SignedIn,
-        project: &str,
-        page: &str,
-    ) -> Result<Self> {
+    pub(super) async fn load(request: &SignedIn, project: &str, page: &str) -> Result<Self> {
         let api = &request.api;
         let found = api.get_if_allowed::<Project>(&format!("/api/projects/{project}/")).await?;
         let Some(Project { organization, .. }) = found else {
@@ -68,7 +158,7 @@ impl Subjects {
     }
 
     /// Returns the name of the subject of a rule.
-    pub(in crate::console::pages) fn name(&self, rule: &Rule) -> String {
+    pub(super) fn name(&self, rule: &Rule) -> String {
         let named = |id: &String, kind: &str| {
             let name = self.names.get(id).unwrap_or(id);
             format!("{kind}{name}")
@@ -81,14 +171,14 @@ impl Subjects {
     }
 
     /// Offers a member besides those that were found.
-    pub(in crate::console::pages) fn offer_member(&mut self, id: &str, name: &str) {
+    pub(super) fn offer_member(&mut self, id: &str, name: &str) {
         if self.members.iter().all(|(known, _)| known != id) {
             self.members.push((id.to_owned(), name.to_owned()));
         }
     }
 
     /// Offers the members and the roles in a form of a rule. With too many roles, the form takes the id of one.
-    pub(in crate::console::pages) fn offer_in(&self, form: Form) -> Form {
+    pub(super) fn offer_in(&self, form: Form) -> Form {
         let form = form.with_choices("organization_member", choices("No member", &self.members));
         match &self.roles {
             Some(roles) => form.with_choices("role", choices("No role", roles)),
@@ -97,7 +187,7 @@ impl Subjects {
     }
 
     /// Returns the search for a member, if there are more members than a form offers.
-    pub(in crate::console::pages) const fn search(&self) -> Option<&MemberSearch> {
+    pub(super) const fn search(&self) -> Option<&MemberSearch> {
         self.search.as_ref()
     }
 }
