@@ -78,6 +78,7 @@ impl Recorder {
 }
 
 /// An object of the API with its version.
+#[derive(Default)]
 pub(super) struct Versioned {
     pub(super) body: Value,
     /// The version for `If-Match`.

@@ -105,7 +105,26 @@ impl FormSpec {
         operation: &Operation,
         action: &str,
     ) -> Result<Form> {
-        self.filled(request, operation, action, &Versioned { body: Value::Null, version: None })
+        self.filled(request, operation, action, &Versioned::default())
+    }
+
+    /// Returns the form that was sent. If none was, returns one with the values of an object, unless the API would refuse the
+    /// operation to the session.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals; 500 if the API has no such operation.
+    pub(super) async fn offered(
+        &'static self,
+        request: &SignedIn,
+        operation: &Operation,
+        action: &str,
+        object: &Versioned,
+        sent: Option<Form>,
+    ) -> Result<Option<Form>> {
+        if sent.is_some() || !request.api.may(operation).await? {
+            return Ok(sent);
+        }
+        self.filled(request, operation, action, object).map(Some)
     }
 
     /// Returns a form with the values of an object.

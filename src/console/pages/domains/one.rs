@@ -119,11 +119,8 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
     let found = request.api.get_versioned(&object.api("")).await?;
     let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let operation = object.operation(UPDATE);
-    let form = match sent {
-        Some(form) => Some(form),
-        None if !request.api.may(&operation).await? => None,
-        None => Some(spec(&domain).filled(request, &operation, &object.page(""), &found)?),
-    };
+    let spec = spec(&domain);
+    let form = spec.offered(request, &operation, &object.page(""), &found, sent).await?;
     let wizard =
         if domain.is_verified { None } else { Some(Wizard::load(request, &object).await?) };
     let certificate = match domain.saml_x509_cert.as_deref() {

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::console::api::Versioned;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Role;
@@ -42,14 +43,7 @@ fn operation(organization: &str) -> Operation {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
-    let operation = operation(&organization);
-    let form = if request.api.may(&operation).await? {
-        Some(FORM.empty(&request, &operation, &ROLES.list(&organization))?)
-    } else {
-        None
-    };
-    show(&request, &organization, form).await
+    show(&request, None).await
 }
 
 async fn create(request: SignedIn) -> PageResult {
@@ -60,16 +54,20 @@ async fn create(request: SignedIn) -> PageResult {
             let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
             Ok(see_other(&with_notice(&format!("{base}{id}/"), "role-created"))?)
         }
-        Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
+        Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }
 
-async fn show(request: &SignedIn, organization: &str, form: Option<Form>) -> PageResult {
-    let base = ROLES.list(organization);
+/// Shows the list with a form that was sent, or with a new one.
+async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let base = ROLES.list(&organization);
+    let (operation, empty) = (operation(&organization), Versioned::default());
+    let form = FORM.offered(request, &operation, &base, &empty, sent).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
-    let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(organization), &base) };
+    let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
     let ListPage { rows: roles, paging, command } = list_page(request, list).await?;
-    let frame = ROLES.frame(request, organization).await?;
+    let frame = ROLES.frame(request, &organization).await?;
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
     let page = RolesPage { base, roles, paging, form, command };
     Ok(layout::page_with_status(&frame.titled("Roles"), &page, status)?)

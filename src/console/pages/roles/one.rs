@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::console::api::Versioned;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::list::List;
@@ -109,11 +110,8 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
     let ListPage { rows: members, paging, command } = list_page(request, list).await?;
-    let name_form = match feedback.name {
-        Some(form) => Some(form),
-        None if !request.api.may(&object.operation(RENAME)).await? => None,
-        None => Some(NAME.filled(request, &object.operation(RENAME), &object.page(""), &found)?),
-    };
+    let (rename, action) = (object.operation(RENAME), object.page(""));
+    let name_form = NAME.offered(request, &rename, &action, &found, feedback.name).await?;
     let candidates = candidates(request, &object, feedback.member).await?;
     let forms = name_form.iter().chain(candidates.iter().filter_map(|(_, form)| form.as_ref()));
     let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
@@ -145,11 +143,9 @@ async fn candidates(
     sent: Option<Form>,
 ) -> Result<Option<(Candidates, Option<Form>)>> {
     let is_sent = sent.is_some();
-    let form = match sent {
-        Some(form) => form,
-        None if !request.api.may(&object.operation(ADD_MEMBER)).await? => return Ok(None),
-        None => MEMBER.empty(request, &object.operation(ADD_MEMBER), &object.page("add/"))?,
-    };
+    let (add, action) = (object.operation(ADD_MEMBER), object.page("add/"));
+    let form = MEMBER.offered(request, &add, &action, &Versioned::default(), sent).await?;
+    let Some(form) = form else { return Ok(None) };
     let candidates = Candidates::load(request, object).await?;
     let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
     let form = form.with_id("add").with_choices("user_uuid", choices.collect());
