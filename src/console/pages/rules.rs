@@ -7,13 +7,21 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::console::failure::Failure;
-use crate::console::form::{Choice, Form};
+use crate::console::form::{Choice, Form, Input};
 use crate::console::list::List;
 use crate::console::model::{Member, Project, Role};
 use crate::console::pages::member_search::MemberSearch;
 use crate::console::paging::Paging;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
+
+/// The member that a form sets a rule for.
+pub(super) const MEMBER: Input = Input::new("organization_member")
+    .label("For the member")
+    .hint("Without a member and a role, the rule is for everyone.");
+
+/// The role that a form sets a rule for.
+pub(super) const ROLE: Input = Input::new("role").label("For the role");
 
 /// An access rule, as the API describes it.
 #[derive(Debug, Clone, Deserialize)]

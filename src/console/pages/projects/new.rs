@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::operation::{Operation, Write};
+use crate::console::pages::organization_id;
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -82,7 +83,7 @@ struct NewProjectPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let organization = crate::console::pages::organization_id(&request.visit)?;
+    let organization = organization_id(&request.visit)?;
     let creatable = Creatable::of(&request, &organization).await?;
     let operation = Operation::new(CREATE, [&organization]);
     let form = creatable.form().empty(&request, &operation, &path(&organization))?;
@@ -95,7 +96,7 @@ async fn page(request: SignedIn) -> PageResult {
 }
 
 async fn create(request: SignedIn) -> PageResult {
-    let organization = crate::console::pages::organization_id(&request.visit)?;
+    let organization = organization_id(&request.visit)?;
     let creatable = Creatable::of(&request, &organization).await?;
     let operation = Operation::new(CREATE, [&organization]);
     let mut sent = creatable.form().sent(&request, operation, &path(&organization))?;

@@ -7,7 +7,7 @@ use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
 use crate::console::levels::{MAY_EDIT, RESTRICTIONS};
 use crate::console::operation::Write;
 use crate::console::pages::object::ObjectPath;
-use crate::console::pages::rules::{Subjects, removed_rule};
+use crate::console::pages::rules::{MEMBER, ROLE, Subjects, removed_rule};
 use crate::console::pages::shareable::ShareableKind;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
@@ -18,10 +18,8 @@ use super::members::MemberAccess;
 const RULE_FORM: FormSpec = FormSpec::create(
     "Set the rule",
     &[
-        Input::new("organization_member")
-            .label("For the member")
-            .hint("Without a member and a role, the rule is for everyone."),
-        Input::new("role").label("For the role"),
+        MEMBER,
+        ROLE,
         Input::new("access_level").label("Level").choices(&[
             ("none", "None: does not see it"),
             ("viewer", "Viewer: sees it"),

@@ -1,0 +1,285 @@
+//! The access to a project, and the rules on all objects of a kind.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use crate::console::assets::icon;
+use crate::console::form::{Form, FormSpec, Input, Outcome, SubmittedForm};
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::operation::{Operation, Write};
+use crate::console::pages::project_id;
+use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
+use crate::console::paging::Paging;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::console::words::words;
+use crate::error::{Error, Result};
+
+const ACCESS: &str = "/console/projects/{project_id}/access/";
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, ACCESS, page);
+    pages.signed_in(Method::POST, ACCESS, apply);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/projects/access.html")]
+struct AccessPage {
+    base: String,
+    is_private: bool,
+    rules: RuleTable,
+    may_change: bool,
+    /// The form for a rule on the project, if the session may set one.
+    project: Option<Form>,
+    matrix: Matrix,
+    paging: Paging,
+    may_change_kinds: bool,
+    /// The form for a rule on a kind, if the session may set one.
+    kind: Option<Form>,
+    subjects: Subjects,
+    command: Command,
+}
+
+/// The feedback of the page on a form that was sent.
+#[derive(Default)]
+struct Feedback {
+    /// The form that has to be corrected.
+    form: Option<(Purpose, Form)>,
+    /// Why the request of a button was refused.
+    refusal: Option<Error>,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    show(&request, Feedback::default()).await
+}
+
+async fn apply(request: SignedIn) -> PageResult {
+    let id = project_id(&request.visit)?;
+    let base = base(&id);
+    if let Some(purpose) = Purpose::of(&request) {
+        return match purpose.sent(&request, &id)?.send(&request).await? {
+            Outcome::Done(_) => Ok(see_other(&with_notice(&base, "access-saved"))?),
+            Outcome::Again(form) => {
+                show(&request, Feedback { form: Some((purpose, *form)), refusal: None }).await
+            }
+        };
+    }
+    match request.api.attempt(&button(&request, &id)?).await? {
+        Ok(_) => {
+            let is_rule = !request.visit.form.has("everyone");
+            let notice = if is_rule { "rule-removed" } else { "access-saved" };
+            Ok(see_other(&with_notice(&base, notice))?)
+        }
+        Err(refusal) => show(&request, Feedback { form: None, refusal: Some(refusal) }).await,
+    }
+}
+
+fn base(project: &str) -> String {
+    format!("/console/projects/{project}/access/")
+}
+
+async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
+    let id = project_id(&request.visit)?;
+    let path = format!("/api/projects/{id}/access_controls/");
+    let on_project: Rules = request.api.get(&path).await?;
+    let on_kinds: Rules =
+        request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await?;
+    let subjects = Subjects::load(request, &id, &base(&id)).await?;
+    let mut form = feedback.form;
+    let status = form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status());
+    let project = offer(request, &id, Purpose::Project, &on_project, &subjects, &mut form).await?;
+    let kind = offer(request, &id, Purpose::Kind, &on_kinds, &subjects, &mut form).await?;
+    let action = project.as_ref().map(|_| base(&id));
+    let offset = Paging::offset(&request.visit);
+    let matrix = Matrix::of(&on_kinds.access_controls, &subjects, offset);
+    let url = |offset| format!("{}?offset={offset}#kinds", base(&id));
+    let of_rules = |name, offset| format!("{}?{name}={offset}#rules", base(&id));
+    let rules = &on_project.access_controls;
+    let frame = Frame::load(request, Section::ProjectAccess, In::Project(&id)).await?;
+    let page = AccessPage {
+        base: base(&id),
+        is_private: on_project.default_access_level == "none",
+        rules: RuleTable::new(rules, &subjects, &request.visit, of_rules, action)?,
+        may_change: project.is_some(),
+        project,
+        paging: Paging::new(&request.visit, matrix.rows.len(), matrix.count, PAGE_SIZE, url)?,
+        matrix,
+        may_change_kinds: kind.is_some(),
+        kind,
+        subjects,
+        command: Command::get(&request.visit, &path),
+    };
+    let frame = frame.titled("Access").with_refusal(feedback.refusal);
+    Ok(layout::page_with_status(&frame, &page, status)?)
+}
+
+const ON_PROJECT: &str = "projects_access_controls_update";
+const ON_KINDS: &str = "projects_resource_access_controls_update";
+
+const PROJECT_FORM: FormSpec = FormSpec::create(
+    "Set the rule",
+    &[
+        MEMBER,
+        ROLE,
+        Input::new("access_level").label("Level").choices(&[
+            ("none", "None: for everyone, it makes the project private"),
+            ("member", "Member: sees the project, also if it is private"),
+            ("admin", "Admin: also sets rules"),
+        ]),
+    ],
+);
+
+const KIND_FORM: FormSpec = FormSpec::create(
+    "Set the rule on the kind",
+    &[
+        Input::new("resource").label("Kind"),
+        MEMBER,
+        ROLE,
+        Input::new("access_level").label("Level").choices(&[
+            ("none", "None: does not see the objects"),
+            ("viewer", "Viewer: sees them"),
+            ("editor", "Editor: also changes them"),
+            ("manager", "Manager: also sets their rules"),
+        ]),
+    ],
+);
+
+/// The purpose of a form of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Project,
+    Kind,
+}
+
+impl Purpose {
+    /// Returns the form, the operation, and the name in the query.
+    const fn parts(self) -> (&'static FormSpec, &'static str, &'static str) {
+        match self {
+            Self::Project => (&PROJECT_FORM, ON_PROJECT, "project"),
+            Self::Kind => (&KIND_FORM, ON_KINDS, "kind"),
+        }
+    }
+
+    /// Reads the form that the query names.
+    fn of(request: &SignedIn) -> Option<Self> {
+        let sent = request.visit.query("form");
+        [Self::Project, Self::Kind].into_iter().find(|purpose| purpose.parts().2 == sent)
+    }
+
+    fn operation(self, project: &str) -> Operation {
+        Operation::new(self.parts().1, [project])
+    }
+
+    fn action(self, project: &str) -> String {
+        format!("{}?form={}", base(project), self.parts().2)
+    }
+
+    /// Reads the form that the browser has sent.
+    fn sent(self, request: &SignedIn, project: &str) -> Result<SubmittedForm> {
+        self.parts().0.sent(request, self.operation(project), &self.action(project))
+    }
+}
+
+/// Returns the request of a button: to open the project, to make it private, or to remove a rule.
+///
+/// # Errors
+/// 404 for any other form.
+fn button(request: &SignedIn, project: &str) -> Result<Write> {
+    let form = &request.visit.form;
+    if form.has("everyone") {
+        let level = if form.value("everyone") == "private" { json!("none") } else { Value::Null };
+        let write = Write::new(ON_PROJECT, [project]);
+        return Ok(write.body(json!({ "access_level": level })));
+    }
+    if form.has("rule") {
+        let body = removed_rule(form.value("rule"));
+        return Ok(Write::new(ON_PROJECT, [project]).body(Value::Object(body)));
+    }
+    let (kind, subject) = form.value("kind_rule").split_once(' ').ok_or_else(Error::not_found)?;
+    let mut body = removed_rule(subject);
+    body.insert("resource".to_owned(), kind.into());
+    Ok(Write::new(ON_KINDS, [project]).body(Value::Object(body)))
+}
+
+/// Returns a form if the session may set rules: the one that was sent, or an empty one.
+async fn offer(
+    request: &SignedIn,
+    project: &str,
+    purpose: Purpose,
+    rules: &Rules,
+    subjects: &Subjects,
+    sent: &mut Option<(Purpose, Form)>,
+) -> Result<Option<Form>> {
+    let (spec, _, name) = purpose.parts();
+    let operation = purpose.operation(project);
+    if !rules.user_can_edit_access_levels || !request.api.may(&operation).await? {
+        return Ok(None);
+    }
+    let form = match sent.take_if(|(of, _)| *of == purpose) {
+        Some((_, form)) => form,
+        None => spec.empty(request, &operation, &purpose.action(project))?,
+    };
+    Ok(Some(subjects.offer_in(form.with_id(name))))
+}
+
+/// The maximum number of rows on a page.
+const PAGE_SIZE: u64 = 50;
+
+/// The table.
+struct Matrix {
+    kinds: Vec<String>,
+    rows: Vec<Row>,
+    count: u64,
+}
+
+/// The rules of a subject.
+struct Row {
+    name: String,
+    subject: String,
+    /// The level of each kind, if there is a rule.
+    levels: Vec<Option<String>>,
+}
+
+impl Matrix {
+    /// Arranges the rules. The rules for everyone come first. The page begins at `offset`.
+    fn of(rules: &[Rule], subjects: &Subjects, offset: u64) -> Self {
+        // Everyone has the lowest key, roles come after members.
+        let mut by_subject: BTreeMap<String, Vec<&Rule>> = BTreeMap::new();
+        let mut kinds: Vec<String> = Vec::new();
+        for rule in rules {
+            by_subject.entry(rule.subject()).or_default().push(rule);
+            if !kinds.contains(&rule.resource) {
+                kinds.push(rule.resource.clone());
+            }
+        }
+        kinds.sort();
+        let count = by_subject.len() as u64;
+        let page = (0_u64..).zip(by_subject).skip_while(|(at, _)| *at < offset);
+        let page = page.take_while(|(at, _)| *at < offset.saturating_add(PAGE_SIZE));
+        let rows = page.map(|(_, row)| row).map(|(subject, rules)| {
+            let level = |kind: &String| {
+                let of_kind = rules.iter().find(|rule| rule.resource == *kind);
+                of_kind.map(|rule| rule.access_level.clone())
+            };
+            let name = rules.first().map_or(String::new(), |rule| subjects.name(rule));
+            Row { name, subject, levels: kinds.iter().map(level).collect() }
+        });
+        let rows = rows.collect();
+        Self { kinds, rows, count }
+    }
+}
+
+impl Row {
+    /// Returns the cells: each kind with the level of the rule, if there is one.
+    fn cells<'r>(
+        &'r self,
+        kinds: &'r [String],
+    ) -> impl Iterator<Item = (&'r String, &'r Option<String>)> {
+        kinds.iter().zip(&self.levels)
+    }
+}

@@ -1,0 +1,257 @@
+//! The settings of a project, its token, and its deletion.
+
+use askama::Template;
+use axum::http::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::console::assets::icon;
+use crate::console::form::{
+    Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
+};
+use crate::console::layout::{self, Frame, In, Section, with_notice};
+use crate::console::list::List;
+use crate::console::model::Project;
+use crate::console::operation::{Operation, Write};
+use crate::console::pages::dashboards::dashboard_choices;
+use crate::console::pages::project_id;
+use crate::console::redirection::see_other;
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+const SETTINGS: &str = "/console/projects/{project_id}/settings/";
+const ACCESS: &str = "/console/projects/{project_id}/settings/access/";
+const TOKEN: &str = "/console/projects/{project_id}/settings/token/";
+const DELETE: &str = "/console/projects/{project_id}/settings/delete/";
+
+const UPDATE: &str = "projects_partial_update";
+
+/// Adds the pages to the route table.
+pub(super) fn routes(pages: &mut Pages<'_>) {
+    pages.signed_in(Method::GET, SETTINGS, page);
+    pages.signed_in(Method::POST, SETTINGS, save);
+    pages.signed_in(Method::POST, ACCESS, save_access);
+    pages.signed_in(Method::GET, TOKEN, reset_token);
+    pages.signed_in(Method::POST, TOKEN, reset_token);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
+}
+
+fn path(project: &str) -> String {
+    format!("/console/projects/{project}/settings/")
+}
+
+fn update(project: &str) -> Operation {
+    Operation::new(UPDATE, [project])
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/projects/settings.html")]
+struct SettingsPage {
+    id: String,
+    base: String,
+    project: Project,
+    form: Form,
+    access: Form,
+    may_reset: bool,
+    may_delete: bool,
+}
+
+async fn page(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    show(&request, &project, None, None).await
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let base = path(&project);
+    match FORM.sent(&request, update(&project), &base)?.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
+        Outcome::Again(form) => show(&request, &project, Some(*form), None).await,
+    }
+}
+
+async fn save_access(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let base = path(&project);
+    let sent = ACCESS_FORM.sent(&request, update(&project), &format!("{base}access/"))?;
+    match sent.send(&request).await? {
+        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
+        Outcome::Again(form) => show(&request, &project, None, Some(*form)).await,
+    }
+}
+
+/// Shows the page. A form that the browser has sent takes the place of the stored values.
+async fn show(
+    request: &SignedIn,
+    project: &str,
+    form: Option<Form>,
+    access: Option<Form>,
+) -> PageResult {
+    let found = request.api.get_versioned(&format!("/api/projects/{project}/")).await?;
+    let (base, operation) = (path(project), update(project));
+    let status = form.as_ref().or(access.as_ref()).map_or_else(Default::default, Form::status);
+    let form = match form {
+        Some(form) => form,
+        None => FORM.filled(request, &operation, &base, &found)?,
+    };
+    let access = match access {
+        Some(access) => access,
+        None => ACCESS_FORM.filled(request, &operation, &format!("{base}access/"), &found)?,
+    };
+    let about = Project::deserialize(&found.body).map_err(Error::internal)?;
+    let refusals = refusals(request, project, &about).await?;
+    let may = async |id| request.api.may(&Operation::new(id, [project])).await;
+    let page = SettingsPage {
+        id: project.to_owned(),
+        form: offer_dashboards(request, project, form).await?.refused_for(refusals.0),
+        access: access.with_id("access").refused_for(refusals.1),
+        may_reset: may("projects_reset_token_partial_update").await?,
+        may_delete: may("projects_destroy").await?,
+        base,
+        project: about,
+    };
+    let frame = Frame::load(request, Section::ProjectSettings, In::Project(project)).await?;
+    Ok(layout::page_with_status(&frame.titled("Project settings"), &page, status)?)
+}
+
+/// Returns why the session cannot change the settings, and why it cannot change who sees the project.
+async fn refusals(
+    request: &SignedIn,
+    project: &str,
+    now: &Project,
+) -> Result<(Option<String>, Option<String>)> {
+    let change = |body| Write::new(UPDATE, [project]).body(body);
+    let detail = |error: Error| error.detail().to_owned();
+    let all = request.api.dry_run(&change(json!({}))).await?.map(detail);
+    // Every member may send the value that the project has.
+    let access = json!({ "access_control": !now.access_control });
+    Ok((all, request.api.dry_run(&change(access)).await?.map(detail)))
+}
+
+/// Offers the dashboards of the project by name, if there are few.
+async fn offer_dashboards(request: &SignedIn, project: &str, form: Form) -> Result<Form> {
+    let found = dashboard_choices(request, project).await?;
+    let Some(found) = found.filter(List::is_complete) else { return Ok(form) };
+    let named = found.results.iter();
+    let named = named.map(|one| Choice::new(one.id, format!("{} ({})", one.name(), one.id)));
+    let choices = std::iter::once(Choice::new(Value::Null, "None")).chain(named);
+    Ok(form.with_choices("primary_dashboard", choices.collect()))
+}
+
+async fn reset_token(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let back = path(&project);
+    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&project)).await?;
+    let confirm = Confirm {
+        question: "Replace the project token?".to_owned(),
+        text: "The project gets a new token at once. Clients that send the old one have to be configured again.".to_owned(),
+        name: None,
+        submit: "Replace the token".to_owned(),
+        action: format!("{back}token/"),
+        back: back.clone(),
+        write: Write::new("projects_reset_token_partial_update", [&project]),
+        state: ConfirmState::default(),
+    };
+    confirm.respond(&request, frame, &with_notice(&back, "token-replaced")).await
+}
+
+async fn delete(request: SignedIn) -> PageResult {
+    let id = project_id(&request.visit)?;
+    let project: Project = match request.api.get(&format!("/api/projects/{id}/")).await {
+        Ok(found) => found,
+        // The organization of a deleted project is unknown.
+        Err(error) => {
+            let done = with_notice("/console/", "project-deleted");
+            return answered_before(&request, error, &done);
+        }
+    };
+    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&id)).await?;
+    let base = path(&id);
+    let confirm = Confirm {
+        question: format!("Delete the project {}?", project.name),
+        text: "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.".to_owned(),
+        name: Some(project.name),
+        submit: "Delete the project".to_owned(),
+        action: format!("{base}delete/"),
+        back: base,
+        write: Write::new("projects_destroy", [&id]),
+        state: ConfirmState::default(),
+    };
+    let done = format!("/console/organizations/{}/projects/", project.organization);
+    confirm.respond(&request, frame, &with_notice(&done, "project-deleted")).await
+}
+
+/// All settings except who sees the project.
+const FORM: FormSpec = FormSpec::change(
+    "Save",
+    &[
+        Input::new("name").label("Name").heading("General"),
+        Input::new("product_description"),
+        Input::new("app_urls"),
+        Input::new("timezone")
+            .label("Time zone")
+            .hint("A name of the IANA database, for example Europe/Berlin."),
+        Input::new("week_start_day").label("First day of the week").choices(&[
+            ("", "Not set"),
+            ("0", "Sunday"),
+            ("1", "Monday"),
+        ]),
+        Input::new("primary_dashboard"),
+        Input::new("slack_incoming_webhook"),
+        Input::new("is_demo"),
+        Input::new("autocapture_opt_out").heading("Autocapture"),
+        Input::new("data_attributes"),
+        Input::new("heatmaps_opt_in"),
+        Input::new("autocapture_web_vitals_opt_in"),
+        Input::new("autocapture_web_vitals_allowed_metrics"),
+        Input::new("autocapture_exceptions_opt_in"),
+        Input::new("autocapture_exceptions_errors_to_ignore"),
+        Input::new("session_recording_opt_in").heading("Recordings"),
+        Input::new("recording_domains"),
+        Input::new("session_recording_sample_rate"),
+        Input::new("session_recording_minimum_duration_milliseconds"),
+        Input::new("capture_console_log_opt_in"),
+        Input::new("capture_performance_opt_in"),
+        Input::new("session_recording_linked_flag"),
+        Input::new("session_recording_network_payload_capture_config"),
+        Input::new("session_replay_config").hint(
+            "Members that you remove keep their values: the service merges the object. To clear all of it, leave it empty.",
+        ),
+        Input::new("path_cleaning_filters").heading("Web"),
+        Input::new("cookieless_server_hash_mode")
+            .label("Visitors without cookies")
+            .choices(&[
+                ("", "Not set"),
+                ("0", "Are not distinguished"),
+                ("1", "Are distinguished by a stateless hash"),
+                ("2", "Are distinguished by a stateful hash"),
+            ]),
+        Input::new("inject_web_apps"),
+        Input::new("flags_persistence_default"),
+        Input::new("surveys_opt_in").heading("Surveys"),
+        Input::new("survey_config").hint(
+            "Members that you remove keep their values: the service merges the object. To clear all of it, leave it empty.",
+        ),
+        Input::new("anonymize_ips").heading("Data"),
+        Input::new("test_account_filters"),
+        Input::new("test_account_filters_default_checked")
+            .label("The filters of the team's own traffic are on by default"),
+        Input::new("person_display_name_properties"),
+        Input::new("correlation_config"),
+        Input::new("live_events_columns"),
+        Input::new("modifiers"),
+        Input::new("completed_snippet_onboarding").heading("Onboarding and others"),
+        Input::new("has_completed_onboarding_for"),
+        Input::new("extra_settings"),
+    ],
+);
+
+/// The setting that decides who sees the project.
+const ACCESS_FORM: FormSpec = FormSpec::change(
+    "Save access",
+    &[Input::new("access_control")
+        .label("Private project")
+        .hint("Other than admins, only members with access see a private project.")],
+);
