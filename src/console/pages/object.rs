@@ -81,7 +81,7 @@ impl ObjectKind {
     ///
     /// # Errors
     /// 404 if it is malformed.
-    pub(super) fn tenant(&self, visit: &Visit) -> Result<String> {
+    fn tenant(&self, visit: &Visit) -> Result<String> {
         if self.is_in_project { project_id(visit) } else { organization_id(visit) }
     }
 

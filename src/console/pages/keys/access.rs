@@ -1,15 +1,15 @@
-//! The scopes and limits that a key can have.
+//! The scopes and limits that a key can have, and their words.
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
+
 use crate::console::form::{Choice, Form};
-use crate::console::model::Key;
+use crate::console::list::List;
+use crate::console::model::{Key, Project};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 use crate::resources::api_keys::includes_scope;
-
-use super::scopes::object_in_words;
-use super::tenants::{Choices, tenants};
 
 /// The scope of everything.
 const ALL: &str = "*";
@@ -116,4 +116,83 @@ impl Access {
         let projects = key.scoped_teams.iter().map(|id| name(&self.projects, id.to_string()));
         organizations.chain(projects).collect()
     }
+}
+
+/// The maximum number of organizations or projects that are offered by name.
+const MAX_TENANTS: usize = 100;
+
+/// Organizations or projects by name, if the session may list them and there are few.
+type Choices = Option<Vec<Choice>>;
+
+#[derive(Deserialize)]
+struct Me {
+    organizations: Vec<Organization>,
+}
+
+#[derive(Deserialize)]
+struct Organization {
+    id: String,
+    name: String,
+}
+
+/// Returns the organizations and projects of the user.
+///
+/// # Errors
+/// The errors of the API, except refusals.
+async fn tenants(request: &SignedIn) -> Result<(Choices, Choices)> {
+    let me = request.api.get_if_allowed::<Me>("/api/users/@me/").await?;
+    let mut organizations = me.map(|me| me.organizations);
+    if let Some(all) = &mut organizations {
+        all.sort_by(|one, other| one.id.cmp(&other.id));
+    }
+    let path = format!("/api/projects/?limit={MAX_TENANTS}");
+    let projects = request.api.get_if_allowed::<List<Project>>(&path).await?;
+    let projects = projects.filter(List::is_complete);
+    let organization_of = |project: &Project| {
+        let mut known = organizations.iter().flatten();
+        known.find(|one| one.id == project.organization).map(|one| one.name.as_str())
+    };
+    let named = |project: Project| {
+        let label = match organization_of(&project) {
+            Some(organization) => format!("{} ({organization})", project.name),
+            None => project.name,
+        };
+        Choice::new(project.id, label)
+    };
+    let projects = projects.map(|found| found.results.into_iter().map(named).collect());
+    // The list ends after so many, and there may be more.
+    let organizations = organizations.filter(|all| all.len() < MAX_TENANTS);
+    let organizations =
+        organizations.map(|all| all.into_iter().map(|one| Choice::new(one.id, one.name)).collect());
+    Ok((organizations, projects))
+}
+
+/// The objects of scopes, in the words of the console. Other objects have their own name.
+const OBJECTS: [(&str, &str); 11] = [
+    ("access_control", "Access rules"),
+    ("activity_log", "Activity"),
+    ("batch_export", "Batch exports"),
+    ("dashboard", "Dashboards"),
+    ("insight", "Insights"),
+    ("organization", "Organizations"),
+    ("organization_member", "Members and invites"),
+    ("personal_api_key", "API keys"),
+    ("project", "Projects"),
+    ("sharing_configuration", "Public links"),
+    ("user", "Your account"),
+];
+
+/// Returns a scope in words.
+pub(super) fn scope_in_words(scope: &str) -> String {
+    match scope.split_once(':') {
+        Some((object, "read")) => format!("Read {}", object_in_words(object).to_lowercase()),
+        Some((object, _)) => format!("Change {}", object_in_words(object).to_lowercase()),
+        None => "Everything".to_owned(),
+    }
+}
+
+/// Returns the object of a scope in words.
+fn object_in_words(object: &str) -> String {
+    let known = OBJECTS.iter().find(|(name, _)| *name == object);
+    known.map_or_else(|| object.replace('_', " "), |(_, words)| (*words).to_owned())
 }

@@ -12,7 +12,8 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 use super::access::Access;
-use super::{API, LIST, scopes};
+use super::access::scope_in_words;
+use super::{API, LIST};
 
 /// The number of keys on a page.
 const PAGE_SIZE: usize = 50;
@@ -53,7 +54,7 @@ async fn list(request: SignedIn) -> PageResult {
     let now = request.visit.app.now();
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
     let rows = keys.into_iter().skip(start).take(PAGE_SIZE).map(|key| Row {
-        scopes: key.scopes.iter().take(MAX_SCOPES).map(|scope| scopes::in_words(scope)).collect(),
+        scopes: key.scopes.iter().take(MAX_SCOPES).map(|scope| scope_in_words(scope)).collect(),
         more: key.scopes.len().saturating_sub(MAX_SCOPES),
         limits: access.limits(&key),
         is_current: own.as_ref().is_some_and(|own| own.id == key.id),

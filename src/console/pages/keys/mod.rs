@@ -1,13 +1,10 @@
 //! The user's API keys.
 
 mod access;
-mod key;
 mod list;
 mod new;
+mod one;
 mod operations;
-mod revocation;
-mod scopes;
-mod tenants;
 mod value;
 
 use crate::console::model::Key;
@@ -26,8 +23,7 @@ const API: &str = "/api/personal_api_keys/";
 pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);
     new::routes(pages);
-    key::routes(pages);
-    revocation::routes(pages);
+    one::routes(pages);
 }
 
 impl Key {

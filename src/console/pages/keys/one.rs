@@ -1,4 +1,4 @@
-//! One key: what it can do, its change and its rotation.
+//! One key: what it can do, its change, its rotation and its revocation.
 
 use askama::Template;
 use axum::http::Method;
@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::console::assets::icon;
-use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::form::{
+    Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
+};
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::model::Key;
 use crate::console::operation::{Operation, Write};
@@ -22,6 +24,7 @@ use super::{LIST, value};
 
 const ONE: &str = "/console/keys/{id}/";
 const ROTATE: &str = "/console/keys/{id}/rotate/";
+const REVOKE: &str = "/console/keys/{id}/revoke/";
 const UPDATE: &str = "personal_api_keys_partial_update";
 
 /// The seconds for which the old value of a rotated key works, unless the user chooses another time.
@@ -57,19 +60,21 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ONE, page);
     pages.signed_in(Method::POST, ONE, save);
     pages.signed_in(Method::POST, ROTATE, rotate);
+    pages.signed_in(Method::GET, REVOKE, revoke);
+    pages.signed_in(Method::POST, REVOKE, revoke);
 }
 
 /// Returns the id of the key in the path.
 ///
 /// # Errors
 /// 404 if it is malformed.
-pub(super) fn id(visit: &Visit) -> Result<String> {
+fn id(visit: &Visit) -> Result<String> {
     let id = visit.parameter("id").parse::<ApiKeyId>().map_err(|_| Error::not_found())?;
     Ok(id.to_string())
 }
 
 /// Returns the path of a key's page.
-pub(super) fn path(id: &str) -> String {
+fn path(id: &str) -> String {
     format!("{LIST}{id}/")
 }
 
@@ -82,7 +87,7 @@ fn roll(id: &str) -> Operation {
 }
 
 #[derive(Template)]
-#[template(path = "console/pages/keys/key.html")]
+#[template(path = "console/pages/keys/one.html")]
 struct KeyPage {
     key: Key,
     is_current: bool,
@@ -150,4 +155,31 @@ async fn show(
         key,
     };
     Ok(layout::page_with_status(&frame, &page, status)?)
+}
+
+async fn revoke(request: SignedIn) -> PageResult {
+    let id = id(&request.visit)?;
+    let done = with_notice(LIST, "key-revoked");
+    let key: Key = match request.api.get(&format!("/api/personal_api_keys/{id}/")).await {
+        Ok(key) => key,
+        Err(error) => return answered_before(&request, error, &done),
+    };
+    let own = Key::of_session(&request).await?;
+    let text = if own.is_some_and(|own| own.id == key.id) {
+        "This session uses the key and ends with it. Programs that send the key stop working at once."
+    } else {
+        "Programs that send the key stop working at once. This cannot be undone."
+    };
+    let confirm = Confirm {
+        question: format!("Revoke the key {}?", key.label),
+        text: text.to_owned(),
+        name: None,
+        submit: "Revoke the key".to_owned(),
+        action: format!("{}revoke/", path(&id)),
+        back: path(&id),
+        write: Write::new("personal_api_keys_destroy", [&id]),
+        state: ConfirmState::default(),
+    };
+    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
+    confirm.respond(&request, frame, &done).await
 }
