@@ -11,7 +11,6 @@ mod form;
 mod headers;
 mod layout;
 mod levels;
-mod list;
 mod model;
 mod next;
 mod operation;

@@ -5,6 +5,27 @@ use serde_json::{Map, Value};
 
 use super::levels::{MAY_EDIT, is_editor, is_restricted};
 
+/// A page of a list.
+#[derive(Deserialize)]
+pub(super) struct List<T> {
+    /// The number of items on all pages.
+    pub(super) count: u64,
+    pub(super) results: Vec<T>,
+}
+
+impl<T> List<T> {
+    /// Returns whether the page has all items.
+    pub(super) fn is_complete(&self) -> bool {
+        self.results.len() as u64 == self.count
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { count: 0, results: Vec::new() }
+    }
+}
+
 /// The names and the address of a user.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(super) struct Person {

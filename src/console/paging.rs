@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use crate::console::failure::Failure;
 use crate::console::layout::Command;
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::query::Query;
 use crate::console::visit::{SignedIn, Visit};
 

@@ -4,8 +4,7 @@ use serde::Deserialize;
 
 use crate::console::api::Api;
 use crate::console::levels::level_name;
-use crate::console::list::List;
-use crate::console::model::{Person, initial};
+use crate::console::model::{List, Person, initial};
 use crate::error::Result;
 
 /// An organization or a project, with its page.

@@ -1,8 +1,7 @@
 //! The organization and the project of a page, with the projects beside it.
 
 use crate::console::api::Api;
-use crate::console::list::List;
-use crate::console::model::Project;
+use crate::console::model::{List, Project};
 use crate::error::Result;
 
 use super::account::{Account, KeyLimits, ProjectName, TenantLink};

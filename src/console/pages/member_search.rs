@@ -3,7 +3,7 @@
 use askama::Template;
 use serde::de::DeserializeOwned;
 
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::query::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;

@@ -1,8 +1,7 @@
 //! The first members of an organization, for filters and to name the users that objects mention by their ids.
 
 use crate::console::api::Api;
-use crate::console::list::List;
-use crate::console::model::{Member, User};
+use crate::console::model::{List, Member, User};
 use crate::error::Result;
 
 /// The maximum number of members that a page can name, and that the filter lists.

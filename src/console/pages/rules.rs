@@ -8,8 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form, Input};
-use crate::console::list::List;
-use crate::console::model::{Member, Project, Role};
+use crate::console::model::{List, Member, Project, Role};
 use crate::console::pages::member_search::MemberSearch;
 use crate::console::paging::Paging;
 use crate::console::visit::{SignedIn, Visit};

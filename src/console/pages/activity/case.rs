@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::console::api::Versioned;
 use crate::console::layout::Frame;
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::operation::Write;
 use crate::console::pages::people::People;
 use crate::console::query::Query;

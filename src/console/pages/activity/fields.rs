@@ -6,7 +6,7 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::layout::{self, Command};
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::pages::people::People;
 use crate::console::query::Query;
 use crate::console::registry::{PageResult, Pages};

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::pages::people::People;
 use crate::console::visit::SignedIn;
 use crate::error::Result;

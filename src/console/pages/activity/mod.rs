@@ -27,7 +27,7 @@ use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command};
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::pages::people::People;
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};

@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::json;
 
-use crate::console::list::List;
+use crate::console::model::List;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -1,7 +1,6 @@
 //! The dashboards of a project that forms offer by name.
 
-use crate::console::list::List;
-use crate::console::model::Dashboard;
+use crate::console::model::{Dashboard, List};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

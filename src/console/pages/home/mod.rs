@@ -7,8 +7,7 @@ use askama::Template;
 use axum::http::Method;
 
 use crate::console::layout::{self, Frame, In, Section};
-use crate::console::list::List;
-use crate::console::model::Project;
+use crate::console::model::{List, Project};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;

@@ -2,8 +2,7 @@
 
 use askama::Template;
 
-use crate::console::list::List;
-use crate::console::model::{Dashboard, Invite, Key};
+use crate::console::model::{Dashboard, Invite, Key, List};
 use crate::console::pages::activity::Latest;
 use crate::console::visit::SignedIn;
 use crate::error::Result;

@@ -6,8 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::console::levels::level_name;
-use crate::console::list::List;
-use crate::console::model::{Invite, Person};
+use crate::console::model::{Invite, List, Person};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

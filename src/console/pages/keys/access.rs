@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use crate::console::form::{Choice, Form};
-use crate::console::list::List;
-use crate::console::model::{Key, Project};
+use crate::console::model::{Key, List, Project};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 use crate::resources::api_keys::includes_scope;

@@ -10,8 +10,7 @@ use crate::console::form::{
     Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
 };
 use crate::console::layout::{self, with_notice};
-use crate::console::list::List;
-use crate::console::model::{Member, Role};
+use crate::console::model::{List, Member, Role};
 use crate::console::operation::Operation;
 use crate::console::pages::object::{MEMBERS, ObjectPath};
 use crate::console::paging::Paging;

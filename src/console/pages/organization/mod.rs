@@ -12,8 +12,7 @@ use crate::console::form::{
     Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
 };
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::list::List;
-use crate::console::model::Role;
+use crate::console::model::{List, Role};
 use crate::console::operation::{Operation, Write};
 use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};

@@ -10,8 +10,7 @@ use crate::console::form::{
     Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
 };
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::list::List;
-use crate::console::model::Project;
+use crate::console::model::{List, Project};
 use crate::console::operation::{Operation, Write};
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::project_id;

@@ -2,8 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::console::list::List;
-use crate::console::model::User;
+use crate::console::model::{List, User};
 use crate::console::pages::object::ObjectPath;
 use crate::console::paging::{LIMIT, ListSpec, Paging};
 use crate::console::query::Query;
