@@ -14,7 +14,7 @@ use super::{number, organization_id, project_id, uuid};
 /// A kind of objects.
 #[derive(Debug)]
 pub(super) struct ObjectKind {
-    /// One object in texts.
+    /// The word for one object.
     pub(super) noun: &'static str,
     /// The name in the paths of the console and of the API.
     name: &'static str,

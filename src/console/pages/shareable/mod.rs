@@ -20,9 +20,9 @@ use super::object::{DASHBOARDS, INSIGHTS, ObjectKind};
 /// A kind of objects that can be shared.
 pub(super) struct ShareableKind {
     pub(super) objects: &'static ObjectKind,
-    /// One object at the beginning of texts.
+    /// The word for one object at the beginning of a text.
     title: &'static str,
-    /// An object without a name.
+    /// The name of an object that has none.
     untitled: &'static str,
     /// The operations that create and change an object.
     pub(super) create: &'static str,
