@@ -1,4 +1,4 @@
-//! The kinds of objects that have pages of their own, and the paths of one of them.
+//! The collections of objects that have pages of their own, and the paths of one object.
 
 use serde::de::DeserializeOwned;
 
@@ -11,9 +11,9 @@ use crate::error::Result;
 
 use super::{number, organization_id, project_id, uuid};
 
-/// A kind of objects.
+/// The objects of a type in a project or in an organization.
 #[derive(Debug)]
-pub(super) struct ObjectKind {
+pub(super) struct Collection {
     /// The word for one object.
     pub(super) noun: &'static str,
     /// The name in the paths of the console and of the API.
@@ -33,42 +33,42 @@ enum ObjectId {
     User,
 }
 
-pub(super) const DASHBOARDS: &ObjectKind = &ObjectKind {
+pub(super) const DASHBOARDS: &Collection = &Collection {
     noun: "dashboard",
     name: "dashboards",
     section: Section::Dashboards,
     is_in_project: true,
     id: ObjectId::Number,
 };
-pub(super) const INSIGHTS: &ObjectKind = &ObjectKind {
+pub(super) const INSIGHTS: &Collection = &Collection {
     noun: "insight",
     name: "insights",
     section: Section::Insights,
     is_in_project: true,
     id: ObjectId::Number,
 };
-pub(super) const BATCH_EXPORTS: &ObjectKind = &ObjectKind {
+pub(super) const BATCH_EXPORTS: &Collection = &Collection {
     noun: "batch export",
     name: "batch_exports",
     section: Section::BatchExports,
     is_in_project: true,
     id: ObjectId::Uuid,
 };
-pub(super) const DOMAINS: &ObjectKind = &ObjectKind {
+pub(super) const DOMAINS: &Collection = &Collection {
     noun: "domain",
     name: "domains",
     section: Section::Domains,
     is_in_project: false,
     id: ObjectId::Uuid,
 };
-pub(super) const MEMBERS: &ObjectKind = &ObjectKind {
+pub(super) const MEMBERS: &Collection = &Collection {
     noun: "member",
     name: "members",
     section: Section::Members,
     is_in_project: false,
     id: ObjectId::User,
 };
-pub(super) const ROLES: &ObjectKind = &ObjectKind {
+pub(super) const ROLES: &Collection = &Collection {
     noun: "role",
     name: "roles",
     section: Section::Roles,
@@ -76,7 +76,7 @@ pub(super) const ROLES: &ObjectKind = &ObjectKind {
     id: ObjectId::Uuid,
 };
 
-impl ObjectKind {
+impl Collection {
     /// Reads the id of the project or the organization in the page's path.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl ObjectKind {
 /// The ids in the path of a page about an object.
 #[derive(Debug, Clone)]
 pub(super) struct ObjectPath {
-    kind: &'static ObjectKind,
+    collection: &'static Collection,
     /// The id of the project or the organization.
     pub(super) tenant: String,
     pub(super) id: String,
@@ -125,19 +125,19 @@ impl ObjectPath {
     ///
     /// # Errors
     /// 404 if an id is malformed.
-    pub(super) fn of(visit: &Visit, kind: &'static ObjectKind) -> Result<Self> {
-        let tenant = kind.tenant(visit)?;
-        let id = match kind.id {
+    pub(super) fn of(visit: &Visit, collection: &'static Collection) -> Result<Self> {
+        let tenant = collection.tenant(visit)?;
+        let id = match collection.id {
             ObjectId::Number => number(visit, "id"),
             ObjectId::Uuid => uuid(visit, "id"),
             ObjectId::User => uuid(visit, "user_uuid"),
         };
-        Ok(Self { kind, tenant, id: id? })
+        Ok(Self { collection, tenant, id: id? })
     }
 
     /// Returns the path of the list.
     pub(super) fn list(&self) -> String {
-        self.kind.list(&self.tenant)
+        self.collection.list(&self.tenant)
     }
 
     /// Returns the path of the object's page, or of a page below it.
@@ -147,7 +147,7 @@ impl ObjectPath {
 
     /// Returns the path of the object in the API, or of a path below it.
     pub(super) fn api(&self, rest: &str) -> String {
-        format!("{}{}/{rest}", self.kind.api(&self.tenant), self.id)
+        format!("{}{}/{rest}", self.collection.api(&self.tenant), self.id)
     }
 
     /// Returns an operation on the object.
@@ -162,7 +162,7 @@ impl ObjectPath {
 
     /// Returns the question before `write` deletes the object. `text` names the consequences.
     pub(super) fn deletion(&self, name: &str, text: impl Into<String>, write: Write) -> Confirm {
-        let noun = self.kind.noun;
+        let noun = self.collection.noun;
         Confirm {
             question: format!("Delete the {noun} {name}?"),
             text: text.into(),
@@ -180,7 +180,7 @@ impl ObjectPath {
     /// # Errors
     /// As [`Frame::load`].
     pub(super) async fn frame(&self, request: &SignedIn) -> Result<Frame> {
-        self.kind.frame(request, &self.tenant).await
+        self.collection.frame(request, &self.tenant).await
     }
 }
 

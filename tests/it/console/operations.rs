@@ -38,15 +38,15 @@ fn paths(text: &str) -> BTreeSet<String> {
     literal.captures_iter(text).map(|found| found[1].to_owned()).collect()
 }
 
-/// Returns the paths of the lists of objects whose kinds a source declares.
+/// Returns the paths of the lists of the collections that a source declares.
 fn lists(text: &str) -> Vec<String> {
-    let kind = r#"name: "(\w+)",\s+section: .*\s+is_in_project: (true|false),"#;
-    let kind = Regex::new(kind).expect("a pattern");
+    let declared = r#"name: "(\w+)",\s+section: .*\s+is_in_project: (true|false),"#;
+    let declared = Regex::new(declared).expect("a pattern");
     let path = |found: regex::Captures<'_>| {
         let tenants = if &found[2] == "true" { "projects" } else { "organizations" };
         format!("/api/{tenants}/{{}}/{}/", &found[1])
     };
-    kind.captures_iter(text).map(path).collect()
+    declared.captures_iter(text).map(path).collect()
 }
 
 /// Returns the paths that the console reads. `api("...")` ends the path of an object.
@@ -122,8 +122,8 @@ fn every_operation_is_reached_by_a_page_or_listed_with_the_reason() {
 fn paths_in_sources_are_compared_with_those_of_operations() {
     let text = r#"format!("/api/a/{id}/b/?limit={SIZE}"); const A: &str = "/api/c/@me/";"#;
     assert_eq!(paths(text), ["/api/a/{id}/b/", "/api/c/@me/"].map(str::to_owned).into());
-    let kind = "name: \"domains\",\n section: Section::Domains,\n is_in_project: false,";
-    assert_eq!(lists(kind), ["/api/organizations/{}/domains/"]);
+    let declared = "name: \"domains\",\n section: Section::Domains,\n is_in_project: false,";
+    assert_eq!(lists(declared), ["/api/organizations/{}/domains/"]);
     assert!(is_path_of("/api/a/{}/b/", "/api/a/{a_id}/b/"));
     assert!(is_path_of("/api/c/@me/", "/api/c/{id}/"));
     assert!(!is_path_of("/api/a/{}/b/", "/api/a/{id}/"));

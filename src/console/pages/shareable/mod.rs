@@ -15,11 +15,11 @@ use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::object::{DASHBOARDS, INSIGHTS, ObjectKind};
+use super::object::{Collection, DASHBOARDS, INSIGHTS};
 
 /// A kind of objects that can be shared.
 pub(super) struct ShareableKind {
-    pub(super) objects: &'static ObjectKind,
+    pub(super) objects: &'static Collection,
     /// The word for one object at the beginning of a text.
     title: &'static str,
     /// The name of an object that has none.
