@@ -98,26 +98,8 @@ pub struct QueueFull;
 pub struct FairQueue(Arc<Inner>);
 
 struct Inner {
-    limits: FairQueueLimits,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    used: usize,
-    waiting: usize,
-    /// Consumers that use a slot or wait for one.
-    consumers: HashMap<Consumer, Backlog>,
-    /// Consumers that wait and may use another slot, in order of their turns.
-    ready: VecDeque<Consumer>,
-}
-
-#[derive(Default)]
-struct Backlog {
-    used: usize,
-    waiters: VecDeque<oneshot::Sender<Slot>>,
-    /// Whether the consumer is in [`State::ready`].
-    is_ready: bool,
+    max_wait: Option<Duration>,
+    backlogs: Mutex<Backlogs<oneshot::Sender<Slot>>>,
 }
 
 /// A slot in use. Dropping it gives it to the next request.
@@ -128,7 +110,7 @@ pub struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.queue.lock().release(self.consumer, self.queue.limits);
+        self.queue.lock().release(self.consumer);
         self.queue.grant_free_slots();
     }
 }
@@ -136,7 +118,8 @@ impl Drop for Slot {
 impl FairQueue {
     /// Creates a queue with `limits.slots` free slots.
     pub fn new(limits: FairQueueLimits) -> Self {
-        Self(Arc::new(Inner { limits, state: Mutex::default() }))
+        let backlogs = Mutex::new(Backlogs::new(limits, oneshot::Sender::is_closed));
+        Self(Arc::new(Inner { max_wait: limits.max_wait, backlogs }))
     }
 
     /// Waits for the consumer's turn. Dropping the future cancels the request.
@@ -146,18 +129,19 @@ impl FairQueue {
     /// [`FairQueueLimits::waiting`] requests wait and no other consumer has more of them. Later if a consumer with
     /// fewer requests needs the place, or after [`FairQueueLimits::max_wait`].
     pub async fn acquire(&self, consumer: Consumer) -> Result<Slot, QueueFull> {
-        let waiter = self.0.lock().enqueue(consumer, self.0.limits)?;
+        let (waiter, granted) = oneshot::channel();
+        drop(self.0.lock().enqueue(consumer, waiter)?);
         self.0.grant_free_slots();
-        let slot = match self.0.limits.max_wait {
-            Some(longest) => timeout(longest, waiter).await.map_err(|_| QueueFull)?,
-            None => waiter.await,
+        let slot = match self.0.max_wait {
+            Some(longest) => timeout(longest, granted).await.map_err(|_| QueueFull)?,
+            None => granted.await,
         };
         slot.map_err(|_| QueueFull)
     }
 
     /// Returns the number of waiting requests.
     pub fn waiting(&self) -> usize {
-        self.0.lock().waiting
+        self.0.lock().waiting()
     }
 
     /// Returns the number of slots in use.
@@ -167,85 +151,115 @@ impl FairQueue {
 }
 
 impl Inner {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Backlogs<oneshot::Sender<Slot>>> {
+        self.backlogs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives free slots to waiting requests. Sends them outside the lock, because dropping an unwanted slot takes the
     /// lock.
     fn grant_free_slots(self: &Arc<Self>) {
         loop {
-            let next = self.lock().next(self.limits);
+            let next = self.lock().take_next();
             let Some((consumer, waiter)) = next else { return };
             drop(waiter.send(Slot { queue: Arc::clone(self), consumer }));
         }
     }
 }
 
-impl State {
-    fn enqueue(
-        &mut self,
-        consumer: Consumer,
-        limits: FairQueueLimits,
-    ) -> Result<oneshot::Receiver<Slot>, QueueFull> {
+/// The requests that wait for a bounded number of slots. A free slot goes to a request of the consumer whose turn it is.
+pub struct Backlogs<W> {
+    limits: FairQueueLimits,
+    /// Whether a request was cancelled.
+    is_cancelled: fn(&W) -> bool,
+    used: usize,
+    waiting: usize,
+    /// Consumers that use a slot or wait for one.
+    consumers: HashMap<Consumer, Backlog<W>>,
+    /// Consumers that wait and may use another slot, in order of their turns.
+    ready: VecDeque<Consumer>,
+}
+
+struct Backlog<W> {
+    used: usize,
+    waiters: VecDeque<W>,
+    /// Whether the consumer is in [`Backlogs::ready`].
+    is_ready: bool,
+}
+
+impl<W> Backlogs<W> {
+    /// Creates empty backlogs. A request for which `is_cancelled` returns true gets no slot.
+    pub fn new(limits: FairQueueLimits, is_cancelled: fn(&W) -> bool) -> Self {
+        let (consumers, ready) = (HashMap::new(), VecDeque::new());
+        Self { limits, is_cancelled, used: 0, waiting: 0, consumers, ready }
+    }
+
+    /// Adds a request. If the backlogs are full, it displaces the newest request of the consumer with the most waiting
+    /// requests, which is returned.
+    ///
+    /// # Errors
+    /// [`QueueFull`] if [`FairQueueLimits::waiting_per_consumer`] requests of the consumer wait, or if
+    /// [`FairQueueLimits::waiting`] requests wait and no other consumer has more of them.
+    pub fn enqueue(&mut self, consumer: Consumer, waiter: W) -> Result<Option<W>, QueueFull> {
         // A request that gets a slot at once is queued too, so each limit is at least one.
-        let (most_each, most) = (limits.waiting_per_consumer.max(1), limits.waiting.max(1));
+        let most_each = self.limits.waiting_per_consumer.max(1);
+        let most = self.limits.waiting.max(1);
         if self.waiting_by(consumer) >= most_each || self.waiting >= most {
-            self.forget_abandoned();
+            self.forget_cancelled();
         }
         if self.waiting_by(consumer) >= most_each {
             return Err(QueueFull);
         }
-        if self.waiting >= most {
-            self.evict_for(consumer)?;
-        }
-        let (waiter, slot) = oneshot::channel();
-        let backlog = self.consumers.entry(consumer).or_default();
-        backlog.waiters.push_back(waiter);
+        let displaced = if self.waiting >= most { Some(self.evict_for(consumer)?) } else { None };
+        self.consumers.entry(consumer).or_default().waiters.push_back(waiter);
         self.waiting += 1;
-        self.mark_ready(consumer, limits);
-        Ok(slot)
+        self.mark_ready(consumer);
+        Ok(displaced)
+    }
+
+    /// Returns the number of waiting requests.
+    pub const fn waiting(&self) -> usize {
+        self.waiting
     }
 
     fn waiting_by(&self, consumer: Consumer) -> usize {
         self.consumers.get(&consumer).map_or(0, |backlog| backlog.waiters.len())
     }
 
-    /// Refuses the newest request of the consumer with the most waiting requests, in favour of a consumer with fewer.
-    fn evict_for(&mut self, consumer: Consumer) -> Result<(), QueueFull> {
+    /// Removes the newest request of the consumer with the most waiting requests, in favour of a consumer with fewer.
+    fn evict_for(&mut self, consumer: Consumer) -> Result<W, QueueFull> {
         let own = self.waiting_by(consumer);
         let largest = self.consumers.values_mut().max_by_key(|backlog| backlog.waiters.len());
         let largest = largest.filter(|largest| largest.waiters.len() > own + 1).ok_or(QueueFull)?;
-        largest.waiters.pop_back();
+        let newest = largest.waiters.pop_back().ok_or(QueueFull)?;
         self.waiting -= 1;
-        Ok(())
+        Ok(newest)
     }
 
     /// Adds the consumer to the line for the next free slot, if it waits and has not used up its slots.
-    fn mark_ready(&mut self, consumer: Consumer, limits: FairQueueLimits) {
+    fn mark_ready(&mut self, consumer: Consumer) {
         if let Some(backlog) = self.consumers.get_mut(&consumer)
             && !backlog.is_ready
             && !backlog.waiters.is_empty()
-            && backlog.used < limits.slots_per_consumer
+            && backlog.used < self.limits.slots_per_consumer
         {
             backlog.is_ready = true;
             self.ready.push_back(consumer);
         }
     }
 
-    /// Takes the next request in line, and counts its slot as used.
-    fn next(&mut self, limits: FairQueueLimits) -> Option<(Consumer, oneshot::Sender<Slot>)> {
-        while self.used < limits.slots {
+    /// Removes the next request in line, and counts its slot as used.
+    pub fn take_next(&mut self) -> Option<(Consumer, W)> {
+        while self.used < self.limits.slots {
             let consumer = self.ready.pop_front()?;
             let Some(backlog) = self.consumers.get_mut(&consumer) else { continue };
             backlog.is_ready = false;
-            if backlog.used >= limits.slots_per_consumer {
+            if backlog.used >= self.limits.slots_per_consumer {
                 continue;
             }
             let before = backlog.waiters.len();
             let waiter = loop {
                 match backlog.waiters.pop_front() {
-                    Some(waiter) if waiter.is_closed() => {}
+                    Some(waiter) if (self.is_cancelled)(&waiter) => {}
                     found => break found,
                 }
             };
@@ -256,18 +270,19 @@ impl State {
             };
             backlog.used += 1;
             self.used += 1;
-            self.mark_ready(consumer, limits);
+            self.mark_ready(consumer);
             return Some((consumer, waiter));
         }
         None
     }
 
-    fn release(&mut self, consumer: Consumer, limits: FairQueueLimits) {
+    /// Frees a slot of the consumer.
+    pub fn release(&mut self, consumer: Consumer) {
         self.used -= 1;
         if let Some(backlog) = self.consumers.get_mut(&consumer) {
             backlog.used -= 1;
         }
-        self.mark_ready(consumer, limits);
+        self.mark_ready(consumer);
         self.forget_idle(consumer);
     }
 
@@ -278,21 +293,26 @@ impl State {
         }
     }
 
-    /// Removes cancelled requests.
-    fn forget_abandoned(&mut self) {
+    fn forget_cancelled(&mut self) {
         for backlog in self.consumers.values_mut() {
-            backlog.waiters.retain(|waiter| !waiter.is_closed());
+            backlog.waiters.retain(|waiter| !(self.is_cancelled)(waiter));
         }
         self.waiting = self.consumers.values().map(|backlog| backlog.waiters.len()).sum();
         self.consumers.retain(|_, backlog| !backlog.is_idle());
     }
 }
 
-impl Backlog {
-    /// Whether the consumer can be removed. A consumer in [`State::ready`] must stay, or it could be added there
+impl<W> Backlog<W> {
+    /// Whether the consumer can be removed. A consumer in [`Backlogs::ready`] must stay, or it could be added there
     /// twice.
     fn is_idle(&self) -> bool {
         self.used == 0 && self.waiters.is_empty() && !self.is_ready
+    }
+}
+
+impl<W> Default for Backlog<W> {
+    fn default() -> Self {
+        Self { used: 0, waiters: VecDeque::new(), is_ready: false }
     }
 }
 
