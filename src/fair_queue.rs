@@ -2,7 +2,7 @@
 //!
 //! A [`FairQueue`] guards each scarce resource, such as threads for long reads and DNS look-ups. The next free slot
 //! goes to the consumer whose turn it is, and not to the oldest request. A consumer with many requests therefore
-//! delays only itself.
+//! delays only itself. The queue of the writer uses the [`Backlogs`] alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -274,6 +274,22 @@ impl<W> Backlogs<W> {
             return Some((consumer, waiter));
         }
         None
+    }
+
+    /// Removes all waiting requests, and counts their slots as used, also beyond the limits. The consumers take turns.
+    pub fn take_all(&mut self) -> Vec<(Consumer, W)> {
+        let mut taken = Vec::with_capacity(self.waiting);
+        while taken.len() < self.waiting {
+            for (consumer, backlog) in &mut self.consumers {
+                if let Some(waiter) = backlog.waiters.pop_front() {
+                    backlog.used += 1;
+                    taken.push((*consumer, waiter));
+                }
+            }
+        }
+        self.used += taken.len();
+        self.waiting = 0;
+        taken
     }
 
     /// Frees a slot of the consumer.

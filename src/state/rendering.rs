@@ -140,7 +140,7 @@ impl App {
             let tenant = P::of(&context)?;
             let mut body = rule(tx, &context.caller, &tenant, now, large)?;
             if is_dry_run && body.is_none() {
-                tx.count_as_large()?;
+                tx.count_as_large();
                 body = Some(render_in_write(&AnyTx(tx), &context.caller, &tenant)?);
             }
             let caller = context.caller.clone();
@@ -182,7 +182,7 @@ impl App {
             let rule = |tx: &mut WriteTx<'_>| {
                 let mut created = rule(tx, caller, &tenant, now, large)?;
                 if is_dry_run && created.body.is_none() {
-                    tx.count_as_large()?;
+                    tx.count_as_large();
                     created.body = Some(render_in_write(&AnyTx(tx), &tenant, created.id)?);
                 }
                 Ok(created)

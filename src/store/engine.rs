@@ -17,6 +17,11 @@ use super::window::Order;
 /// The `Retry-After` of the store's 503 responses, in seconds.
 pub(super) const RETRY_AFTER: u32 = 1;
 
+/// Returns the error of reads and writes while the file is closed.
+pub(super) fn closed() -> Error {
+    Error::unavailable(RETRY_AFTER, "the data file is closed")
+}
+
 pub(super) type Bytes = &'static [u8];
 
 pub(super) const fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {

@@ -22,8 +22,6 @@ mod check_report;
 mod compact;
 mod compact_copy;
 mod compare;
-mod consumer_times;
-mod cooldowns;
 mod copy;
 mod copy_position;
 mod copy_source;
@@ -148,18 +146,18 @@ pub use undo_log::Change;
 pub use window::{Order, Window};
 pub use write::WriteTx;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fair_queue::Consumer;
 
 use asker::Asker;
 use copy_source::CopySource;
-use engine::RETRY_AFTER;
+use engine::closed;
 use file::FileLock;
 use file_system::{FileSystem, FsHandle, OsFileSystem};
 use hot_values::HotValues;
 use migrate::open_database;
 use origin_state::away;
-use queue::{QueueError, Sender};
+use queue::Sender;
 use queued::{PendingWrite, flatten_reply};
 use shared::Shared;
 use task::Task;
@@ -297,10 +295,7 @@ impl Store {
     /// 503 while the file is closed.
     #[doc(hidden)]
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
-        self.shared
-            .snapshot
-            .load_full()
-            .ok_or_else(|| Error::unavailable(RETRY_AFTER, "the data file is closed"))
+        self.shared.snapshot.load_full().ok_or_else(closed)
     }
 
     /// Begins to read the whole file. It is not compacted until the caller drops the guard.
@@ -326,9 +321,8 @@ impl Store {
     /// the rule and the state that the commit left. That state includes other writes of the same commit,
     /// unless the rule ended its batch ([`WriteTx::end_batch`]). The queue serves consumers in turn.
     ///
-    /// The rule may run more than once: a large write is undone and runs again later if its consumer must wait after
-    /// an earlier large write. So the rule must depend on nothing but its arguments and `tx`. If it returns an error or
-    /// panics, all of its changes are undone.
+    /// The rule may run more than once: on a shared database, the commit of another node may come first. So the rule must
+    /// depend on nothing but its arguments and `tx`. If it returns an error or panics, all of its changes are undone.
     ///
     /// # Errors
     /// The error of the rule; 503 when the queue or the consumer's share of it is full, the file is closed,
@@ -344,17 +338,10 @@ impl Store {
         F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
     {
         let (queued, answer) = PendingWrite::new(rule);
-        let written = match self.require_ready() {
-            Ok(()) => match self.queue.send_write(consumer, queued) {
-                Ok(displaced) => {
-                    if let Some(write) = displaced {
-                        write.answer(Err(QueueError::ShareUsed.into()));
-                    }
-                    flatten_reply(answer.await).flatten()
-                }
-                Err(why) => Err(why.into()),
-            },
-            Err(closed) => Err(closed),
+        let sent = self.require_ready().and_then(|()| self.queue.send_write(consumer, queued));
+        let written = match sent {
+            Ok(()) => flatten_reply(answer.await).flatten(),
+            Err(refused) => Err(refused),
         };
         self.shared.stats.note_refusal(&written);
         written.flatten()
@@ -364,7 +351,7 @@ impl Store {
         match &self.shared.origin {
             Some(origin) if origin.is_away() => Err(away()),
             _ if self.shared.ready.load(Ordering::Acquire) => Ok(()),
-            _ => Err(QueueError::Closed.into()),
+            _ => Err(closed()),
         }
     }
 

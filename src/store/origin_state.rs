@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 
-use super::engine::RETRY_AFTER;
+use super::engine::{RETRY_AFTER, closed};
 use super::snapshot::Snapshot;
 use super::trouble::Troubles;
 
@@ -77,7 +77,7 @@ impl OriginState {
     fn ask(&self, reader: Reader) -> Result<()> {
         let mut waiting = self.waiting();
         if waiting.is_closed {
-            return Err(Error::unavailable(RETRY_AFTER, "the data file is closed"));
+            return Err(closed());
         }
         waiting.readers.push(reader);
         drop(waiting);

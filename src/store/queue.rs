@@ -1,142 +1,146 @@
-//! The writer's queue. Each consumer has its own backlog, and the writer takes writes from the backlogs in round robin.
+//! The writer's queue: a channel of tasks, and the writes that wait for a place in it.
 //!
-//! If a write turns out to be large during its consumer's cooldown ([`Cooldowns`]), the writer puts it back, into a
-//! backlog of large writes. That backlog waits until the cooldown is over; small writes of the consumer continue.
+//! A consumer has few writes in the channel. Its other writes wait, and the next one follows when the writer has run one.
+//! So consumers take turns, however many writes one of them queues.
 //!
-//! Tasks other than writes divide the queue into spans. Such a task runs after all writes that were queued before it, and
-//! before all writes that were queued after it.
+//! A write that changes many records delays all other writes until its commit. If several consumers write, such a write
+//! keeps its slot for a cooldown. So the large writes of one consumer take a few hundredths of the writer's time. Its small
+//! writes go on while it has another slot.
+//!
+//! A task that is not a write runs after all writes that were queued before it: they go into the channel ahead of it.
 
-mod span;
-
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
-use crate::fair_queue::Consumer;
+use tokio::time::sleep;
 
-use super::cooldowns::{Cooldowns, LARGE_WRITE};
-use super::engine::RETRY_AFTER;
+use crate::error::{Error, Result};
+use crate::fair_queue::{Backlogs, Consumer, FairQueueLimits, QueueFull, RecentConsumers};
+
+use super::engine::{RETRY_AFTER, closed};
 use super::queued::QueuedWrite;
 use super::task::{NextWrite, Task};
-use span::{Lane, Span};
 
-/// The maximum number of queued tasks.
+/// A channel with this many tasks takes no more but writes of consumers.
 pub(super) const MAX_QUEUED: usize = 4096;
-/// The maximum number of queued writes of one consumer.
-pub(super) const MAX_QUEUED_PER_CONSUMER: usize = MAX_QUEUED / 4;
+/// The limits on the writes of consumers. A write has a slot from its admission to the channel until it has run.
+pub(super) const LIMITS: FairQueueLimits = FairQueueLimits {
+    slots: usize::MAX,
+    slots_per_consumer: 4,
+    waiting_per_consumer: MAX_QUEUED / 4,
+    waiting: MAX_QUEUED,
+    max_wait: None,
+};
+/// The cooldown for each record that a large write changed: about a hundred times as long as the change took.
+const COOLDOWN_PER_RECORD: Duration = Duration::from_millis(10);
 
-/// Why a task was not queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QueueError {
-    /// [`MAX_QUEUED`] tasks are queued.
-    Full,
-    /// [`MAX_QUEUED_PER_CONSUMER`] writes of the consumer are queued.
-    ShareUsed,
-    /// The writer has stopped.
-    Closed,
-}
-
-impl From<QueueError> for Error {
-    fn from(why: QueueError) -> Self {
-        match why {
-            QueueError::Full => Self::unavailable(RETRY_AFTER, "the write queue is full"),
-            QueueError::ShareUsed => Self::overloaded(RETRY_AFTER, "too many writes of one tenant"),
-            QueueError::Closed => Self::unavailable(RETRY_AFTER, "the data file is closed"),
-        }
-    }
-}
-
-/// The result of looking for another write for the current batch.
-pub(super) enum BatchNext {
-    /// The next write of the batch.
-    Write(NextWrite),
-    /// No queued write is due.
-    Empty,
-    /// The batch is complete: the next task is not a write, or all consumers with queued writes have used their share.
-    End,
-}
-
-/// The sending end. Dropping it closes the queue; the writer then runs the queued tasks and stops.
+/// The sending end. Dropping it closes the queue; the writer then runs the tasks in the channel and stops.
 pub(super) struct Sender(Arc<Inner>);
 
 /// The receiving end. Dropping it drops all queued tasks.
 pub(super) struct Receiver(Arc<Inner>);
 
-#[derive(Default)]
 struct Inner {
     state: Mutex<State>,
     arrived: Condvar,
 }
 
-#[derive(Default)]
 struct State {
-    spans: VecDeque<Span>,
-    queued: usize,
-    queued_per_consumer: HashMap<Option<Consumer>, usize>,
+    channel: VecDeque<Task>,
+    waiting: Backlogs<Box<dyn QueuedWrite>>,
+    /// The consumer whose write runs. The write has its slot until the writer looks for the next task.
+    running: Option<Consumer>,
+    /// The consumers that queued a write lately.
+    writers: RecentConsumers<Consumer>,
     closed: bool,
     /// The number of queued tasks that wakes the writer. `None` if it does not wait.
     wakes_at: Option<usize>,
-    cooldowns: Cooldowns,
 }
 
 /// Creates an empty queue.
 pub(super) fn queue() -> (Sender, Receiver) {
-    let inner = Arc::<Inner>::default();
+    let state = State {
+        channel: VecDeque::new(),
+        // The writer passes over cancelled writes. Here they would be dropped under the lock, perhaps with the last
+        // `Sender`, which takes it.
+        waiting: Backlogs::new(LIMITS, |_| false),
+        running: None,
+        writers: RecentConsumers::default(),
+        closed: false,
+        wakes_at: None,
+    };
+    let inner = Arc::new(Inner { state: Mutex::new(state), arrived: Condvar::new() });
     (Sender(Arc::clone(&inner)), Receiver(inner))
 }
 
+fn too_many_writes() -> Error {
+    Error::overloaded(RETRY_AFTER, "too many writes wait")
+}
+
 impl Sender {
-    /// Queues a write of `consumer`. If the queue is full, the write replaces the newest write of the consumer with the
-    /// most queued writes, and the replaced write is returned.
+    /// Queues a write. Without a consumer it goes into the channel at once. If too many writes wait, the write displaces the
+    /// newest write of the consumer with the most waiting writes, which fails with 503.
+    ///
+    /// # Errors
+    /// 503 if the channel or the consumer's share of the waiting writes is full, or if the writer has stopped.
     pub(super) fn send_write(
         &self,
         consumer: Option<Consumer>,
         write: Box<dyn QueuedWrite>,
-    ) -> Result<Option<Box<dyn QueuedWrite>>, QueueError> {
+    ) -> Result<()> {
         let mut state = self.0.lock();
-        let displaced = match state.require_room() {
-            Err(QueueError::Full) => Some(state.evict_newest(consumer)?),
-            room => room.map(|()| None)?,
-        };
-        let own = state.queued_per_consumer.entry(consumer).or_default();
-        if consumer.is_some() && *own >= MAX_QUEUED_PER_CONSUMER {
-            return Err(QueueError::ShareUsed);
+        let mut displaced = None;
+        if let Some(consumer) = consumer {
+            state.require_open()?;
+            state.writers.note(consumer, Instant::now());
+            let waiting = state.waiting.enqueue(consumer, write);
+            displaced = waiting.map_err(|QueueFull| too_many_writes())?;
+            state.admit();
+        } else {
+            state.require_room()?;
+            state.channel.push_back(Task::Write(NextWrite { consumer, write }));
         }
-        *own += 1;
-        state.queued += 1;
-        state.last_span().push(Lane { consumer, is_large: false }, write);
-        if state.wakes_at.is_some_and(|enough| state.queued >= enough) {
+        if state.wakes_at.is_some_and(|enough| state.queued() >= enough) {
             self.0.wake(state);
+        } else {
+            drop(state);
         }
-        Ok(displaced)
+        if let Some(write) = displaced {
+            write.answer(Err(too_many_writes()));
+        }
+        Ok(())
     }
 
     /// Queues a task that is not a write.
-    pub(super) fn send(&self, task: Task) -> Result<(), QueueError> {
+    ///
+    /// # Errors
+    /// 503 if the channel is full, or if the writer has stopped.
+    pub(super) fn send(&self, task: Task) -> Result<()> {
         self.0.lock().require_room()?;
         self.send_always(task);
         Ok(())
     }
 
-    /// Queues a task that is not a write, even if the queue is full.
+    /// Queues a task that is not a write, even if the channel is full.
     pub(super) fn send_always(&self, task: Task) {
         let mut state = self.0.lock();
         if !state.closed {
-            state.queued += 1;
-            state.last_span().then = Some(task);
+            state.admit_all();
+            state.channel.push_back(task);
             self.0.wake(state);
         }
     }
 
     /// Returns the number of queued tasks.
     pub(super) fn len(&self) -> usize {
-        self.0.lock().queued
+        self.0.lock().queued()
     }
 
+    /// Notes that `consumer` queued a write at this time.
     #[cfg(test)]
-    pub(super) fn with_cooldowns<T>(&self, with: impl FnOnce(&mut Cooldowns) -> T) -> T {
-        with(&mut self.0.lock().cooldowns)
+    pub(super) fn note_writer(&self, consumer: Consumer, at: Instant) {
+        self.0.lock().writers.note(consumer, at);
     }
 }
 
@@ -149,7 +153,7 @@ impl Drop for Sender {
 }
 
 impl Receiver {
-    /// Waits for the next task. Returns `None` if the queue is closed and empty.
+    /// Waits for the next task. Returns `None` if the queue is closed and the channel is empty.
     pub(super) fn recv(&self) -> Option<Task> {
         let mut state = self.0.lock();
         loop {
@@ -159,56 +163,52 @@ impl Receiver {
             if state.closed {
                 return None;
             }
-            let rest = state.next_due().unwrap_or(Duration::MAX);
-            state = self.0.wait(state, 1, rest);
+            state = self.0.wait(state, 1, Duration::MAX);
         }
     }
 
-    /// Waits until `enough` writes are due or a task is queued that is not a write, but at most for `limit`.
-    pub(super) fn wait_for(&self, enough: usize, limit: Duration) {
-        let state = self.0.lock();
-        let missing = enough.saturating_sub(state.due());
-        if missing > 0 && state.spans.iter().all(|span| span.then.is_none()) {
-            drop(self.0.wait(state, missing, limit));
-        }
-    }
-
-    /// Returns the next task, or `None` if no task is due.
+    /// Returns the next task, or `None` if the channel is empty.
     pub(super) fn try_recv(&self) -> Option<Task> {
         self.0.lock().next()
     }
 
-    /// Returns the next write for the batch, of a consumer for which `may` returns true.
-    pub(super) fn next_of_batch(&self, may: impl Fn(Option<Consumer>) -> bool) -> BatchNext {
-        self.0.lock().next_of_batch(may)
-    }
-
-    /// Puts back a large write, which then runs after its consumer's cooldown.
-    pub(super) fn put_back(&self, consumer: Option<Consumer>, write: Box<dyn QueuedWrite>) {
+    /// Returns the next task if it is a write. If the channel is empty, waits before until `enough` tasks are queued, at most
+    /// for the time `patience`, which becomes less by the wait.
+    pub(super) fn next_write(&self, enough: usize, patience: &mut Duration) -> Option<NextWrite> {
         let mut state = self.0.lock();
-        state.queued += 1;
-        *state.queued_per_consumer.entry(consumer).or_default() += 1;
-        state.first_span().push(Lane { consumer, is_large: true }, write);
-    }
-
-    /// Records that a write of `consumer` changed `records` records. If the write was large, its cooldown starts.
-    pub(super) fn end_write(&self, consumer: Option<Consumer>, records: usize) {
-        if let Some(consumer) = consumer
-            && records > LARGE_WRITE
-        {
-            self.0.lock().cooldowns.end(consumer, records, Instant::now());
+        state.end_running();
+        if state.channel.is_empty() && enough > 0 && !patience.is_zero() {
+            let begun = Instant::now();
+            state = self.0.wait(state, enough, *patience);
+            *patience = patience.saturating_sub(begun.elapsed());
+        }
+        if !matches!(state.channel.front(), Some(Task::Write(_))) {
+            return None;
+        }
+        match state.next() {
+            Some(Task::Write(next)) => Some(next),
+            _ => None,
         }
     }
 
-    /// Whether the queue is closed and empty.
-    pub(super) fn is_closed(&self) -> bool {
-        let state = self.0.lock();
-        state.closed && state.queued == 0
+    /// Keeps the slot of the running write, which changed `records` records, for a cooldown. Returns `None` if the write has
+    /// no consumer.
+    pub(super) fn begin_cooldown(&self, records: usize) -> Option<Cooldown> {
+        let consumer = self.0.lock().running.take()?;
+        let rest = COOLDOWN_PER_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX));
+        Some(Cooldown { queue: Arc::clone(&self.0), consumer, until: Instant::now() + rest })
     }
 
-    /// Returns the number of queued tasks, without the large writes that wait for a cooldown.
+    /// Whether the queue is closed and the channel is empty.
+    pub(super) fn is_closed(&self) -> bool {
+        let state = self.0.lock();
+        state.closed && state.channel.is_empty()
+    }
+
+    /// Returns the number of queued tasks, or 0 if the channel is empty: then the others wait for the end of a cooldown.
     pub(super) fn due(&self) -> usize {
-        self.0.lock().due()
+        let state = self.0.lock();
+        if state.channel.is_empty() { 0 } else { state.queued() }
     }
 }
 
@@ -217,7 +217,8 @@ impl Drop for Receiver {
         let left = {
             let mut state = self.0.lock();
             state.closed = true;
-            std::mem::take(&mut state.spans)
+            state.admit_all();
+            std::mem::take(&mut state.channel)
         };
         drop(left);
     }
@@ -235,7 +236,7 @@ impl Inner {
         more: usize,
         limit: Duration,
     ) -> MutexGuard<'s, State> {
-        state.wakes_at = Some(state.queued + more);
+        state.wakes_at = Some(state.queued() + more);
         let waited = self.arrived.wait_timeout(state, limit);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         state.wakes_at = None;
@@ -253,119 +254,125 @@ impl Inner {
 }
 
 impl State {
-    fn require_room(&self) -> Result<(), QueueError> {
-        match self {
-            Self { closed: true, .. } => Err(QueueError::Closed),
-            Self { queued: MAX_QUEUED.., .. } => Err(QueueError::Full),
-            _ => Ok(()),
+    fn require_open(&self) -> Result<()> {
+        if self.closed { Err(closed()) } else { Ok(()) }
+    }
+
+    fn require_room(&self) -> Result<()> {
+        self.require_open()?;
+        if self.channel.len() >= MAX_QUEUED {
+            return Err(Error::unavailable(RETRY_AFTER, "the write queue is full"));
+        }
+        Ok(())
+    }
+
+    fn queued(&self) -> usize {
+        self.channel.len() + self.waiting.waiting()
+    }
+
+    /// Moves waiting writes into the channel while there are slots for them.
+    fn admit(&mut self) {
+        while let Some((consumer, write)) = self.waiting.take_next() {
+            self.push(consumer, write);
         }
     }
 
-    /// Removes the newest write of the consumer with the most queued writes, to make room for a write of `consumer`.
-    fn evict_newest(
-        &mut self,
-        consumer: Option<Consumer>,
-    ) -> Result<Box<dyn QueuedWrite>, QueueError> {
-        let own = self.queued_per_consumer.get(&consumer).copied().unwrap_or(0);
-        let tenants = self.queued_per_consumer.iter().filter(|(consumer, _)| consumer.is_some());
-        let (largest, queued) =
-            tenants.max_by_key(|(_, queued)| **queued).ok_or(QueueError::Full)?;
-        if *queued <= own + 1 {
-            return Err(QueueError::Full);
-        }
-        let largest = *largest;
-        let newest = self.spans.iter_mut().rev().find_map(|span| span.pop_newest(largest));
-        let newest = newest.ok_or(QueueError::Full)?;
-        self.uncount(largest);
-        Ok(newest)
-    }
-
-    /// Updates the counts after a write of `consumer` left the queue.
-    fn uncount(&mut self, consumer: Option<Consumer>) {
-        self.queued -= 1;
-        if let Some(own) = self.queued_per_consumer.get_mut(&consumer) {
-            *own -= 1;
-            if *own == 0 {
-                self.queued_per_consumer.remove(&consumer);
-            }
+    /// Moves all waiting writes into the channel.
+    fn admit_all(&mut self) {
+        for (consumer, write) in self.waiting.take_all() {
+            self.push(consumer, write);
         }
     }
 
-    /// Returns the span whose writes run now.
-    fn first_span(&mut self) -> &mut Span {
-        match self.spans.pop_front() {
-            Some(first) => self.spans.push_front_mut(first),
-            None => self.spans.push_front_mut(Span::default()),
+    fn push(&mut self, consumer: Consumer, write: Box<dyn QueuedWrite>) {
+        self.channel.push_back(Task::Write(NextWrite { consumer: Some(consumer), write }));
+    }
+
+    /// Frees the slot of the write that ran, unless a cooldown keeps it.
+    fn end_running(&mut self) {
+        if let Some(consumer) = self.running.take() {
+            self.release(consumer);
         }
     }
 
-    /// Returns the span that the next queued task belongs to.
-    fn last_span(&mut self) -> &mut Span {
-        let open = match self.spans.pop_back() {
-            Some(last) if last.then.is_none() => last,
-            closed => {
-                self.spans.extend(closed);
-                Span::default()
-            }
-        };
-        self.spans.push_back_mut(open)
+    fn release(&mut self, consumer: Consumer) {
+        self.waiting.release(consumer);
+        self.admit();
     }
 
+    /// Removes the next task from the channel.
     fn next(&mut self) -> Option<Task> {
-        match self.next_of_batch(|_| true) {
-            BatchNext::Write(turn) => Some(Task::Write(turn)),
-            BatchNext::Empty => None,
-            BatchNext::End => {
-                let task = self.spans.pop_front()?.then?;
-                self.queued -= 1;
-                Some(task)
-            }
+        self.end_running();
+        let task = self.channel.pop_front()?;
+        if let Task::Write(next) = &task {
+            self.running = next.consumer;
+        }
+        Some(task)
+    }
+}
+
+/// The slot of a large write after the write. Dropping this frees it.
+pub(super) struct Cooldown {
+    queue: Arc<Inner>,
+    consumer: Consumer,
+    until: Instant,
+}
+
+impl Cooldown {
+    /// Waits until the cooldown is over, or until no other consumer writes.
+    pub(super) async fn wait(self) {
+        while let Some(rest) = self.remaining(Instant::now()) {
+            sleep(rest).await;
         }
     }
 
-    /// Returns the time until the next queued write is due, or `None` if no write is queued.
-    fn next_due(&self) -> Option<Duration> {
-        let now = Instant::now();
-        let turns = self.spans.front()?.turns.iter();
-        let rest = |lane: &Lane| self.cooldown_of(lane.consumer, now).filter(|_| lane.is_large);
-        turns.map(|lane| rest(lane).unwrap_or_default()).min()
+    /// Returns how long the cooldown lasts if no other consumer queues a write from now on. Returns `None` if it is over, or
+    /// if no other consumer writes.
+    fn remaining(&self, now: Instant) -> Option<Duration> {
+        let rest = self.until.checked_duration_since(now)?;
+        let active = self.queue.lock().writers.others_active_for(self.consumer, now)?;
+        Some(active.min(rest)).filter(|left| !left.is_zero())
     }
+}
 
-    /// Returns the remaining cooldown of `consumer`. There are no cooldowns if a task waits for the writes of the span, or
-    /// after the queue was closed.
-    fn cooldown_of(&self, consumer: Option<Consumer>, now: Instant) -> Option<Duration> {
-        let is_last = self.spans.front().is_some_and(|span| span.then.is_none()) && !self.closed;
-        consumer.filter(|_| is_last).and_then(|consumer| self.cooldowns.remaining(consumer, now))
+impl Drop for Cooldown {
+    fn drop(&mut self) {
+        let mut state = self.queue.lock();
+        state.release(self.consumer);
+        self.queue.wake(state);
     }
+}
 
-    /// Returns the number of queued tasks, without the large writes that wait for a cooldown.
-    fn due(&self) -> usize {
-        let now = Instant::now();
-        let rests = |lane: &Lane| lane.is_large && self.cooldown_of(lane.consumer, now).is_some();
-        let large = self.spans.iter().flat_map(|span| &span.backlogs);
-        let resting = large.filter(|(lane, _)| rests(lane)).map(|(_, backlog)| backlog.len());
-        self.queued.saturating_sub(resting.sum())
-    }
+#[cfg(test)]
+mod tests {
+    use crate::store::WriteTx;
+    use crate::store::queued::PendingWrite;
 
-    fn next_of_batch(&mut self, may: impl Fn(Option<Consumer>) -> bool) -> BatchNext {
-        let Some(span) = self.spans.front() else { return BatchNext::Empty };
-        if span.turns.is_empty() {
-            return if span.then.is_some() { BatchNext::End } else { BatchNext::Empty };
-        }
-        let now = Instant::now();
-        let rests = |lane: &Lane| self.cooldown_of(lane.consumer, now).is_some();
-        let waits = |lane: &Lane| lane.is_large && rests(lane);
-        let Some(at) = span.turns.iter().position(|lane| may(lane.consumer) && !waits(lane)) else {
-            return if span.turns.iter().any(waits) { BatchNext::Empty } else { BatchNext::End };
-        };
-        let is_cooling_down = span.turns.get(at).is_some_and(rests);
-        let Some((consumer, write)) = self.spans.front_mut().and_then(|span| span.pop(at)) else {
-            return BatchNext::End;
-        };
-        self.uncount(consumer);
-        if let Some(consumer) = consumer {
-            self.cooldowns.begin(consumer, now);
-        }
-        BatchNext::Write(NextWrite { consumer, write, is_cooling_down })
+    use super::*;
+
+    const GREEDY: Consumer = Consumer::User(1);
+    const OTHER: Consumer = Consumer::User(2);
+
+    #[test]
+    fn cooldown_lasts_while_another_consumer_writes() {
+        let (sender, receiver) = queue();
+        let rule = |_: &mut WriteTx<'_>| Ok::<_, Error>(());
+        let (write, _answer) = PendingWrite::<(), _>::new(rule);
+        sender.send_write(Some(GREEDY), write).expect("queued");
+        assert!(matches!(receiver.try_recv(), Some(Task::Write(_))));
+        let cooldown = receiver.begin_cooldown(500).expect("a write of a consumer");
+        let begun = cooldown.until - Duration::from_secs(5);
+        assert_eq!(cooldown.remaining(begun), None, "no other consumer writes");
+        let later = begun + Duration::from_secs(2);
+        sender.note_writer(OTHER, later);
+        assert_eq!(
+            cooldown.remaining(later),
+            Some(Duration::from_secs(1)),
+            "the cooldown ends when the other consumer is no longer active"
+        );
+        let last = begun + Duration::from_millis(4_900);
+        sender.note_writer(OTHER, last);
+        assert_eq!(cooldown.remaining(last), Some(Duration::from_millis(100)));
+        assert_eq!(cooldown.remaining(cooldown.until), None, "it is over");
     }
 }

@@ -72,10 +72,9 @@ pub(super) enum Replacement {
 
 /// The write that runs next.
 pub(super) struct NextWrite {
+    /// `None` for a write of the service itself or of its operator.
     pub(super) consumer: Option<Consumer>,
     pub(super) write: Box<dyn QueuedWrite>,
-    /// Whether the consumer is in its cooldown. If so, and the write is large, the writer puts it back.
-    pub(super) is_cooling_down: bool,
 }
 
 impl Store {
@@ -128,6 +127,6 @@ impl Store {
 
     pub(super) fn enqueue(&self, task: Task) -> Result<()> {
         self.require_ready()?;
-        Ok(self.queue.send(task)?)
+        self.queue.send(task)
     }
 }

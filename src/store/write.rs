@@ -46,9 +46,7 @@ pub struct WriteTx<'t> {
     /// Whether this write is undone even if its rule succeeds.
     is_discarded: bool,
     /// The work of this write besides its changes, as a number of records.
-    other_work: usize,
-    /// How many records this write may change.
-    max_records: usize,
+    pub(super) other_work: usize,
     /// See [`AccessVersion`](super::access::AccessVersion).
     pub(super) access_version: Option<u64>,
 }
@@ -71,7 +69,6 @@ impl<'t> WriteTx<'t> {
             ends_batch: false,
             is_discarded: false,
             other_work: 0,
-            max_records: usize::MAX,
             access_version: None,
         }
     }
@@ -165,7 +162,8 @@ impl<'t> WriteTx<'t> {
         self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_raw(R::TABLE, &key, &payload);
-        self.changed(Change { table: R::TABLE, key, before, after: Some(payload) })
+        self.undo_log.note_change(Change { table: R::TABLE, key, before, after: Some(payload) });
+        Ok(())
     }
 
     /// Deletes the record under `key` and returns it, if it exists.
@@ -179,7 +177,8 @@ impl<'t> WriteTx<'t> {
         self.reindex(&key, Some(&old), None)?;
         self.resum::<R>(Some(&before), None)?;
         self.remove_raw(R::TABLE, &key);
-        self.changed(Change { table: R::TABLE, key, before: Some(before), after: None })?;
+        let before = Some(before);
+        self.undo_log.note_change(Change { table: R::TABLE, key, before, after: None });
         Ok(Some(old))
     }
 

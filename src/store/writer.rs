@@ -2,7 +2,7 @@
 //!
 //! Writes are queued during the sync of a commit. The writer then runs all queued writes in one redb transaction, syncs
 //! once, and only then returns the results. So a 2xx means that the change is on disk, and N writes share one sync.
-//! Consumers take turns, one write at a time, and share the time of a batch.
+//! Consumers take turns, and a batch of several consumers ends when one of them has used its share of time.
 
 mod copy;
 mod files;
@@ -10,6 +10,7 @@ mod origin;
 
 pub(super) use origin::OriginWriter;
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -20,10 +21,9 @@ use redb::{Database, WriteTransaction};
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
+use crate::fair_queue::Consumer;
 
-use super::consumer_times::ConsumerTimes;
-use super::cooldowns::LARGE_WRITE;
-use super::engine::{RETRY_AFTER, begin, begin_read, close, require_usable, storage_error};
+use super::engine::{RETRY_AFTER, begin, begin_read, close, closed, require_usable, storage_error};
 use super::file::FileLock;
 use super::file_place::DISPLACED;
 use super::file_system::FsHandle;
@@ -31,7 +31,7 @@ use super::hot_values::HotValues;
 use super::journal::NotedChanges;
 use super::metrics::Commit;
 use super::opened_file::OpenedFile;
-use super::queue::{BatchNext, Receiver, Sender};
+use super::queue::{Receiver, Sender};
 use super::queued::QueuedWrite;
 use super::shared::{CloseOnDrop, Shared};
 use super::snapshot::Snapshot;
@@ -43,6 +43,8 @@ use super::write::WriteTx;
 const BATCH_WRITES: usize = 512;
 /// The maximum time for which one batch accepts writes.
 const BATCH_TIME: Duration = Duration::from_millis(10);
+/// The maximum time for which the writes of one consumer run in a batch with writes of others.
+const CONSUMER_TIME: Duration = Duration::from_millis(2);
 /// How long a batch waits for further writes in all, while it has fewer writes than [`Writer::expected`]. Clients that get a
 /// response mostly send their next request at once, and one sync for all of them costs less than two.
 const GATHER_TIME: Duration = Duration::from_millis(1);
@@ -164,7 +166,6 @@ impl Writer {
             None => self.transact(database, first, &mut ran).map(|()| None),
             Some(source) => self.transact_with_origin(database, &source, first, &mut ran),
         };
-        let closed = || Error::unavailable(RETRY_AFTER, "the data file is closed");
         let answer = match &committed {
             Ok(Some(refused)) => Err(refused.clone()),
             Ok(None) => self.shared.snapshot.load_full().ok_or_else(closed),
@@ -234,20 +235,16 @@ impl Writer {
     ) -> Result<BatchRun> {
         let begun = Instant::now();
         let (mut done, mut patience) = (BatchRun::default(), GATHER_TIME);
-        let (mut shares, mut next) = (ConsumerTimes::default(), Some(first));
-        while let Some(NextWrite { consumer, mut write, is_cooling_down }) = next.take() {
+        let (mut times, mut next) = (HashMap::<_, Duration>::new(), Some(first));
+        while let Some(NextWrite { consumer, mut write }) = next.take() {
             let mut is_last = false;
             if !write.is_abandoned() {
                 let started = Instant::now();
-                tx.begin(if is_cooling_down { LARGE_WRITE } else { usize::MAX });
-                let stays = write.run(tx) && !tx.is_too_large();
-                if tx.is_too_large() {
-                    self.queue.put_back(consumer, write);
-                } else {
-                    ran.push(write);
-                }
-                if stays {
-                    self.queue.end_write(consumer, tx.records_changed());
+                tx.begin();
+                let stays = write.run(tx);
+                ran.push(write);
+                if stays && tx.is_large() {
+                    self.begin_cooldown(tx.records_changed());
                 }
                 if stays && !tx.is_discarded() {
                     done.note(tx);
@@ -256,38 +253,31 @@ impl Writer {
                 } else {
                     tx.rollback();
                 }
-                shares.add(consumer, started.elapsed());
+                *times.entry(consumer).or_default() += started.elapsed();
+                is_last |= is_share_used(&times);
             }
             if !is_last && ran.len() < BATCH_WRITES && begun.elapsed() < BATCH_TIME {
-                next = self.next_of_batch(ran.len(), &shares, &mut patience);
+                // Half of the missing writes: this thread runs them while the others arrive, and is woken only a
+                // few times.
+                let enough = self.expected.saturating_sub(ran.len()).div_ceil(2);
+                next = self.queue.next_write(enough, &mut patience);
             }
         }
         Ok(done)
     }
 
+    /// Lets the write that ran keep its slot for a cooldown.
+    fn begin_cooldown(&self, records: usize) {
+        if let Some(runtime) = &self.runtime
+            && let Some(cooldown) = self.queue.begin_cooldown(records)
+        {
+            drop(runtime.spawn(cooldown.wait()));
+        }
+    }
+
     /// Whether a batch for an origin has as many changes as one commit may have.
     fn is_full(&self, tx: &WriteTx<'_>) -> bool {
         self.origin.is_some() && tx.pending_bytes() >= origin::BATCH_BYTES
-    }
-
-    /// Returns the next write of the batch. Waits a little for it if the batch has fewer writes than expected.
-    fn next_of_batch(
-        &mut self,
-        ran: usize,
-        shares: &ConsumerTimes,
-        patience: &mut Duration,
-    ) -> Option<NextWrite> {
-        loop {
-            match self.queue.next_of_batch(|consumer| shares.may_add(consumer)) {
-                BatchNext::Write(turn) => return Some(turn),
-                BatchNext::Empty if ran < self.expected && !patience.is_zero() => {}
-                BatchNext::Empty | BatchNext::End => return None,
-            }
-            let begun = Instant::now();
-            // Half of the missing writes: this thread runs them while the others arrive, and is woken a few times only.
-            self.queue.wait_for((self.expected - ran).div_ceil(2), *patience);
-            *patience = patience.saturating_sub(begun.elapsed());
-        }
     }
 
     /// Publishes the committed state to readers.
@@ -299,6 +289,11 @@ impl Writer {
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }
+}
+
+/// Whether the writes of a consumer have used its share of a batch that has writes of others too.
+fn is_share_used(times: &HashMap<Option<Consumer>, Duration>) -> bool {
+    times.len() > 1 && times.values().any(|used| *used >= CONSUMER_TIME)
 }
 
 /// Returns a snapshot of `database`. If a read of the snapshot fails, it queues [`Task::Probe`]. If the queue is full, the

@@ -1,74 +1,72 @@
 //! Cooldowns after large writes. A consumer counts as active for a second only, so a test says itself when it was.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
+use super::queue::LIMITS;
 use super::*;
 
 const GREEDY: Consumer = Consumer::User(1);
 const OTHER: Consumer = Consumer::User(2);
+/// The work of a write that has a cooldown of more than an hour.
+const VERY_LARGE: usize = 1_000_000;
 
-/// Gives `GREEDY` a cooldown that no test outlasts.
-fn cool_down(store: &Store) {
-    store.queue.with_cooldowns(|cooldowns| {
-        let later = Instant::now() + Duration::from_hours(1);
-        cooldowns.begin(OTHER, later);
-        cooldowns.end(GREEDY, 500, later);
-    });
-}
-
-#[tokio::test]
-async fn cooldown_delays_only_the_next_large_write_and_not_closing() {
-    let (scratch, store) = Scratch::new();
-    let write = |records: Range<u64>| {
-        let rule =
-            move |tx: &mut WriteTx<'_>| records.clone().try_for_each(|id| tx.put(&thing(id)));
-        Box::pin(store.write_for(Some(GREEDY), rule))
+/// Creates thing `id` as `GREEDY`, as if the write changed this many records besides. `is_kept`: whether the thing is kept.
+async fn write(store: &Store, id: u64, other_work: usize, is_kept: bool) -> Result<()> {
+    let rule = move |tx: &mut WriteTx<'_>| {
+        tx.other_work = other_work;
+        if !is_kept {
+            tx.discard();
+        }
+        tx.put(&thing(id))
     };
-    cool_down(&store);
-    let mut waits = write(2000..2500);
-    for id in 1..4 {
-        assert!((&mut waits).now_or_never().is_none(), "the large write must wait");
-        let ((), snapshot) = write(id..id + 1).await.expect("written");
-        assert_eq!(snapshot.count::<Thing>(&1u64).expect("read"), id);
-    }
-    store.close().await;
-    waits.await.expect("the queued write");
-    let reopened = scratch.open().expect("the released file").snapshot().expect("open");
-    assert_eq!(reopened.count::<Thing>(&1u64).expect("read"), 503);
+    store.write_for(Some(GREEDY), rule).await.map(|((), _)| ())
 }
 
 #[tokio::test]
-async fn large_discarded_write_starts_a_cooldown_and_waits_for_one() {
-    for (records, is_other_work, is_large) in
-        [(0..500, false, true), (0..1, true, true), (0..1, false, false)]
-    {
-        let (_scratch, store) = Scratch::new();
-        let write = |records: Range<u64>, is_other_work: bool| {
-            let rule = move |tx: &mut WriteTx<'_>| {
-                records.clone().try_for_each(|id| tx.put(&thing(id)))?;
-                if is_other_work {
-                    tx.count_as_large()?;
-                }
-                tx.discard();
-                Ok(())
-            };
-            Box::pin(store.write_for(Some(GREEDY), rule))
-        };
-        let begun = Instant::now();
-        write(records.clone(), is_other_work).await.expect("a result");
-        let cooldown = store.queue.with_cooldowns(|cooldowns| {
-            cooldowns.begin(OTHER, begun);
-            cooldowns.remaining(GREEDY, begun)
+async fn large_writes_keep_their_slots_while_others_write_and_do_not_delay_closing() {
+    let (scratch, store) = Scratch::new();
+    store.queue.note_writer(OTHER, Instant::now() + Duration::from_hours(1));
+    write(&store, 1, VERY_LARGE, false).await.expect("discarded");
+    for id in 2..LIMITS.slots_per_consumer as u64 {
+        write(&store, id, VERY_LARGE, true).await.expect("written");
+    }
+    for id in 10..20 {
+        write(&store, id, 0, true).await.expect("written in the last slot");
+    }
+    write(&store, 20, VERY_LARGE, true).await.expect("written in the last slot");
+    let mut waits = Box::pin(write(&store, 21, 0, true));
+    assert!((&mut waits).now_or_never().is_none());
+    store.write(|tx| tx.put(&thing(22))).await.expect("a write of the service");
+    assert!((&mut waits).now_or_never().is_none(), "all slots are kept");
+    store.close().await;
+    waits.await.expect("the waiting write");
+    let reopened = scratch.open().expect("the released file").snapshot().expect("open");
+    assert!(reopened.exists::<Thing>(&(1, 21)).expect("read"));
+    assert!(!reopened.exists::<Thing>(&(1, 1)).expect("read"));
+}
+
+#[tokio::test]
+async fn large_writes_of_the_only_consumer_do_not_wait() {
+    let (_scratch, store) = Scratch::new();
+    for id in 0..2 * LIMITS.slots_per_consumer as u64 {
+        write(&store, id, VERY_LARGE, true).await.expect("written");
+    }
+}
+
+#[tokio::test]
+async fn write_is_large_after_more_than_one_hundred_records_or_if_it_says_so() {
+    let (_scratch, store) = Scratch::new();
+    for (records, says_so, is_large) in [(100, false, false), (101, false, true), (1, true, true)] {
+        let found = store.write(move |tx| {
+            (0..records).try_for_each(|id| tx.put(&thing(id)))?;
+            if says_so {
+                tx.count_as_large();
+            }
+            tx.discard();
+            Ok(tx.is_large())
         });
-        assert_eq!(cooldown.is_some(), is_large);
-        cool_down(&store);
-        let mut second = write(records, is_other_work);
-        assert!((&mut second).now_or_never().is_none());
-        write(0..1, false).await.expect("a result");
-        assert_eq!((&mut second).now_or_never().is_none(), is_large);
-        store.close().await;
+        assert_eq!(found.await.expect("a result"), is_large, "{records} records");
     }
 }

@@ -24,8 +24,9 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::engine::{begin, definition};
+use super::engine::{RETRY_AFTER, begin, definition};
 use super::*;
+use crate::error::Error;
 use crate::secret::Seed;
 use crate::wait::{TEST_TIMEOUT, eventually};
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
 
-use super::queue::{MAX_QUEUED, MAX_QUEUED_PER_CONSUMER};
+use super::queue::{LIMITS, MAX_QUEUED};
 use super::queued::QueuedWrite;
 use super::*;
 
@@ -127,7 +127,8 @@ async fn consumer_is_limited_to_its_share_of_the_write_queue() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store).await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
-    let mut queued: Vec<_> = (0..MAX_QUEUED_PER_CONSUMER).map(|_| write(1)).collect();
+    let most = LIMITS.slots_per_consumer + LIMITS.waiting_per_consumer;
+    let mut queued: Vec<_> = (0..most).map(|_| write(1)).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     let refused = write(1).await.map(drop).expect_err("a full share");
     assert!(refused.is_overload() && refused.status() == 503);
@@ -146,7 +147,8 @@ async fn full_write_queue_rejects_the_newest_write_of_the_largest_consumer() {
     let (blocker, held) = Blocker::hold(&store).await;
     let write = |user| Box::pin(store.write_for(Some(Consumer::User(user)), |_| Ok(())));
     // Several tenants of one attacker, of which one has the most writes.
-    let users = (0..MAX_QUEUED - 1).map(|nth| nth as u64 % 8).chain([0]);
+    let most = 8 * LIMITS.slots_per_consumer + LIMITS.waiting;
+    let users = (0..most - 1).map(|nth| nth as u64 % 8).chain([0]);
     let mut queued: Vec<_> = users.map(write).collect();
     assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
     let mut modest = write(9);
@@ -284,6 +286,31 @@ async fn dropped_store_closes_its_file_cleanly() {
     assert_unavailable(&read);
     reopened.close().await;
     assert!(closed_clean(&scratch.path()));
+}
+
+#[tokio::test]
+async fn task_runs_after_all_writes_that_were_queued_before_it() {
+    let (_scratch, store) = Scratch::new();
+    let (blocker, held) = Blocker::hold(&store).await;
+    let put = |id| {
+        let rule = move |tx: &mut WriteTx<'_>| tx.put(&thing(id));
+        Box::pin(store.write_for(Some(Consumer::User(1)), rule))
+    };
+    let before = 3 * LIMITS.slots_per_consumer as u64;
+    let mut queued: Vec<_> = (0..before).map(put).collect();
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    let state = store.clone();
+    let count = move || state.snapshot()?.count::<Thing>(&1u64);
+    let mut counted = Box::pin(store.quiesce(count));
+    assert!((&mut counted).now_or_never().is_none());
+    queued.push(put(before));
+    assert!(queued.iter_mut().all(|write| write.now_or_never().is_none()));
+    blocker.release();
+    held.await.expect("the task").expect("released");
+    assert_eq!(counted.await.expect("the task").expect("read"), before);
+    for write in queued {
+        write.await.expect("served");
+    }
 }
 
 #[tokio::test]

@@ -1,16 +1,16 @@
 //! One write within a batch: keeping it, undoing it, and ending the batch after it.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 use super::super::byte_usage::Growth;
-use super::super::cooldowns::LARGE_WRITE;
-use super::super::engine::RETRY_AFTER;
 use super::super::journal::NotedChanges;
-use super::super::undo_log::{Change, UndoLog};
+use super::super::undo_log::UndoLog;
 use super::WriteTx;
 
 /// How many bytes of changes a batch keeps before it applies them to redb, which can write them to the file: 16 MiB.
 pub(super) const MAX_PENDING: usize = 16 * 1024 * 1024;
+/// A write is large if it changes more records than this.
+const LARGE_WRITE: usize = 100;
 
 impl WriteTx<'_> {
     /// Ends the batch after this write, if the write is kept. The commit then leaves exactly the state after
@@ -35,13 +35,9 @@ impl WriteTx<'_> {
         self.is_discarded
     }
 
-    /// Counts this write as a large one, because of work other than its changes. Call this before the work.
-    ///
-    /// # Errors
-    /// 503 if the consumer must wait after its last large write. The rule must return this error; it runs again later.
-    pub fn count_as_large(&mut self) -> Result<()> {
+    /// Counts this write as a large one, because of work other than its changes.
+    pub const fn count_as_large(&mut self) {
         self.other_work = LARGE_WRITE + 1;
-        self.require_small_enough()
     }
 
     /// Sets where the batch notes its changes. Call this before the first change.
@@ -49,32 +45,15 @@ impl WriteTx<'_> {
         self.noted = noted;
     }
 
-    /// Begins a write that may change at most `most_records` records.
-    pub(in crate::store) const fn begin(&mut self, most_records: usize) {
-        self.max_records = most_records;
+    /// Begins a write.
+    pub(in crate::store) const fn begin(&mut self) {
         self.is_discarded = false;
         self.other_work = 0;
     }
 
-    /// Whether this write was stopped because it changed too many records.
-    pub(in crate::store) const fn is_too_large(&self) -> bool {
-        self.records_changed() > self.max_records
-    }
-
-    /// Records a change. Fails if the write may change no further record.
-    pub(super) fn changed(&mut self, change: Change) -> Result<()> {
-        self.undo_log.note_change(change);
-        self.require_small_enough()
-    }
-
-    fn require_small_enough(&self) -> Result<()> {
-        if self.is_too_large() {
-            return Err(Error::overloaded(
-                RETRY_AFTER,
-                "a tenant must wait after its last large write",
-            ));
-        }
-        Ok(())
+    /// Whether this write has changed so many records that a cooldown follows it.
+    pub(in crate::store) const fn is_large(&self) -> bool {
+        self.records_changed() > LARGE_WRITE
     }
 
     /// Returns how many records this write has changed, with its other work.

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 use super::super::copy;
 use super::super::copy_source::CopySource;
-use super::super::engine::RETRY_AFTER;
+use super::super::engine::{RETRY_AFTER, closed};
 use super::super::file;
 use super::super::hot_values::HotValues;
 use super::super::rewrite;
@@ -211,7 +211,7 @@ enum StoreClosed {
 fn refuse(task: Task) -> StoreClosed {
     match task {
         Task::Write(NextWrite { write, .. }) => {
-            write.answer(Err(Error::unavailable(RETRY_AFTER, "the data file is closed")));
+            write.answer(Err(closed()));
         }
         // Dropping the reply channel gives the caller 503.
         Task::Quiesce(_)

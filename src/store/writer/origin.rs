@@ -376,7 +376,7 @@ fn require_intact(fault: Fault) -> Result<Fault> {
 fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<BatchRun> {
     let mut done = BatchRun::default();
     for write in ran.iter_mut().filter(|write| !write.is_abandoned()) {
-        tx.begin(usize::MAX);
+        tx.begin();
         if write.run(tx) && !tx.is_discarded() {
             done.note(tx);
             tx.savepoint()?;
