@@ -86,7 +86,7 @@ impl KeyCache {
     /// Verifies the text of a key.
     ///
     /// # Errors
-    /// 401 with the same text for every reason if the key is not valid; 500 or 503 if the file cannot be read.
+    /// 401 with the same text for every reason if the key is not valid.
     pub fn verify(&self, tx: &Snapshot, text: &str) -> Result<VerifiedKey> {
         let digest = *blake3::keyed_hash(&self.digest_key, text.as_bytes()).as_bytes();
         if let Some(found) = self.known.get(&digest) {

@@ -77,9 +77,6 @@ impl<'c> KeyReach<'c> {
     }
 
     /// Returns why the key could not use the route, or `None` if it could for at least one tenant.
-    ///
-    /// # Errors
-    /// Only if the file cannot be read.
     pub fn refusal(
         &mut self,
         tx: &impl Tx,

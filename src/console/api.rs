@@ -199,7 +199,7 @@ impl Api {
     /// because of the object's own access level.
     ///
     /// # Errors
-    /// 401 if the session has ended; 500 or 503 if the file cannot be read.
+    /// 401 if the session has ended.
     pub(super) async fn may(&self, operation: &Operation) -> Result<bool> {
         let (method, path) = operation.target(&self.table)?;
         let request = self.request(method, &path).extension(AccessProbe);

@@ -142,9 +142,6 @@ impl Visit {
     }
 
     /// Returns the session of the browser, if it has a valid one.
-    ///
-    /// # Errors
-    /// 500 or 503 if the file cannot be read.
     pub(super) fn session(&self) -> Result<Option<VerifiedSession>> {
         self.refreshed.clone()?;
         session(&self.app, &self.head, &self.client)
@@ -178,7 +175,7 @@ impl SignedIn {
     /// Verifies the session of a request.
     ///
     /// # Errors
-    /// 401 without a valid session; 500 or 503 if the file cannot be read.
+    /// 401 without a valid session.
     pub(super) fn of(visit: Visit, router: &ApiRouter) -> Result<Self> {
         let session = visit.session()?.ok_or_else(Error::not_authenticated)?;
         let recorder = visit.changes_nothing().then(Recorder::default);

@@ -46,9 +46,6 @@ pub trait ComposeMail: Send + Sync + 'static {
 
     /// Stores what became of a mail, in the transaction that updates the outbox. May run twice. `message` is the
     /// outbox message before the attempt. Mails that were cancelled during the attempt are not reported.
-    ///
-    /// # Errors
-    /// 500 or 503 if the file cannot be read or written.
     fn record(
         &self,
         tx: &mut WriteTx<'_>,

@@ -127,8 +127,7 @@ impl_record!(OutboxMessage {
 /// Adds a mail to the outbox, due when the limits allow it.
 ///
 /// # Errors
-/// 400 `limit_reached` if the organization has [`MAX_QUEUED`] mails in the outbox; 500 or 503 if the file cannot be
-/// read or written.
+/// 400 `limit_reached` if the organization has [`MAX_QUEUED`] mails in the outbox.
 pub fn enqueue(
     tx: &mut WriteTx<'_>,
     id: OutboxMessageId,

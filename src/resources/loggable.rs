@@ -278,18 +278,12 @@ fn is_only_part<R: Loggable>() -> bool {
 }
 
 /// Returns the visible fields of a record; empty if the record has none.
-///
-/// # Errors
-/// 500 when the stored JSON is damaged.
 pub fn public_fields<R: Record>(row: &Row<'_, R>) -> Result<Map<String, Value>> {
     let fields: Option<Map<_, _>> = serde_json::from_slice(row.fields).map_err(Error::internal)?;
     Ok(fields.unwrap_or_default())
 }
 
 /// Returns a visible field of a record, if it is a text.
-///
-/// # Errors
-/// 500 when the stored JSON is damaged.
 pub fn public_text<R: Record>(row: &Row<'_, R>, field: &str) -> Result<Option<String>> {
     Ok(match public_fields(row)?.remove(field) {
         Some(Value::String(text)) => Some(text),
@@ -298,9 +292,6 @@ pub fn public_text<R: Record>(row: &Row<'_, R>, field: &str) -> Result<Option<St
 }
 
 /// Returns the visible name of a record, if it has one. Skips the rest of its JSON.
-///
-/// # Errors
-/// 500 when the stored JSON is damaged.
 pub fn public_name<R: Record>(row: &Row<'_, R>) -> Result<Option<String>> {
     #[derive(Deserialize)]
     struct Named {

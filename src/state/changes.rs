@@ -98,8 +98,7 @@ impl App {
     /// before it posts, and whose rule requires no rights beyond those of the route. The caller is authorized again.
     ///
     /// # Errors
-    /// The errors of the authorization; 422 if the idempotency key was used with another body; 500 or 503 if the file
-    /// cannot be read.
+    /// The errors of the authorization; 422 if the idempotency key was used with another body.
     pub(crate) fn find_stored_response<P: Tenant>(
         &self,
         access: &WriteAccess<P>,

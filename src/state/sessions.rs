@@ -27,7 +27,7 @@ impl App {
     /// Verifies the text of a session.
     ///
     /// # Errors
-    /// 401 with the same text for every reason if the session is not valid; 500 or 503 if the file cannot be read.
+    /// 401 with the same text for every reason if the session is not valid.
     #[doc(hidden)]
     pub fn verify_session(&self, text: &str) -> Result<VerifiedSession> {
         let tx = self.store().snapshot()?;
@@ -105,9 +105,6 @@ impl App {
     }
 
     /// Returns the proof that the user of a new session has signed in in a browser. Returns `None` if the session has ended.
-    ///
-    /// # Errors
-    /// 500 or 503 if the file cannot be read.
     pub(crate) fn known_browser(&self, text: &SessionText) -> Result<Option<KnownBrowser>> {
         match self.verify_session(&text.encode()) {
             Ok(session) => Ok(Some(self.0.signing.sessions.known_browser(session.user()))),
@@ -170,7 +167,7 @@ impl App {
     /// Returns the user that the sign-in link with this code signs in. The link stays valid.
     ///
     /// # Errors
-    /// 401 if the link is not valid; 500 or 503 if the file cannot be read.
+    /// 401 if the link is not valid.
     #[doc(hidden)]
     pub fn find_sign_in_link(&self, code: &str) -> Result<users::Fields> {
         sessions::find_link(&*self.store().snapshot()?, self.code_digest(code), self.now())

@@ -80,9 +80,6 @@ impl App {
     ///
     /// This process switches to the new keys while it serves no requests, so the keys always match the data file. With a
     /// shared database, each node switches when its copy gets the new secret.
-    ///
-    /// # Errors
-    /// 503 when the file is closed or cannot be written.
     pub(crate) async fn rotate_secrets(&self) -> Result<usize> {
         let (now, seed, signing) = (self.now(), Seed::generate(), self.0.signing.clone());
         let rotated = self.store().exclusive_write(

@@ -122,9 +122,6 @@ impl WriteTx<'_> {
 
 impl Store {
     /// Returns the cell that the data belongs to.
-    ///
-    /// # Errors
-    /// 500 or 503 when it cannot be read.
     pub fn cell(&self) -> Result<Cell> {
         stored_cell(&*self.snapshot()?)
     }

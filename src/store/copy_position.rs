@@ -30,17 +30,11 @@ pub(super) fn put_position(
 }
 
 /// Returns the position of a copy, or `None` if the file is not a copy.
-///
-/// # Errors
-/// 500 when the position is damaged.
 pub(super) fn position_of(database: &Database) -> Result<Option<Position>> {
     Ok(stored(database)?.map(|(position, _)| position))
 }
 
 /// Returns the server that a copy has followed.
-///
-/// # Errors
-/// 500 when the position is damaged.
 pub(super) fn primary_of(database: &Database) -> Result<Primary> {
     Ok(stored(database)?.map(|(_, primary)| primary).unwrap_or_default())
 }

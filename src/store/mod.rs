@@ -5,8 +5,8 @@
 //! [`Store::write`]: the writer thread runs the rule inside the current transaction, undoes all of it if it
 //! fails, and returns once it is on disk.
 //!
-//! Whatever reads or writes the file, here and in the rules, fails with 503 if the disk does and with 500 if the file
-//! is damaged. The documentation of functions mentions only other errors.
+//! What reads or writes the file, here and in the folders above, fails with 503 if the disk fails or the file is closed, and
+//! with 500 if the file is damaged. The documentation of functions mentions only other errors.
 
 mod access;
 mod address;
@@ -290,9 +290,6 @@ impl Store {
     }
 
     /// Returns the state of the last commit. The state does not change while the caller holds it.
-    ///
-    /// # Errors
-    /// 503 while the file is closed.
     #[doc(hidden)]
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         self.shared.snapshot.load_full().ok_or_else(closed)

@@ -16,9 +16,6 @@ use super::snapshot::Snapshot;
 pub trait Selected {
     /// Returns the payload to export if the record belongs to the organization. It lacks what concerns other
     /// organizations.
-    ///
-    /// # Errors
-    /// 500 when the record is damaged.
     fn select<'p>(
         &self,
         tx: &Snapshot,

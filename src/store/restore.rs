@@ -146,8 +146,8 @@ impl Store {
     /// copy is open.
     ///
     /// # Errors
-    /// 400 when the copy does not exist, is of another cell or has different signing secrets, because this process could
-    /// not verify the links and keys in it; 503 when the file is closed.
+    /// 400 when the copy does not exist, is of another cell or has different signing secrets, because this process
+    /// could not verify the links and keys in it.
     #[doc(hidden)]
     pub async fn restore(&self, stamp: String, registry: RecordRegistry) -> Result<Restored> {
         if self.is_shared() {

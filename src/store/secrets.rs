@@ -141,18 +141,12 @@ fn read_from<T>(path: &Path, read: impl FnOnce(&Snapshot) -> Result<T>) -> Resul
 
 impl Store {
     /// Returns the signing secret of this data file.
-    ///
-    /// # Errors
-    /// 500 or 503 when it cannot be read.
     #[doc(hidden)]
     pub fn signing_secret(&self) -> Result<SigningSecret> {
         stored_secret(&*self.snapshot()?)
     }
 
     /// Returns the workspace of this data file.
-    ///
-    /// # Errors
-    /// 500 or 503 when it cannot be read.
     pub(crate) fn workspace(&self) -> Result<WorkspaceId> {
         WorkspaceId::stored(&*self.snapshot()?)
     }

@@ -117,9 +117,6 @@ impl Store {
 impl SlicedWalk {
     /// Calls `take` with every stored value of these tables, after verifying its checksum. Some are older than others:
     /// then call [`catch_up`](Self::catch_up).
-    ///
-    /// # Errors
-    /// 503 when the file is closed meanwhile.
     pub(super) fn walk(
         &self,
         tables: &[Table],
@@ -136,9 +133,6 @@ impl SlicedWalk {
 
     /// Calls `inspect`, which may end the reading, and `take` with every stored value of a table. A damaged value is passed on
     /// as it is. Returns how the reading ended; `take` gets what was read before.
-    ///
-    /// # Errors
-    /// The error of `take`.
     pub(super) fn walk_table(
         &self,
         table: Table,
@@ -189,9 +183,6 @@ impl SlicedWalk {
     }
 
     /// Returns the state of the last commit.
-    ///
-    /// # Errors
-    /// 503 when the file was closed since the walk began.
     pub(super) fn state(&self) -> Result<Arc<Snapshot>> {
         self.require_same_opening(self.store.shared.snapshot.load_full())
     }

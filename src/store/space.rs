@@ -93,9 +93,6 @@ impl SpaceUsage {
 impl Store {
     /// Measures the used space of the file on a thread of low priority. Reads the whole file, each table from a snapshot of
     /// its own.
-    ///
-    /// # Errors
-    /// 503 when the file is closed or cannot be read.
     pub(crate) async fn space(&self) -> Result<SpaceUsage> {
         let store = self.clone();
         let measure = move || {

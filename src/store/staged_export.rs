@@ -71,9 +71,6 @@ impl StagedExport {
     }
 
     /// Returns the records of the export. They can be read as long as this exists.
-    ///
-    /// # Errors
-    /// 503 when the file cannot be read.
     pub fn records(&self) -> Result<Arc<Snapshot>> {
         Ok(Arc::new(Snapshot::begin(&self.database)?))
     }

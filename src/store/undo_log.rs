@@ -32,9 +32,6 @@ pub struct Change {
 
 impl Change {
     /// Whether the write only increased the version of the record.
-    ///
-    /// # Errors
-    /// 500 when a payload is damaged.
     pub fn is_version_only(&self) -> Result<bool> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else { return Ok(false) };
         let before = Payload::read(self.table, before)?;

@@ -12,9 +12,6 @@ use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::store::{Order, Tx, Window};
 
 /// Returns the caller's level on one object.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn level_on<R: Shared>(
     tx: &impl Tx,
     tenant: &InProject,
@@ -44,9 +41,6 @@ pub struct CallerLevels<'p, R> {
 
 impl<'p, R: Shared> CallerLevels<'p, R> {
     /// Reads the rules. They do not apply to admins.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
         let rules = if tenant.member.level.is_admin() {
             CallerRules::default()
@@ -103,9 +97,6 @@ impl<'p, R: Shared> CallerLevels<'p, R> {
 
     /// Returns what `pick` returns of each object, live or deleted, that rules hide from the caller. Visits every object
     /// if the caller's level on all objects does not allow viewing.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn hidden<T: Eq + Hash>(
         &self,
         tx: &impl Tx,

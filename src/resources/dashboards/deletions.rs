@@ -41,9 +41,6 @@ impl_record!(Deletion {
 });
 
 /// Records that a user deleted an object.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn record(
     tx: &mut WriteTx<'_>,
     deleted: SharedMeta,
@@ -55,9 +52,6 @@ pub fn record(
 }
 
 /// Visits the deleted objects of type `R` in a project, the last deleted first.
-///
-/// # Errors
-/// The error of `visit`; 500 or 503 when the file cannot be read.
 pub fn walk<R: Shared>(
     tx: &impl Tx,
     project: ProjectId,

@@ -134,7 +134,7 @@ impl Filter {
 /// [`BY_NAME`]; deleted ones are ordered by deletion, the last deleted first.
 ///
 /// # Errors
-/// 403 if access rules hide all dashboards from the caller; 500 or 503 when the file cannot be read.
+/// 403 if access rules hide all dashboards from the caller.
 pub fn list(
     tx: &impl Tx,
     tenant: &InProject,

@@ -96,7 +96,7 @@ pub fn create(
 /// Returns whether a request changes a text.
 ///
 /// # Errors
-/// 404 if the text does not exist; 500 or 503 when the file cannot be read.
+/// 404 if the text does not exist.
 pub(super) fn changes(
     tx: &impl Tx,
     tenant: &InProject,
@@ -113,7 +113,7 @@ pub(super) fn changes(
 /// after, in bytes.
 ///
 /// # Errors
-/// 404 if the text does not exist; 500 or 503 when the file cannot be read or written.
+/// 404 if the text does not exist.
 pub(super) fn edit(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -139,7 +139,7 @@ fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<u64> {
 /// Copies a text. The caller is the creator of the copy.
 ///
 /// # Errors
-/// 404 if the text does not exist; 500 or 503 when the file cannot be read or written.
+/// 404 if the text does not exist.
 pub fn copy(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,

@@ -47,9 +47,6 @@ pub struct VisibleDashboards<'p> {
 impl<'p> VisibleDashboards<'p> {
     /// Starts an empty cache for a caller in a project. Admins, and all members of a project without access
     /// rules on dashboards, see every dashboard.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn of(tx: &impl Tx, tenant: &'p InProject) -> Result<Self> {
         let all = tenant.member.level.is_admin()
             || !rules::exist(tx, tenant.project.id, Kind::Dashboard)?;
@@ -67,17 +64,11 @@ impl<'p> VisibleDashboards<'p> {
     }
 
     /// Returns whether the caller may see this dashboard.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn shows(&mut self, tx: &impl Tx, id: DashboardId) -> Result<bool> {
         Ok(self.all || self.rights(tx, id)?.is_some_and(|rights| rights.can_view()))
     }
 
     /// Returns what the caller may do with a dashboard; `None` if the dashboard does not exist.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn rights(&mut self, tx: &impl Tx, id: DashboardId) -> Result<Option<DashboardRights>> {
         if let Some(known) = self.cache.get(&id) {
             return Ok(*known);

@@ -87,9 +87,6 @@ impl DashboardChanges {
     }
 
     /// Increments the versions of the dashboards that still show the insight, because the insight changed.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub(super) fn bump_kept(&self, tx: &mut WriteTx<'_>, project: ProjectId) -> Result<()> {
         self.keep.iter().try_for_each(|id| tx.bump_version::<Dashboard>(&(project, *id)))
     }

@@ -54,7 +54,7 @@ impl InsightAccess<'_> {
 /// in `window` as the items of a JSON array. Deleted insights are ordered by deletion, the last deleted first.
 ///
 /// # Errors
-/// 403 if access rules hide all insights from the caller; 500 or 503 when the file cannot be read.
+/// 403 if access rules hide all insights from the caller.
 pub fn list(
     tx: &impl Tx,
     tenant: &InProject,

@@ -39,9 +39,6 @@ impl Filter {
     }
 
     /// Returns whether a member matches the filters other than `email`.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn matches(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
         if self.updated_after.is_some_and(|moment| member.updated_at < moment) {
             return Ok(false);

@@ -194,9 +194,6 @@ fn write_tiles(tx: &impl Tx, dashboard: DashboardKey, out: &mut Vec<u8>) -> Resu
 
 /// Passes the live tiles of a dashboard to `show` one at a time, ordered by position. Skips tiles whose
 /// insight is deleted.
-///
-/// # Errors
-/// The errors of `show`; 500 or 503 when the file cannot be read.
 pub fn for_each_tile(
     tx: &impl Tx,
     dashboard: DashboardKey,

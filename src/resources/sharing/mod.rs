@@ -153,9 +153,6 @@ pub fn update(
 }
 
 /// Replaces the token. The old token expires after 5 minutes.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read or written.
 pub fn rotate(
     tx: &mut WriteTx<'_>,
     tokens: &SharingTokens,

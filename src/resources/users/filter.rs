@@ -39,9 +39,6 @@ impl FieldType for UserFilter {
 
 impl UserFilter {
     /// Returns the user; `None` if no user has this UUID.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read.
     pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<Option<UserId>> {
         match self {
             Self::Caller => Ok(Some(caller)),

@@ -39,9 +39,6 @@ enum StoredPayload<'e> {
 }
 
 /// Returns the entries of a block of `table` that is stored under `key`, in the order of their keys.
-///
-/// # Errors
-/// 500 when the block is damaged.
 pub(in crate::store) fn unpack(table: Table, key: &[u8], block: &[u8]) -> Result<Vec<Entry>> {
     let mut entries = Vec::new();
     walk_block(table, key, block, &mut |key, payload| {
@@ -53,9 +50,6 @@ pub(in crate::store) fn unpack(table: Table, key: &[u8], block: &[u8]) -> Result
 
 /// Calls `visit` with the entries of a block of `table` that is stored under `key`, in the order of their keys, until it
 /// breaks.
-///
-/// # Errors
-/// 500 when the block is damaged.
 pub(super) fn walk_block(
     table: Table,
     key: &[u8],

@@ -203,7 +203,7 @@ impl<'a, R: Record> Row<'a, R> {
     /// Parses the payload of a record, completes it if it has an older layout, and passes it to `visit`.
     ///
     /// # Errors
-    /// The error of `visit`; 500 when the bytes are not such a record.
+    /// 500 when the bytes are not such a record.
     pub fn visit<T>(payload: &[u8], visit: impl FnOnce(Row<'_, R>) -> Result<T>) -> Result<T> {
         let stored = Payload::read(R::TABLE, payload)?;
         if stored.layout == R::ADDED.len() {

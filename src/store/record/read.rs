@@ -14,9 +14,6 @@ use super::{Index, Indexed, Record, Row, split_entry};
 /// The reads that every rule uses, from a snapshot or from a write under way.
 pub trait Tx: Raw {
     /// Calls `visit` with the record under `key`, if it exists, and returns the result.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn view<R: Record, T>(
         &self,
         key: &R::Key,
@@ -70,9 +67,6 @@ pub trait Tx: Raw {
     }
 
     /// Walks the records whose index key begins with `prefix`, within `window`.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
@@ -95,9 +89,6 @@ pub trait Tx: Raw {
     }
 
     /// Walks the records whose index key begins with `prefix`, after the first `skip` records, until `visit` breaks.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_until<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,
@@ -114,9 +105,6 @@ pub trait Tx: Raw {
 
     /// Walks the records from `from` up to, but not including, `until`, in descending order, until `visit` breaks. The
     /// bounds are index keys, with or without the primary key behind.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_down<R: Record, K: Key, S: Key>(
         &self,
         index: &Index<R, K>,
@@ -133,9 +121,6 @@ pub trait Tx: Raw {
 
     /// Walks the records whose index key begins with `prefix`, starting at `from`, in ascending order, until `visit`
     /// breaks. `from` is an index key, with or without the primary key behind.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_from<R: Record, K: Key, P: Key, S: Key>(
         &self,
         index: &Index<R, K>,
@@ -154,9 +139,6 @@ pub trait Tx: Raw {
     }
 
     /// Walks the records whose primary key lies from `from` up to, but not including, `until`, until `visit` breaks.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn scan_between<R: Record, S: Key>(
         &self,
         from: &S,
@@ -199,9 +181,6 @@ pub trait Tx: Raw {
     }
 
     /// Walks the records whose primary key begins with `prefix`, within `window`.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn scan<R: Record, P: Key>(
         &self,
         prefix: &P,
@@ -227,9 +206,6 @@ pub trait Tx: Raw {
 
     /// Walks the records whose primary key begins with `prefix` and whose metadata passes `keep`. `window` counts only
     /// these.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 or 503 when the file cannot be read.
     fn scan_where<R: Record, P: Key>(
         &self,
         prefix: &P,
@@ -245,9 +221,6 @@ pub trait Tx: Raw {
 
     /// Walks the records whose index key begins with `prefix` and whose metadata passes `keep`. `window` counts only
     /// these.
-    ///
-    /// # Errors
-    /// The error of `visit`; 500 when an index entry points to no record.
     fn walk_where<R: Record, K: Key, P: Key>(
         &self,
         index: &Index<R, K>,

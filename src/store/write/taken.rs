@@ -16,9 +16,6 @@ impl WriteTx<'_> {
     }
 
     /// Stores a row of the origin as it is, once the batch is applied.
-    ///
-    /// # Errors
-    /// 500 when the value is damaged. The message names the table and the key.
     pub(in crate::store) fn take_row(&mut self, row: Row) -> Result<()> {
         let Row { table, key, sealed } = row;
         if let Some(sealed) = &sealed {

@@ -87,9 +87,6 @@ output! {
 pub type TileInsight<'a> = Either<InsightBody<'a>, HiddenInsight<'a>>;
 
 /// Appends the JSON of an insight that the caller may not view.
-///
-/// # Errors
-/// 500 when the stored JSON is damaged.
 pub fn write_hidden(row: &Row<'_, Insight>, out: &mut Vec<u8>) -> Result<()> {
     #[derive(Deserialize)]
     struct Named<'r> {
@@ -125,9 +122,6 @@ pub struct InsightRights {
 }
 
 /// Returns the JSON of an insight that lists these tiles.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn body<'a>(
     tx: &impl Tx,
     row: &Row<'a, Insight>,

@@ -190,9 +190,6 @@ pub struct NewInsight {
 }
 
 /// Returns a new insight of the caller with default fields. Does not store it.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn blank(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -257,8 +254,7 @@ const MAX_NAME_LENGTH: usize = 400;
 /// becomes too long.
 ///
 /// # Errors
-/// 403 if the caller may not create insights; 404 if the insight does not exist; 500 or 503 when the file cannot be read or
-/// written.
+/// 403 if the caller may not create insights; 404 if the insight does not exist.
 pub fn copy(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
@@ -292,7 +288,7 @@ fn copied(name: &str) -> String {
 /// Soft-deletes an insight with its dashboard. `last_modified_at` and `last_modified_by` do not change.
 ///
 /// # Errors
-/// 404 if the insight does not exist; 500 or 503 when the file cannot be read or written.
+/// 404 if the insight does not exist.
 pub fn delete(
     tx: &mut WriteTx<'_>,
     key: (ProjectId, InsightId),

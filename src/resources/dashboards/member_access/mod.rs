@@ -63,7 +63,7 @@ impl NameVisibility {
 /// access rules on the object.
 ///
 /// # Errors
-/// 404 if the object does not exist; 500 or 503 when the file cannot be read.
+/// 404 if the object does not exist.
 pub fn list(
     tx: &impl Tx,
     tenant: &InProject,

@@ -29,9 +29,6 @@ pub(in crate::resources::dashboards) struct TileChanges {
 impl TileChanges {
     /// Restores the insights of restored tiles that the caller may edit, and increments the versions of all insights whose
     /// tiles changed.
-    ///
-    /// # Errors
-    /// 500 or 503 when the file cannot be read or written.
     pub(in crate::resources::dashboards) fn note_insights(
         &self,
         tx: &mut WriteTx<'_>,

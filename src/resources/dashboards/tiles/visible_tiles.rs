@@ -19,9 +19,6 @@ pub const MAX_LISTED: usize = 100;
 type TileKey = (ProjectId, DashboardId, TileId);
 
 /// Returns the live tiles that show an insight, ordered by dashboard.
-///
-/// # Errors
-/// 500 or 503 when the file cannot be read.
 pub fn live_tiles(tx: &impl Tx, insight: (ProjectId, InsightId)) -> Result<Vec<TileKey>> {
     tx.keys(&BY_INSIGHT, &(insight, false), MAX_TILES_OF_INSIGHT)
 }

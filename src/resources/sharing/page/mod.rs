@@ -82,8 +82,7 @@ struct Card<'p> {
 /// Renders the public page of a dashboard.
 ///
 /// # Errors
-/// 404 if it does not exist or is deleted; 500 or 503 when the file cannot be read; 503 when rendering exceeds the time
-/// limit.
+/// 404 if it does not exist or is deleted; 503 when rendering exceeds the time limit.
 pub(super) fn of_dashboard(
     tx: &BoundedRead<'_>,
     dashboard: DashboardKey,
