@@ -113,7 +113,7 @@ pub enum Purpose {
     InviteMail,
     /// The tokens of invite links that are passed on in another way, which do not prove the address.
     InviteLink,
-    /// The tokens of dashboards' public pages.
+    /// The tokens of public pages.
     Sharing,
     /// The digests of the secrets of console sessions and of the codes of sign-in links.
     Session,

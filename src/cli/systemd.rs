@@ -52,8 +52,8 @@ pub(super) async fn feed_watchdog(app: App, url: String) {
 }
 
 /// Returns whether the data file accepts writes: the last commit was within `limit`, or a test write succeeds within
-/// it. A file that is being copied, compacted or restored counts as healthy, however long that takes, and so does a node that
-/// says what keeps it from serving: a restart brings back neither a database nor a standby.
+/// it. A file that is being copied, compacted or restored counts as healthy, however long that takes, and so does a
+/// node that says what keeps it from serving: a restart repairs neither a database nor a standby.
 async fn is_healthy(app: &App, limit: Duration) -> bool {
     let store = app.store();
     let has_reason = || store.troubles().iter().any(|(trouble, _)| trouble.stops_serving());

@@ -177,9 +177,9 @@ impl<C> AsRef<[u8]> for Chunk<C> {
 }
 
 impl FullBody {
-    /// Cuts the response into pieces. A shared buffer is not copied, and its whole charge is held until the last
-    /// piece is sent. Any other buffer of at most [`MAX_SINGLE_CHUNK`] bytes is one piece. For larger ones each piece
-    /// is a copy with its part of the charge.
+    /// Cuts the response into pieces. The pieces of a shared buffer refer to it, and hold its whole charge until the
+    /// last of them is sent. Another buffer is one piece if it has at most [`MAX_SINGLE_CHUNK`] bytes. Otherwise each
+    /// piece is a copy with its part of the charge.
     fn split(self) -> VecDeque<Bytes> {
         let Self { bytes, mut charge, shared_charge } = self;
         if let Some(shared) = shared_charge {

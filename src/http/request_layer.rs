@@ -162,7 +162,7 @@ where
         Some(client::RejectedRequest(error)) => Err(error.clone()),
         None => Ok(()),
     });
-    // axum's `RouteMetrics::call` only builds a future. A handler can panic only while that future is polled.
+    // axum's `Route::call` only builds a future. A handler can panic only while that future is polled.
     let answer = counted.map(|()| AssertUnwindSafe(inner.call(request)).catch_unwind());
     async move {
         let timeout = shared.config.timeout;

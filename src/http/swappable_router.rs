@@ -48,7 +48,7 @@ impl Drop for OpenConnection {
 }
 
 impl SwappableRouter {
-    /// Creates a front that serves `router` and records `connections`.
+    /// Creates the router of a listener. It serves `router` first, and records `connections`.
     pub fn new(router: Router, connections: ConnectionMetrics) -> Self {
         Self { router: Arc::new(ArcSwap::from_pointee(router)), connections }
     }

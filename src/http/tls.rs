@@ -121,7 +121,7 @@ impl Tls {
 }
 
 impl Files {
-    /// Returns the mark of each file, or `None` for a missing file.
+    /// Returns the stamp of each file, or `None` for a missing file.
     fn stamps(&self) -> [Option<FileStamp>; 2] {
         [&self.certificate, &self.key].map(|path| {
             let file = fs::metadata(path).ok()?;

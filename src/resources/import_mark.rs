@@ -121,10 +121,7 @@ impl Attempt {
     }
 }
 
-/// Fails if the organization exists, is being deleted, or is being imported.
-///
-/// # Errors
-/// 400 then.
+/// Fails with 400 if the organization exists, is being deleted, or is being imported.
 pub fn require_absent(tx: &impl Tx, organization: OrganizationId) -> Result<()> {
     let is_pending =
         tx.exists::<PendingDeletion>(&PendingDeletion::Organization(organization).key())?;

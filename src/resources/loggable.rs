@@ -23,9 +23,10 @@ pub trait Loggable: Record {
     const HIDDEN: &'static [&'static str] = &[];
     /// Whether `created` and `deleted` entries list the fields.
     const LOG_ALL_FIELDS: bool = false;
-    /// The scope of the objects that the record is part of, so that its creation or deletion updates such an object. A
-    /// record of the same scope never has an entry of its own. A record of another scope is part of an object that the
-    /// rule names, unless the rule names the record itself.
+    /// The scope of the objects that the record is part of. Creating or deleting the record is then an update of its
+    /// object. If this is the record's own scope, the record never has an entry of its own, unless the rule names it.
+    /// Otherwise it is part of the object that the rule names, and has an entry of its own if the rule names the record
+    /// or nothing.
     const PARENT: Option<&'static str> = None;
 
     /// Returns the type of the object in the entry. A type of records whose objects have several types overrides this;
@@ -272,7 +273,7 @@ fn logged_as<R: Loggable>(tx: &WriteTx<'_>, change: &Change) -> LoggedAs {
     }
 }
 
-/// Returns whether records of this type never have an entry of their own.
+/// Returns whether a record of this type has no entry of its own unless the rule names it.
 fn is_only_part<R: Loggable>() -> bool {
     R::PARENT == Some(R::SCOPE)
 }

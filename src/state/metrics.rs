@@ -138,7 +138,7 @@ fn to_f64(number: u64) -> f64 {
     number as f64
 }
 
-/// Records each commit of `store` in `meters`.
+/// Records each commit of `store` in `metrics`.
 pub(super) fn observe_commits(store: &Store, metrics: &Metrics) {
     if !metrics.is_enabled() {
         return;

@@ -49,7 +49,7 @@ pub struct ImportedOrganization {
 struct Prepared {
     plan: Arc<Plan>,
     records: Arc<Snapshot>,
-    /// Has the records, which cannot be read without it.
+    /// Kept, because the records can be read only as long as it exists.
     staged: StagedExport,
 }
 

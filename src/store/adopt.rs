@@ -42,7 +42,7 @@ fn exists(tx: &impl Raw, table: Table, key: &[u8]) -> Result<bool> {
 
 impl WriteTx<'_> {
     /// Adds a record at the version that it has in another installation. If this cell created its number, the sequence
-    /// hands the number out to no other record.
+    /// assigns the number to no other record.
     ///
     /// # Errors
     /// 500 when a key of the record is [taken](find_taken).

@@ -115,7 +115,7 @@ impl Asker {
                     } else {
                         self.state.put_back(readers);
                     }
-                    // An operator needs longer than a pause, and each attempt may be a new connection.
+                    // Only an operator can end this. Each attempt may open a new connection.
                     let pause = if is_final(&fault) { IDLE_INTERVAL } else { RETRY_INTERVAL };
                     if !self.state.pause(pause) {
                         return;
@@ -157,7 +157,7 @@ impl Asker {
                 (Some(head), Lacked::Rows { head, rows: new.rows })
             }
             Err(Fault::Behind) => {
-                // Nobody waits for as long as that takes.
+                // No read waits until the copy has taken that much.
                 self.state.set_away(true);
                 self.note(&Fault::Behind);
                 (None, Lacked::Many)
@@ -171,7 +171,7 @@ impl Asker {
         let shown = current()?;
         match head {
             Some(head) if is_as_new(&shown, head) => Ok(shown),
-            // It has caught up or was made again. The next question tells.
+            // The copy has caught up or was made again. The next question shows whether it is new enough.
             _ => Err(Fault::Behind),
         }
     }

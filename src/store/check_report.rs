@@ -59,7 +59,8 @@ impl CheckReport {
     }
 }
 
-/// Every expected entry was looked up from its record, so a different number means surplus entries.
+/// Reports an index that has another number of entries than `expected`. The check of the records has looked up each
+/// expected entry, so a higher number means entries without a record.
 pub(super) fn check_number(
     tx: &Snapshot,
     index: Table,

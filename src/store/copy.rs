@@ -186,7 +186,7 @@ fn require_workspace<T>(
     }
 }
 
-/// Fails if the copy is of another workspace than the origin has now. Nobody but an operator gives that copy up.
+/// Fails if the copy is of another workspace than the origin has now. Only an operator may remove that copy.
 fn require_same_workspace(
     database: &Database,
     path: &Path,

@@ -307,18 +307,12 @@ impl<'e> ExportWriter<'e> {
 }
 
 /// Fails if something exists at `path`.
-///
-/// # Errors
-/// When something exists at `path`.
 pub fn require_absent(path: &Path) -> Result<(), OpenError> {
     file::require_absent(&FsHandle::os(), path)
 }
 
 impl Export {
     /// Writes the export to `out` and returns its size in bytes.
-    ///
-    /// # Errors
-    /// When `out` cannot be written.
     pub fn write_to(mut self, mut out: impl Write) -> io::Result<u64> {
         out.write_all(&self.header)?;
         let rest = io::copy(&mut self.body, &mut out)?;

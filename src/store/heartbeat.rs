@@ -24,7 +24,7 @@ const BEATS_PER_TRIM: u64 = 1800;
 const KEPT_COMMITS: u64 = 100_000;
 /// The difference of the clocks that is reported, in milliseconds.
 const CLOCK_TOLERANCE: u64 = 1000;
-/// The heartbeats without another node of the same name after which there is none.
+/// After this many heartbeats without one of another node of the same name, there is no such node.
 const ALONE_AFTER: u32 = 5;
 
 impl Store {
@@ -66,7 +66,7 @@ struct Known {
     seen: Option<OffsetDateTime>,
     /// How many were recorded since another node of this name recorded one.
     alone: u32,
-    /// Since when none is taken.
+    /// Since when the origin takes none.
     failing: Option<Instant>,
     is_apart: bool,
 }
@@ -118,8 +118,8 @@ impl Heartbeat {
         self.known.is_apart = is_apart;
     }
 
-    /// Notices that another node records heartbeats under the same name: there is one after the last one of this node. After a
-    /// restore or a failover, the database may have lost that.
+    /// Reports another node that records heartbeats under the same name, if the database has one after the last one of
+    /// this node. After a restore or a failover, the database may have lost that last one.
     fn compare_names(&mut self, beat: &Beat) {
         let last = self.known.seen.replace(beat.seen);
         if last.zip(beat.before).is_some_and(|(last, before)| before > last) {

@@ -295,7 +295,7 @@ impl Store {
         self.shared.snapshot.load_full().ok_or_else(closed)
     }
 
-    /// Begins to read the whole file. It is not compacted until the caller drops the guard.
+    /// Begins to read the whole file. The file is not compacted until the caller drops the guard.
     async fn begin_walk(&self) -> OwnedRwLockReadGuard<()> {
         Arc::clone(&self.walk_lock).read_owned().await
     }

@@ -136,12 +136,13 @@ impl OriginState {
         *self.asked()
     }
 
-    /// Records a heartbeat that began at `begun` and that the origin took.
+    /// Records that the origin took a heartbeat, which began at `begun`.
     pub(super) fn note_beat(&self, begun: Instant) {
         self.beat.send_replace(Some(begun));
     }
 
-    /// Returns since when the origin both answers and takes heartbeats: the earlier of the last two answers.
+    /// Returns until when the origin is known both to answer and to take heartbeats: the time of its last answer or of
+    /// the last heartbeat, whichever is earlier.
     pub(super) fn proven_at(&self) -> Option<Instant> {
         self.asked_at().zip(*self.beat.borrow()).map(|(asked, beat)| asked.min(beat))
     }

@@ -205,7 +205,8 @@ impl Receiver {
         state.closed && state.channel.is_empty()
     }
 
-    /// Returns the number of queued tasks, or 0 if the channel is empty: then the others wait for the end of a cooldown.
+    /// Returns the number of queued tasks, or 0 if the channel is empty. In that case, all queued writes wait for the
+    /// end of a cooldown.
     pub(super) fn due(&self) -> usize {
         let state = self.0.lock();
         if state.channel.is_empty() { 0 } else { state.queued() }
@@ -326,8 +327,8 @@ impl Cooldown {
         }
     }
 
-    /// Returns how long the cooldown lasts if no other consumer queues a write from now on. Returns `None` if it is over, or
-    /// if no other consumer writes.
+    /// Returns the time until the cooldown is over, or until no other consumer counts as active, whichever comes first.
+    /// Returns `None` if one of the two is so now.
     fn remaining(&self, now: Instant) -> Option<Duration> {
         let rest = self.until.checked_duration_since(now)?;
         let active = self.queue.lock().writers.others_active_for(self.consumer, now)?;

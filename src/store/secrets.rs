@@ -30,7 +30,7 @@ pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
     Ok(SigningSecret::from_parts(first, part(RENEWED_KEY)?))
 }
 
-/// Tells one workspace from all others: by what its API keys are made with, which a rotation of the secret keeps, and by its
+/// The id of a workspace. It is derived from the secret of the tags of API keys, which a rotation keeps, and from the
 /// cell, because cells may share a secret. A backup has the id of its workspace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkspaceId([u8; 32]);

@@ -169,7 +169,7 @@ impl SlicedWalk {
     ) -> Result<()> {
         let (state, begun) = (self.state()?, Instant::now());
         state.each_stored_after(table, after, &mut |key, sealed| {
-            // The walk would not end if a slice began again before such a key.
+            // Keys of a damaged file may go back. A slice that begins at such a key would be read again and again.
             if slice.last_key().or(after).is_some_and(|last| key <= last) {
                 let text = format_args!("the key {} is not in order", HexKey(key));
                 return Err(damaged(table, &text));

@@ -41,10 +41,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Begins a read of the last committed state of a database that is not served. A failed read alarms nobody.
-    ///
-    /// # Errors
-    /// Those of [`begin_read`].
+    /// Begins a read of the last committed state of a database that is not served. A failed read is reported to no
+    /// writer.
     pub(super) fn begin(database: &Database) -> Result<Self> {
         Ok(Self::new(begin_read(database)?, Box::new(|| ())))
     }

@@ -38,7 +38,7 @@ pub(super) enum Task {
     Close,
 }
 
-/// What the origin has that a copy lacked.
+/// What a copy at a position lacks.
 pub(super) struct NewRows {
     /// The position of the copy.
     pub(super) known: Position,
@@ -47,7 +47,7 @@ pub(super) struct NewRows {
     pub(super) reply: mpsc::Sender<Result<(), Fault>>,
 }
 
-/// What the origin said of a copy that is not as new as it.
+/// The rows that a copy lacks, if the origin returned them.
 pub(super) enum Lacked {
     /// The copy lacks these rows up to the commit `head`.
     Rows { head: Position, rows: Vec<Row> },

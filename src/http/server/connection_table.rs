@@ -62,13 +62,13 @@ struct ClientGroup {
     is_proxy: bool,
 }
 
-/// What the table holds of a connection. Dropping it closes the connection.
+/// An open connection in the table. Dropping it closes the connection.
 struct ConnectionEntry {
     state: Arc<ConnectionState>,
     _close: oneshot::Sender<Infallible>,
 }
 
-/// The connections of each group that has any.
+/// The open connections of each group. A group without connections has no entry.
 #[derive(Default)]
 struct ClientGroups(HashMap<ClientGroup, Vec<ConnectionEntry>>);
 

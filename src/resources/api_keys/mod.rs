@@ -189,7 +189,7 @@ pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     Ok(())
 }
 
-/// The minimum time between two recorded uses of a key, in seconds.
+/// The minimum time between two recorded uses of a key.
 pub const USE_RECORD_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Returns the last recorded use of a key.

@@ -37,11 +37,11 @@ pub use registration::RECORDS;
 pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
 pub use verified::{LiveSession, VerifiedSession, get_live, verify};
 
-/// The time after which every session ends, in seconds: 7 days.
+/// The time after which every session ends: 7 days.
 const MAX_LIFETIME: Duration = Duration::from_hours(7 * 24);
-/// The time after the last recorded use at which a session ends, in seconds: 12 hours.
+/// The time after the last recorded use at which a session ends.
 const IDLE_LIFETIME: Duration = Duration::from_hours(12);
-/// The minimum time between two recorded uses of a session, in seconds: 10 minutes.
+/// The minimum time between two recorded uses of a session.
 const USE_RECORD_INTERVAL: Duration = Duration::from_mins(10);
 /// The maximum number of sessions of a user. A further one ends another.
 const MAX_SESSIONS: usize = 50;

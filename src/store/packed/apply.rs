@@ -42,8 +42,8 @@ pub(in crate::store) fn apply(
     Ok(())
 }
 
-/// Removes the block around `key` and returns its entries, and up to where changes belong to them. If no block surrounds
-/// `key`, that is up to the next block.
+/// Removes the block around `key`. Returns its entries, and the bound up to which changes of entries go into the same
+/// block. If no block surrounds `key`, there are no entries, and the bound is the next block.
 fn place_of(
     opened: &mut OpenTable<'_>,
     table: Table,

@@ -45,7 +45,7 @@ impl WriteTx<'_> {
         self.noted = noted;
     }
 
-    /// Begins a write.
+    /// Forgets what the previous write of the batch has set.
     pub(in crate::store) const fn begin(&mut self) {
         self.is_discarded = false;
         self.other_work = 0;

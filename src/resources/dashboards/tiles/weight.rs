@@ -15,8 +15,8 @@ use super::{BY_INSIGHT, BY_TEXT, Content, Tile};
 
 /// Maximum weight of a dashboard, in bytes.
 const MAX_WEIGHT: u64 = 8 * 1024 * 1024;
-/// Maximum weight to which an insight that grows can bring a dashboard that is hidden from the caller, in bytes. The
-/// caller cannot make room there, so a dashboard at its limit does not refuse the change.
+/// Maximum weight of a dashboard that is hidden from the caller, after the caller changes an insight on it. It is
+/// higher, because the caller cannot make room on that dashboard.
 const MAX_HIDDEN_WEIGHT: u64 = 2 * MAX_WEIGHT;
 /// Maximum number of bytes of JSON that one request may copy.
 const MAX_COPIED: u64 = 1024 * 1024;

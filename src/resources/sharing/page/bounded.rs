@@ -9,7 +9,7 @@ pub(super) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Returns an empty buffer that holds at most `most` bytes.
+    /// Returns an empty buffer that holds at most `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { bytes: Vec::new(), limit }
     }

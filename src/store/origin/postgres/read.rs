@@ -134,8 +134,8 @@ fn begin_long(link: &Link) -> Result<(), Fault> {
     link.run(&begin).map_err(|failure| failure.of_question())
 }
 
-/// Calls `take` with each row of a result, between the waits, so that `take` may do what it likes, and a slow `take` slows
-/// the database. `limit` is that of one wait; `of` returns the fault of a failed one.
+/// Calls `take` with each row of a result. `take` runs between the waits for rows, so it may block, and the database
+/// waits for it. `limit` is the time limit of one wait, and `of` returns the fault of a failed one.
 fn each(
     link: &Link,
     rows: RowStream,

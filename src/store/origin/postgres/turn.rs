@@ -26,8 +26,8 @@ impl<'o> HeldTurn<'o> {
     ) -> Result<(Position, Self), Fault> {
         let question = |failure: Failure| failure.of_question();
         let mut link = origin.link()?;
-        // Both prepared, so that each is one message: the lock is sent before the question. The last statement sees what it finds
-        // when it begins, which is when the head is locked.
+        // Both are prepared, so that each is one message, and the lock is sent first. The question begins when the head
+        // is locked, and sees the state of that moment.
         let lock = link.prepared(sql::LOCK_HEAD).map_err(question)?;
         let since = link.prepared(sql::SINCE).map_err(question)?;
         let asking = async {
