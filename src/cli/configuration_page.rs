@@ -27,7 +27,6 @@ This page is generated from the definitions of the flags. After a change of a fl
 |---|---|---|
 ";
 
-/// Returns the page.
 fn page() -> String {
     let mut whole = Cli::command();
     whole.build();

@@ -111,7 +111,6 @@ pub(super) struct Domain {
     pub(super) saml_x509_cert: Option<String>,
 }
 
-/// A project.
 #[derive(Deserialize)]
 pub(super) struct Project {
     pub(super) id: u64,
@@ -162,7 +161,6 @@ pub(super) struct Key {
     pub(super) expires_at: Option<String>,
 }
 
-/// A batch export.
 #[derive(Deserialize)]
 pub(super) struct BatchExport {
     pub(super) id: String,
@@ -200,7 +198,6 @@ impl Rights {
     }
 }
 
-/// A dashboard.
 #[derive(Deserialize)]
 pub(super) struct Dashboard {
     pub(super) id: u64,

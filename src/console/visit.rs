@@ -101,7 +101,6 @@ impl Visit {
         ConsoleCookie::known_browser(&self.client, self.app.config())
     }
 
-    /// Returns the path and the query.
     pub(super) fn path_and_query(&self) -> &str {
         self.head.uri.path_and_query().map_or("/", |both| both.as_str())
     }

@@ -9,7 +9,6 @@ pub struct Series {
     pub(super) help: &'static str,
 }
 
-/// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MetricType {
     Counter,

@@ -10,7 +10,6 @@ use crate::http::assets::VERSION;
 
 const FILE: &str = "/console/assets/{asset}/";
 
-/// Adds the files to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::GET, FILE, file);
 }

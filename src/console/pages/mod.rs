@@ -30,7 +30,6 @@ use crate::error::{Error, Result};
 use super::registry::Pages;
 use super::visit::Visit;
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     files::routes(pages);
     home::routes(pages);

@@ -22,7 +22,6 @@ const TITLE: &str = "Sign in by link";
 /// The text for every code that signs nobody in.
 const INVALID_CODE: &str = "This link signs nobody in. It works once, within five minutes. Run the command steward console again.";
 
-/// Adds the pages of sign-in links.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::GET, ENTER, page);
     pages.public(Method::POST, ENTER, ask);

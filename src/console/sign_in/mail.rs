@@ -29,7 +29,6 @@ const INVALID_CODE: &str = "This code signs nobody in. It may be mistyped, expir
 /// The text for a browser that did not ask for a mail.
 const OTHER_BROWSER: &str = "This browser did not ask for a mail within the last ten minutes. Enter the code in the browser that asked.";
 
-/// Adds the pages for signing in by mail.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::POST, ASK, ask);
     pages.public(Method::GET, CODE, page);

@@ -25,7 +25,6 @@ const SIGN_OUT: &str = "/console/sign_out/";
 const INVALID_KEY: &str =
     "This key signs nobody in. It may be mistyped, revoked, replaced or expired.";
 
-/// Adds the pages for signing in and out.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::GET, SIGN_IN, page);
     pages.public(Method::POST, SIGN_IN, sign_in);

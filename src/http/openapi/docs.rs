@@ -34,7 +34,6 @@ const SCRIPT: &str = "SwaggerUIBundle({url:'/api/schema/?format=json',dom_id:'#d
 docExpansion:'none',filter:true,persistAuthorization:false,validatorUrl:null,requestSnippetsEnabled:true,\
 tryItOutEnabled:true})";
 
-/// Adds the routes of the page.
 pub(super) fn routes(routes: &mut Routes) {
     let needs = Requirements::public("the page shows no data and asks for a key");
     routes

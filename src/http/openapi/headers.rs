@@ -98,7 +98,6 @@ fn number() -> Value {
     json!({ "type": "integer", "minimum": 0 })
 }
 
-/// The rate limit headers.
 pub(super) const RATE_LIMIT_HEADERS: [&str; 3] =
     ["RateLimitLimit", "RateLimitRemaining", "RateLimitReset"];
 

@@ -41,7 +41,7 @@ const NOT_OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/resource_
 const ON_PROJECT: &str =
     r#"{"organization_member": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e", "access_level": "member"}"#;
 
-/// Registers the routes of access controls.
+/// Adds the routes of access controls.
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("access_control:read");
     let write = Requirements::scope("access_control:write");

@@ -56,7 +56,6 @@ impl LogScope {
 
 /// The entries of a log that a member may read.
 pub struct Visibility {
-    /// The log.
     pub(super) log: LogScope,
     /// The projects that the member may see, and for each project the objects that are hidden from the member.
     /// `None` if the member may read the whole log.

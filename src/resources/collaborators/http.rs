@@ -23,7 +23,7 @@ const LIST: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/collabo
 const ONE: &str =
     "/api/projects/{project_id}/dashboards/{dashboard_id}/collaborators/{user__uuid}/";
 
-/// Registers the routes of collaborators.
+/// Adds the routes of collaborators.
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("dashboard:read");
     let write = Requirements::scope("dashboard:write");

@@ -50,7 +50,7 @@ const TEMPLATE: &str = r##"{
     }
 }"##;
 
-/// Registers the routes of dashboards.
+/// Adds the routes of dashboards.
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("dashboard:read");
     let write = Requirements::scope("dashboard:write");

@@ -31,7 +31,7 @@ use super::{InsightFields, ParsedBody, ResponseOptions};
 const LIST: &str = "/api/projects/{project_id}/insights/";
 const ONE: &str = "/api/projects/{project_id}/insights/{id}/";
 
-/// Registers the routes of insights.
+/// Adds the routes of insights.
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("insight:read");
     let write = Requirements::scope("insight:write");

@@ -40,7 +40,7 @@ const RESET_IN_ORGANIZATION: &str =
 const ONE: &str = "/api/projects/{project_id}/";
 const RESET: &str = "/api/projects/{project_id}/reset_token/";
 
-/// Registers the routes of projects.
+/// Adds the routes of projects.
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("project:read");
     let write = Requirements::scope("project:write");

@@ -47,7 +47,7 @@ const STYLE: &str = include_str!("page/style.css");
 /// Response headers of every public page.
 static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| headers(STYLE, ""));
 
-/// Registers the routes of sharing.
+/// Adds the routes of sharing.
 pub fn routes(routes: &mut Routes) {
     let read = Requirements::scope("sharing_configuration:read");
     let write = Requirements::scope(WRITE);

@@ -10,7 +10,6 @@ use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-/// An entry.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Entry {
     pub(super) id: String,

@@ -27,7 +27,6 @@ const OF_PROJECT: &str = "/console/projects/{project_id}/activity/fields/";
 /// The number of changes that are searched for the fields.
 const MAX_ENTRIES: u64 = 100;
 
-/// Adds the page to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, OF_ORGANIZATION, fields);
     pages.signed_in(Method::GET, OF_PROJECT, fields);

@@ -9,7 +9,6 @@ use crate::ids::OrganizationId;
 
 use super::entry::Entry;
 
-/// A log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Log {
     /// The log of the organization with this id. It includes the projects.

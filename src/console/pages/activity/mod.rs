@@ -52,7 +52,6 @@ const PAGE_SIZE: u64 = 50;
 /// With more changes than this, the page is rendered on a thread of its own.
 const MAX_INLINE_CHANGES: usize = 40;
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, OF_ORGANIZATION, list);
     pages.signed_in(Method::GET, OF_PROJECT, list);

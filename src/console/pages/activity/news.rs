@@ -19,7 +19,6 @@ use super::log::Log;
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/news/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/news/";
 
-/// Adds the action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, OF_ORGANIZATION, news);
     pages.signed_in(Method::GET, OF_PROJECT, news);

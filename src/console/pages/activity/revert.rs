@@ -27,7 +27,6 @@ const OF_PROJECT: &str = "/console/projects/{project_id}/activity/revert/";
 /// The hidden field with the version that the page showed.
 const VERSION: &str = "version";
 
-/// Adds the page and its action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for path in [OF_ORGANIZATION, OF_PROJECT] {
         pages.signed_in(Method::GET, path, ask);

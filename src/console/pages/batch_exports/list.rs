@@ -22,7 +22,6 @@ use super::state::{PAUSE, UNPAUSE};
 
 const LIST: &str = "/console/projects/{project_id}/batch_exports/";
 
-/// Adds the pages and their actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, act);

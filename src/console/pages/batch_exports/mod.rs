@@ -8,7 +8,6 @@ mod state;
 
 use crate::console::registry::Pages;
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);
     new::routes(pages);

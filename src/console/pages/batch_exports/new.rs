@@ -18,7 +18,6 @@ use super::destinations::{self, CREATE, DESTINATIONS, Destination};
 
 const NEW: &str = "/console/projects/{project_id}/batch_exports/new/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, NEW, page);
     pages.signed_in(Method::POST, NEW, create);

@@ -28,7 +28,6 @@ const UPDATE: &str = "projects_batch_exports_partial_update";
 /// The operation that deletes an export.
 const DESTROY: &str = "projects_batch_exports_destroy";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, EXPORT, page);
     pages.signed_in(Method::POST, EXPORT, save);

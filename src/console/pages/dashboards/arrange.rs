@@ -22,7 +22,6 @@ use super::grid::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 
 const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ARRANGE, page);
     pages.signed_in(Method::POST, ARRANGE, save);

@@ -32,7 +32,6 @@ const FORM: FormSpec = FormSpec::change(
     ],
 );
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, EDIT, page);
     pages.signed_in(Method::POST, EDIT, save);

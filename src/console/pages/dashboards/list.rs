@@ -25,7 +25,6 @@ use super::choices::dashboard_names;
 
 const LIST: &str = "/console/projects/{project_id}/dashboards/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, apply);

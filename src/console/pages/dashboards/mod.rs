@@ -15,7 +15,6 @@ use crate::console::registry::Pages;
 
 pub(super) use choices::{dashboard_choices, dashboard_names};
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);
     new::routes(pages);

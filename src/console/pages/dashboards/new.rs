@@ -25,7 +25,6 @@ use super::choices::dashboard_choices;
 
 const NEW: &str = "/console/projects/{project_id}/dashboards/new/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, NEW, page);
     pages.signed_in(Method::POST, NEW, create);

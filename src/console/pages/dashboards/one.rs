@@ -28,7 +28,6 @@ const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
 /// With more tiles than this, the page is rendered on a thread of its own.
 const MAX_INLINE_TILES: usize = 16;
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, PAGE, page);
     pages.signed_in(Method::POST, TILES, change_tile);

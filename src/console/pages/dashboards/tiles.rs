@@ -28,7 +28,6 @@ const TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_i
 const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
 const TRASH: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/trash/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, NEW, new_page);
     pages.signed_in(Method::POST, NEW, add);

@@ -25,7 +25,6 @@ const FORM: FormSpec = FormSpec::create(
     &[Input::new("domain").label("Domain").hint("In lower case, for example corp.example.")],
 );
 
-/// Adds the page and its form to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, create);

@@ -68,7 +68,6 @@ pub(super) fn provider_name(provider: &str) -> &'static str {
     PROVIDERS.iter().find(|(known, _)| *known == provider).map_or("Another way", |(_, name)| name)
 }
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, DOMAIN, page);
     pages.signed_in(Method::POST, DOMAIN, save);

@@ -14,7 +14,6 @@ use crate::state::Health;
 
 const HEALTH: &str = "/console/health/";
 
-/// Adds the page to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.operator(Method::GET, HEALTH, page);
 }

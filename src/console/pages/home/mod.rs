@@ -19,7 +19,6 @@ const HOME: &str = "/console/";
 const ORGANIZATION: &str = "/console/organizations/{organization_id}/";
 const ANY: &str = "/console/{*rest}";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, HOME, home);
     pages.signed_in(Method::GET, ORGANIZATION, organization);

@@ -24,7 +24,6 @@ impl Key {
     }
 }
 
-/// The start page.
 #[derive(Template)]
 #[template(path = "console/pages/home/page.html")]
 pub(super) struct StartPage {

@@ -22,12 +22,10 @@ const FIRST_NAME: &str = "My organization";
 /// The member of `has_seen_product_intro_for` of a user who dismissed the steps.
 const DISMISSED: &str = "console_first_steps";
 
-/// Adds the action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, DISMISS, dismiss);
 }
 
-/// A step.
 pub(super) struct Step {
     pub(super) text: &'static str,
     pub(super) href: String,

@@ -43,7 +43,6 @@ const INPUTS: &[Input] = &[
 const NEW_FORM: FormSpec = FormSpec::create("Create insight", INPUTS);
 const EDIT_FORM: FormSpec = FormSpec::change("Save", INPUTS);
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, NEW, new);
     pages.signed_in(Method::POST, NEW, create);

@@ -18,7 +18,6 @@ use crate::console::visit::{SignedIn, Visit};
 
 const LIST: &str = "/console/projects/{project_id}/insights/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
 }

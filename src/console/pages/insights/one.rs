@@ -22,7 +22,6 @@ const PAGE: &str = "/console/projects/{project_id}/insights/{id}/";
 const FAVORITE: &str = "/console/projects/{project_id}/insights/{id}/favorite/";
 const RESTORE: &str = "/console/projects/{project_id}/insights/{id}/restore/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, PAGE, page);
     pages.signed_in(Method::POST, FAVORITE, favorite);

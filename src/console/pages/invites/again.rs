@@ -21,7 +21,6 @@ const SEARCHED_AT_ONCE: usize = 1000;
 /// The field with the request body.
 const INVITE: &str = "invite";
 
-/// Adds the actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, AGAIN, again);
     pages.signed_in(Method::GET, DELETE, delete);

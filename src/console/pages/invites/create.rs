@@ -46,7 +46,6 @@ const FORM: FormSpec = FormSpec::create(
 /// The text below the addresses if the service has no mail server.
 const WITHOUT_MAIL: &str = "One on each line, at most 20. The given name of the person may follow the address. The service has no mail server: the next page shows the links to hand over.";
 
-/// Adds the action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, LIST, create);
 }

@@ -27,7 +27,6 @@ const LIST: &str = "/console/organizations/{organization_id}/invites/";
 /// The number of invites on a page.
 const PAGE_SIZE: u64 = 20;
 
-/// Adds the page and its actions to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     create::routes(pages);

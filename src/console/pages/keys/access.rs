@@ -181,7 +181,6 @@ const OBJECTS: [(&str, &str); 11] = [
     ("user", "Your account"),
 ];
 
-/// Returns a scope in words.
 pub(super) fn scope_in_words(scope: &str) -> String {
     match scope.split_once(':') {
         Some((object, "read")) => format!("Read {}", object_in_words(object).to_lowercase()),

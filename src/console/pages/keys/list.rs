@@ -20,7 +20,6 @@ const PAGE_SIZE: usize = 50;
 /// The number of scopes that a row names.
 const MAX_SCOPES: usize = 6;
 
-/// Adds the page to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
 }

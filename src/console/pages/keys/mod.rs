@@ -19,7 +19,6 @@ const LIST: &str = "/console/keys/";
 /// The list of keys in the API.
 const API: &str = "/api/personal_api_keys/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);
     new::routes(pages);

@@ -55,7 +55,6 @@ const ROTATION: FormSpec = FormSpec::create(
         ])],
 );
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ONE, page);
     pages.signed_in(Method::POST, ONE, save);

@@ -22,7 +22,6 @@ use super::member::{MemberRights, level_body, own_uuid};
 
 const LIST: &str = "/console/organizations/{organization_id}/members/";
 
-/// Adds the page and its action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, change_level);

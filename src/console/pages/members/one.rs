@@ -29,7 +29,6 @@ const UPDATE: &str = "members_partial_update";
 
 const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level")]);
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, MEMBER, page);
     pages.signed_in(Method::POST, MEMBER, save);

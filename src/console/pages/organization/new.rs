@@ -22,7 +22,6 @@ const FORM: FormSpec = FormSpec::create(
         .hint("The organization starts with one project. You become its owner.")],
 );
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, NEW, page);
     pages.signed_in(Method::POST, NEW, create);

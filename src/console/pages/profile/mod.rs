@@ -33,7 +33,6 @@ const FORM: FormSpec = FormSpec::change(
     ],
 );
 
-/// Adds the page and its form to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, PROFILE, page);
     pages.signed_in(Method::POST, PROFILE, save);

@@ -21,7 +21,6 @@ use crate::error::{Error, Result};
 
 const ACCESS: &str = "/console/projects/{project_id}/access/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ACCESS, page);
     pages.signed_in(Method::POST, ACCESS, apply);

@@ -14,7 +14,6 @@ use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/organizations/{organization_id}/projects/";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
 }

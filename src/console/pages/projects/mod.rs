@@ -7,7 +7,6 @@ mod settings;
 
 use crate::console::registry::Pages;
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     list::routes(pages);
     new::routes(pages);

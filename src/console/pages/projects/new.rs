@@ -39,7 +39,6 @@ const DEMO_FORM: FormSpec = FormSpec::create(
     ],
 );
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, NEW, page);
     pages.signed_in(Method::POST, NEW, create);

@@ -26,7 +26,6 @@ const DELETE: &str = "/console/projects/{project_id}/settings/delete/";
 
 const UPDATE: &str = "projects_partial_update";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, SETTINGS, page);
     pages.signed_in(Method::POST, SETTINGS, save);

@@ -21,7 +21,6 @@ const LIST: &str = "/console/organizations/{organization_id}/roles/";
 
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
-/// Adds the page and its form to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, LIST, create);

@@ -34,7 +34,6 @@ const RENAME: &str = "roles_partial_update";
 /// The operation that adds a member.
 const ADD_MEMBER: &str = "roles_role_memberships_create";
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, ROLE, page);
     pages.signed_in(Method::POST, ROLE, rename);

@@ -16,7 +16,6 @@ const END: &str = "/console/sessions/{id}/end/";
 const API: &str = "/api/users/@me/sessions/";
 const DESTROY: &str = "users_sessions_destroy";
 
-/// Adds the page and its action to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
     pages.signed_in(Method::POST, END, end);

@@ -18,7 +18,6 @@ const DELETE: [(&str, &ShareableKind); 2] = [
 /// The box that deletes the insights too, and the property of the request.
 const WITH_INSIGHTS: &str = "delete_insights";
 
-/// Adds the pages and their forms to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in DELETE {
         pages.signed_in(Method::GET, path, move |request| delete(request, kind));

@@ -83,7 +83,6 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
     is_insight: true,
 };
 
-/// Adds the pages to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     access::routes(pages);
     deletion::routes(pages);

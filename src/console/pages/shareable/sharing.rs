@@ -24,7 +24,6 @@ const SHARING: [(&str, &ShareableKind); 2] = [
     ("/console/projects/{project_id}/insights/{id}/sharing/", INSIGHT),
 ];
 
-/// Adds the pages and their forms to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in SHARING {
         pages.signed_in(Method::GET, path, move |request| page(request, kind));

@@ -21,7 +21,6 @@ const TRASH: [(&str, &ShareableKind); 2] = [
     ("/console/projects/{project_id}/insights/trash/", INSIGHT),
 ];
 
-/// Adds the pages and their forms to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in TRASH {
         pages.signed_in(Method::GET, path, move |request| page(request, kind));

@@ -23,7 +23,6 @@ use super::get_object;
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access/";
 const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access/";
 
-/// Registers the routes.
 pub(super) fn routes(routes: &mut Routes, read: Requirements) {
     let of_dashboard = routes.get(OF_DASHBOARD, "dashboards_access_list", read, list::<Dashboard>);
     with_filters(of_dashboard)

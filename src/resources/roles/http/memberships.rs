@@ -36,7 +36,6 @@ impl PathParameter for RoleId {
     }
 }
 
-/// Adds the routes of the members of roles.
 pub(super) fn routes(routes: &mut Routes) {
     let read = Requirements::scope("organization:read");
     let write = Requirements::scope("organization:write").level(Level::Admin);

@@ -17,7 +17,6 @@ const PROBE: Duration = Duration::from_millis(200);
 /// The time after which a node that does not read what it asked for holds up the others for too long, in seconds.
 const STALLED_AFTER: i64 = 3;
 
-/// A session.
 struct Session {
     pid: i32,
     /// `steward NAME` for a node.

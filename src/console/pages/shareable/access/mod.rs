@@ -29,7 +29,6 @@ const ACCESS: [(&str, &ShareableKind); 2] = [
     ("/console/projects/{project_id}/insights/{id}/access/", INSIGHT),
 ];
 
-/// Adds the pages and their forms to the route table.
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in ACCESS {
         pages.signed_in(Method::GET, path, move |request| page(request, kind));
