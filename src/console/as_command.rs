@@ -41,7 +41,7 @@ impl AsCommand {
     /// corrected first, or if it shows something else.
     ///
     /// # Errors
-    /// The error of the page; 500 if the template fails.
+    /// The error of the page.
     pub(super) fn replace(&self, response: Result<Response, Failure>) -> Result<Response, Failure> {
         let writes = self.recorder.writes();
         let is_done = response.as_ref().is_ok_and(|page| page.status() == StatusCode::SEE_OTHER);

@@ -38,9 +38,6 @@ impl Entrance {
 
     /// Returns a page that opens its own URL again if the browser may have withheld its cookie. That request no longer
     /// comes from another site, so it happens once.
-    ///
-    /// # Errors
-    /// 500 if the template fails.
     pub(super) fn refresh(&self) -> Result<Option<Response>> {
         let page = || Ok(refreshed_card("Opening the page", &RefreshPage)?.into_response());
         self.is_withheld.then(page).transpose()
@@ -48,9 +45,6 @@ impl Entrance {
 
     /// Returns the page that opens itself again, a redirection to the sign-in page, or for a form a page that keeps what
     /// was typed.
-    ///
-    /// # Errors
-    /// 500 if a template fails.
     pub(super) fn response(&self) -> Result<Response> {
         if let Some(page) = self.refresh()? {
             return Ok(page);
@@ -64,7 +58,7 @@ impl Entrance {
     /// Returns a page that keeps a form which could not be answered, or the error of a GET.
     ///
     /// # Errors
-    /// The error of a GET; 500 if a template fails.
+    /// The error of a GET.
     pub(super) fn keep_form(&self, error: &Error) -> Result<Response> {
         let Some((action, form)) = &self.form else { return Err(error.clone()) };
         let needs_sign_in = error.status() == 401;

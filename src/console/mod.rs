@@ -1,5 +1,8 @@
 //! The web console at `/console/`. Pages are rendered on the server from responses of the API: a page sends the requests
 //! of its session to the API's router in this process. So the console has no rules of its own.
+//!
+//! A template that fails and an operation that the API does not have are defects, and give 500. The documentation of
+//! functions mentions only other errors.
 
 mod api;
 mod as_command;

@@ -25,18 +25,12 @@ impl Operation {
     }
 
     /// Returns the row of the route table.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn spec<'t>(&self, table: &'t RouteTable) -> Result<&'t RouteSpec> {
         let found = table.specs().iter().find(|spec| spec.operation == self.id);
         found.ok_or_else(|| Error::internal(format!("the API has no operation {}", self.id)))
     }
 
     /// Returns the method and the path.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn target(&self, table: &RouteTable) -> Result<(Method, String)> {
         let spec = self.spec(table)?;
         let mut values = self.values.iter();
@@ -55,9 +49,6 @@ impl Operation {
     }
 
     /// Returns the schema of the request body, or null if the operation has none.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn body_schema(&self, table: &RouteTable) -> Result<Value> {
         let body = self.spec(table)?.body.as_ref();
         Ok(body.map_or(Value::Null, |body| json!((body.schema)())))

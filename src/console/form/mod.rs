@@ -96,9 +96,6 @@ impl FormSpec {
     }
 
     /// Returns an empty form for an operation. The browser sends it to `action`, a page of the console.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn empty(
         &'static self,
         request: &SignedIn,
@@ -112,7 +109,7 @@ impl FormSpec {
     /// operation to the session.
     ///
     /// # Errors
-    /// The errors of the API, except refusals; 500 if the API has no such operation.
+    /// The errors of the API, except refusals.
     pub(super) async fn offered(
         &'static self,
         request: &SignedIn,
@@ -128,9 +125,6 @@ impl FormSpec {
     }
 
     /// Returns a form with the values of an object.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn filled(
         &'static self,
         request: &SignedIn,
@@ -166,9 +160,6 @@ impl FormSpec {
     }
 
     /// Reads the form that the browser has sent.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn sent(
         &'static self,
         request: &SignedIn,

@@ -28,17 +28,11 @@ impl Command {
     }
 
     /// Returns the command that sends the request of a form.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(in crate::console) fn write(request: &SignedIn, write: &Write) -> Result<Self> {
         Self::of(&request.visit.base_url(), request.api.table(), write)
     }
 
     /// Returns the command that sends a request to the service at `base_url`.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(in crate::console) fn of(
         base_url: &str,
         table: &RouteTable,

@@ -34,17 +34,11 @@ struct FramePage<'p> {
 }
 
 /// Returns a page with its frame.
-///
-/// # Errors
-/// 500 if a template fails.
 pub(super) fn page(frame: &Frame, content: &impl Template) -> Result<Response> {
     framed(frame, content, "")
 }
 
 /// Returns a page with its frame and a style sheet of its own, which must not contain user input.
-///
-/// # Errors
-/// 500 if a template fails.
 pub(super) fn page_with_style(
     frame: &Frame,
     content: &impl Template,
@@ -56,9 +50,6 @@ pub(super) fn page_with_style(
 }
 
 /// Returns a page with its frame and a status, for a form that failed.
-///
-/// # Errors
-/// 500 if a template fails.
 pub(super) fn page_with_status(
     frame: &Frame,
     content: &impl Template,
@@ -93,18 +84,12 @@ struct Card<'p> {
 }
 
 /// Returns a page without a frame.
-///
-/// # Errors
-/// 500 if a template fails.
 pub(super) fn card(title: &str, content: &impl Template) -> Result<Html<String>> {
     let main = content.render().map_err(Error::internal)?;
     Card { title, is_refreshed: false, main }.render().map(Html).map_err(Error::internal)
 }
 
 /// Returns a page without a frame that opens its own URL again.
-///
-/// # Errors
-/// 500 if a template fails.
 pub(super) fn refreshed_card(title: &str, content: &impl Template) -> Result<Html<String>> {
     let main = content.render().map_err(Error::internal)?;
     Card { title, is_refreshed: true, main }.render().map(Html).map_err(Error::internal)

@@ -230,9 +230,6 @@ struct InPlace {
 
 impl InPlace {
     /// Returns the forms, filled from the dashboard. A form that was sent stays as it was sent.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     fn of(
         request: &SignedIn,
         object: &ObjectPath,

@@ -84,9 +84,6 @@ impl Purpose {
     }
 
     /// Returns the empty form.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn empty(
         self,
         request: &SignedIn,
@@ -98,9 +95,6 @@ impl Purpose {
     }
 
     /// Returns the form, filled from what is stored.
-    ///
-    /// # Errors
-    /// 500 if the API has no such operation.
     pub(super) fn filled(
         self,
         request: &SignedIn,
