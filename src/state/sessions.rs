@@ -25,9 +25,6 @@ pub struct NewLink {
 
 impl App {
     /// Verifies the text of a session.
-    ///
-    /// # Errors
-    /// 401 with the same text for every reason if the session is not valid.
     #[doc(hidden)]
     pub fn verify_session(&self, text: &str) -> Result<VerifiedSession> {
         let tx = self.store().snapshot()?;

@@ -34,10 +34,6 @@ impl Store {
     }
 
     /// Creates a data file as [`create`](Self::create) does, on another disk.
-    ///
-    /// # Errors
-    /// When a file already exists, another process is creating it, `fill` fails, or the operating system
-    /// reports an error.
     pub(crate) fn create_on<T>(
         file_system: Arc<dyn FileSystem>,
         path: &Path,

@@ -194,9 +194,6 @@ impl Store {
     }
 
     /// Opens the data file as [`open`](Self::open) does, on another disk.
-    ///
-    /// # Errors
-    /// When the file is missing, in use, not a Steward data file, newer than this release, or damaged.
     #[doc(hidden)]
     pub fn open_on(
         file_system: Arc<dyn FileSystem>,
