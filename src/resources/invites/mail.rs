@@ -52,7 +52,7 @@ pub enum InviteMailState {
     Sent,
     /// The mail was given up.
     Failed,
-    /// The mail left the outbox before the server stored the states of mails.
+    /// The mail waited when its organization was exported, and did not move with it.
     Unknown,
 }
 
@@ -60,8 +60,8 @@ output! {
     /// The state of an invite's mail.
     pub struct InviteMailBody as InviteMail {
         /// `none`: the invite is not mailed. `queued`: the mail waits in the outbox. `sending`: it is being sent. `sent`:
-        /// the mail server accepted it. `failed`: it was given up. `unknown`: it left the outbox before the server
-        /// stored the states of mails.
+        /// the mail server accepted it. `failed`: it was given up. `unknown`: it waited when its organization was exported,
+        /// and did not move with it.
         state: InviteMailState,
         /// When the mail was added to the outbox.
         queued_at: Option<Timestamp>,

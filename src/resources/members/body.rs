@@ -28,7 +28,7 @@ output! {
         has_social_auth: bool = false,
         /// Always null: there is no login.
         last_login: Option<Timestamp> = null,
-        /// The user that created the invite; null for a member that joined without an invite or before this was recorded.
+        /// The user that created the invite; null for a member that joined without an invite.
         invited_by: EmbeddedUser as Option<users::Fields>,
         /// How the user received the invite: by `mail`, which proves the address, or by `link`; null without an invite.
         joined_by: Option<JoinedBy>,

@@ -276,7 +276,7 @@ async fn mail_without_a_stored_state_is_unknown_and_without_a_mail_server_has_no
     scene.tried(1, true).await;
     let key = scene.stored().first().map(|mail| (mail.organization, mail.invite)).expect("a state");
     let store = scene.workspace.app.store();
-    // As in a file of a release without these records.
+    // As after an import of the organization whose mail waited.
     store.write(move |tx| tx.remove::<InviteMail>(&key).map(drop)).await.expect("removed");
     assert_eq!(scene.state(&one).await, without_mail("unknown"));
 
