@@ -105,7 +105,7 @@ pub struct SigningSecret {
 pub enum Purpose {
     /// The tag at the end of every personal API key.
     KeyTag,
-    /// The mark by which exports tell whether API keys are valid in another installation.
+    /// The mark in exports that shows whether API keys are valid in another installation.
     KeyOrigin,
     /// `live_events_token`.
     LiveEvents,

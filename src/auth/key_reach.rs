@@ -121,7 +121,8 @@ impl<'c> KeyReach<'c> {
         Ok(first)
     }
 
-    /// Returns whether the key lacks what no tenant can give, so that the decision for one tenant is that for all.
+    /// Returns whether the key lacks something that does not depend on the tenant, so that the decision for one tenant
+    /// is that for all.
     fn is_refused_everywhere(&self, requirements: Requirements) -> bool {
         let key = &self.caller.key;
         requirements.scope.is_some_and(|scope| !key.has_scope(scope))

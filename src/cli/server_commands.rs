@@ -14,7 +14,7 @@ use super::{Failure, control};
 /// How long the server may take to answer a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Asks over the control socket, which works whatever addresses the server listens on.
+/// Asks over the control socket, so that the addresses of the server do not matter.
 pub(super) async fn healthcheck(place: &Place) -> Result<Value, Failure> {
     let asking = async { control::ready(connect(place).await?).await };
     let answered = timeout(HEALTH_TIMEOUT, asking).await;

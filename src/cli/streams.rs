@@ -16,7 +16,7 @@ pub(super) fn write_out(bytes: &[u8]) -> io::Result<()> {
     out.write_all(bytes).and_then(|()| out.flush())
 }
 
-/// Writes a line to stderr. If that is not possible, the exit code alone tells of the failure.
+/// Writes a line to stderr. If that is not possible, only the exit code shows the failure.
 pub(super) fn complain(text: &str) {
     write_err(&format!("steward: {text}\n"));
 }

@@ -20,8 +20,8 @@ pub(super) const SIGN_IN: &str = "/console/sign_in/";
 pub(super) struct Entrance {
     /// The page of a GET.
     next: Option<Next>,
-    /// Whether the browser may have a session and withholds its cookie, because another site opened the page. A cookie of the
-    /// same name may come all the same: another host of the domain can set one.
+    /// Whether the browser may have a session and withholds its cookie, because another site opened the page. A cookie
+    /// of the same name may still arrive: another host of the domain can set one.
     is_withheld: bool,
     /// The form of a POST, with its path.
     form: Option<(Next, Form)>,

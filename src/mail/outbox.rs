@@ -39,7 +39,7 @@ pub struct OutboxMessage {
     /// When the mail was added to the outbox.
     pub written_at: Timestamp,
     /// When the mail was added, or when the wait after its last failed attempt ends. Responses show this time and not
-    /// `due_at`, which tells of the mails of other organizations.
+    /// `due_at`, which depends on the mails of other organizations.
     pub retry_at: Timestamp,
     /// When the limits allow the next attempt, as far as is known: at `retry_at` or later.
     pub due_at: Timestamp,

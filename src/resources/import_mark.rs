@@ -28,7 +28,7 @@ pub enum ImportMark {
         organization: OrganizationId,
         /// A random id of this attempt.
         attempt: Uuid,
-        /// When the import counts as abandoned, unless it goes on.
+        /// When the import counts as abandoned, unless it is renewed.
         until: Timestamp,
     },
     /// An account that the import of an organization created.
@@ -71,7 +71,7 @@ impl Attempt {
         self.put(tx, now)
     }
 
-    /// Notes that the import goes on.
+    /// Notes that the import makes progress.
     ///
     /// # Errors
     /// 400 if it counts as abandoned.
@@ -90,7 +90,7 @@ impl Attempt {
         tx.remove::<ImportMark>(&self.key()).map(drop)
     }
 
-    /// Gives the import up, unless it was completed or given up before. The background task deletes what it added.
+    /// Ends the import, unless it was completed or ended before. The background task deletes what it added.
     pub fn abandon(self, tx: &mut WriteTx<'_>) -> Result<()> {
         if self.is_current(tx)? {
             tx.remove::<ImportMark>(&self.key())?;
@@ -145,7 +145,7 @@ pub fn under_way(tx: &impl Tx) -> Result<Vec<OrganizationId>> {
     Ok(begun(tx)?.into_iter().map(|(organization, _)| organization).collect())
 }
 
-/// Returns when the first import counts as abandoned unless it goes on.
+/// Returns when the first import counts as abandoned, unless it is renewed.
 pub fn next_end(tx: &impl Tx) -> Result<Option<Timestamp>> {
     Ok(begun(tx)?.into_iter().map(|(_, until)| until).min())
 }

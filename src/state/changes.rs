@@ -145,7 +145,7 @@ impl App {
         Ok(idempotency::find(&*tx, key, now)?.map(ApiResponse::Replayed))
     }
 
-    /// Returns a stored response once a failover of a shared database keeps what it tells of.
+    /// Returns a stored response once a failover of a shared database keeps the change that it shows.
     ///
     /// # Errors
     /// 503 if the database does not answer in time.

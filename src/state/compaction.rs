@@ -71,7 +71,7 @@ impl Pause {
         self.0.is_none_or(|(pause, until)| !until.is_end_of_current(pause, now))
     }
 
-    /// Returns the pause after a further compaction that was no use.
+    /// Returns the pause after a further compaction that failed or freed little.
     fn longer(&self, now: Timestamp) -> Self {
         let pause = self.0.map_or(MIN_PAUSE, |(last, _)| (last * 2).min(MAX_PAUSE));
         Self(Some((pause, now.plus(pause))))

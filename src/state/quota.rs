@@ -126,7 +126,7 @@ impl Allowance {
     }
 
     /// Subtracts what a kept write adds from the free disk space. Do not call it for a write that is refused or undone,
-    /// or the requests of one tenant would look like a full disk to the others.
+    /// or the requests of one tenant would count as a full disk for all tenants.
     pub(super) fn note_growth(&self, tx: &WriteTx<'_>) {
         self.disk.space.note_added(tx.total_growth().max(0).unsigned_abs());
     }

@@ -130,7 +130,7 @@ impl App {
         Ok(text)
     }
 
-    /// Ends the session of a request, whatever its permissions are.
+    /// Ends the session of a request. It needs no permission.
     ///
     /// # Errors
     /// 404 if the session has ended; 503 if the transaction cannot be committed.

@@ -1,7 +1,7 @@
 //! The number of an installation among several that share one space of ids.
 //!
 //! Sequences of different cells hand out different ids, so an organization keeps all of its ids when it moves from one
-//! cell to another. The id of an object tells the cell that created it.
+//! cell to another. The id of an object shows which cell created it.
 
 use std::fmt;
 use std::str::FromStr;

@@ -73,7 +73,7 @@ pub trait FileSystem: Debug + Send + Sync + 'static {
     /// Makes the names in a folder durable.
     fn sync_folder(&self, folder: &Path) -> io::Result<()>;
 
-    /// Returns what tells the file at `path` from every other, or `None` if that is unknown.
+    /// Returns the identity of the file at `path`, or `None` if it is unknown.
     ///
     /// # Errors
     /// `NotFound` if nothing exists at `path`.

@@ -150,7 +150,7 @@ impl Heartbeat {
         }
     }
 
-    /// Returns what this node tells the others of its troubles.
+    /// Returns the troubles of this node, as the list of nodes shows them.
     fn problem(&self) -> Option<String> {
         self.state.troubles.list().into_iter().next().map(|(_, text)| text)
     }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use redb::Database;
 
-/// Whatever keeps a file open: each of its snapshots, and the writer until another file replaces it.
+/// Keeps a file open. Each of its snapshots has it, and so does the writer until another file replaces this one.
 #[derive(Default)]
 pub(super) struct OpenedFile {
     /// The file, once it is replaced.

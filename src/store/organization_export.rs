@@ -51,7 +51,7 @@ pub(super) struct OrganizationRecords<'s> {
 }
 
 impl OrganizationRecords<'_> {
-    /// Returns what the export contains of a record. Sequences tell of other organizations, so it has none.
+    /// Returns what the export contains of a record. Sequences reveal numbers of other organizations, so it has none.
     pub(super) fn select<'p>(
         &self,
         table: Table,

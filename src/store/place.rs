@@ -27,7 +27,7 @@ pub enum Place {
         /// A file with the certificates of the authorities that the server's certificate may come from. Without it, those
         /// of the system count.
         ca: Option<PathBuf>,
-        /// The name of this node, by which an operator tells it from the others.
+        /// The name of this node, which distinguishes it from other nodes.
         node: String,
     },
 }
@@ -36,8 +36,8 @@ impl Place {
     /// Returns the place that `data` names: a URL of a database, or a path. The other arguments count only for a database.
     ///
     /// # Errors
-    /// One line that says what is wrong with the URL. It never repeats a part of it. Whatever looks like an address is no
-    /// path: its password would be shown.
+    /// One line that says what is wrong with the URL. It never repeats a part of it. A text that looks like an address
+    /// is never taken for a path, because its password would be shown.
     pub fn new(
         data: &OsStr,
         copy: &Path,

@@ -114,7 +114,7 @@ impl PreparedRestore {
     }
 }
 
-/// Deletes the records that a backup leaves out: the file at hand may be a plain copy of a data file.
+/// Deletes the records that a backup leaves out. This file may be a plain copy of a data file, which has them.
 fn clear_transient(database: &Database) -> Result<()> {
     let transaction = begin(database)?;
     for table in Table::TRANSIENT {
@@ -168,7 +168,7 @@ impl Store {
     }
 }
 
-/// Returns what tells the workspace from others: several cells may have the same secret.
+/// Returns what identifies the workspace: several cells may have the same secret.
 fn workspace_of(snapshot: &Snapshot) -> Result<(SigningSecret, Cell)> {
     Ok((stored_secret(snapshot)?, stored_cell(snapshot)?))
 }

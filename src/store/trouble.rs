@@ -18,7 +18,7 @@ pub enum Trouble {
     Reads,
     /// The database takes no durable writes of it. It serves reads.
     Writes,
-    /// Another node has its name. It serves, and nobody can tell the two apart.
+    /// Another node has its name. It serves, but operators cannot distinguish the two.
     Name,
 }
 

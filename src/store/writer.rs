@@ -54,7 +54,7 @@ const GATHER_TIME: Duration = Duration::from_millis(1);
 struct BatchRun {
     /// Whether any of them changed something.
     changed: bool,
-    /// Whether any of them succeeded and changed nothing, so that its response tells of earlier changes only.
+    /// Whether any of them succeeded and changed nothing, so that its response shows earlier changes only.
     repeats: bool,
 }
 

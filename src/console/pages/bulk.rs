@@ -84,7 +84,7 @@ impl From<Error> for BulkFeedback {
 pub(super) struct Refusals {
     /// The number of objects that were changed.
     done: usize,
-    /// The names of the others, each with the reason.
+    /// The names of the objects that were not changed, each with the reason.
     refused: Vec<(String, String)>,
     /// The form that undoes what was done.
     undo: Option<Undo>,

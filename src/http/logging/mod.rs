@@ -128,7 +128,8 @@ fn parse_filter(filter: &str) -> Result<Targets, String> {
 /// The libraries that log the texts of people.
 const PRIVATE_TARGETS: &[&str] = &["html5ever", "markup5ever"];
 
-/// Returns a filter that drops the lines of libraries that log the texts of people, whatever the operator's filter says.
+/// Returns a filter that drops the lines of libraries that log the texts of people. It applies in addition to the
+/// operator's filter.
 fn without_texts() -> FilterFn {
     filter_fn(|line| {
         let library = line.target().split("::").next().unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The queue between the log and standard error. A reader of the log that stands still costs lines, and never holds up the
-//! service.
+//! The queue between the log and standard error. If the reader of the log stops reading, lines are lost, and the
+//! service does not wait.
 
 use std::io::{self, Write};
 use std::mem;
@@ -20,7 +20,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 /// The pause between two looks at that reader.
 const END_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The queue's thread. Dropping this writes the lines that wait, unless the reader stands still.
+/// The queue's thread. Dropping this writes the lines that wait, unless the reader has stopped reading.
 pub struct LogQueue {
     worker: Option<WorkerGuard>,
     dropped: Arc<DroppedLines>,

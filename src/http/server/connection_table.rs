@@ -85,7 +85,7 @@ impl ConnectionTable {
         }))
     }
 
-    /// Ends the wait for bodies that nobody reads.
+    /// Ends the wait for bodies that no handler reads.
     pub(super) fn stop(&self) {
         self.0.is_stopping.send_replace(true);
     }

@@ -121,7 +121,7 @@ pub enum DecidedBy {
 }
 
 impl DecidedBy {
-    /// Returns whether the member manages the object whatever its rules are.
+    /// Returns whether the member manages the object regardless of its rules.
     const fn is_inherent(self) -> bool {
         matches!(self, Self::Admin | Self::Creator)
     }
@@ -258,8 +258,8 @@ impl MemberRights {
         }
     }
 
-    /// Returns whether a restriction of the object counts for the member: one who may edit without it, unless the member
-    /// manages the object whatever restricts it.
+    /// Returns whether a restriction of the object counts for the member: one who may edit without it, unless the
+    /// member manages the object regardless of any restriction.
     pub fn restriction_counts(self) -> bool {
         self.user_access_level >= AccessLevel::Editor && !self.decided_by.is_inherent()
     }

@@ -211,7 +211,7 @@ pub fn record(
         let (organization, project) = (object.organization, object.project);
         let has_parent = object.parent.is_some();
         let fields = describe(object);
-        // Only the objects that show this one changed. An entry would tell of them to a reader who may not see them.
+        // Only the objects that show this one changed. An entry would reveal them to a reader who may not see them.
         if has_parent && fields.activity == "updated" && fields.detail.changes.is_empty() {
             continue;
         }

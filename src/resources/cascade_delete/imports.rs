@@ -16,7 +16,7 @@ const ACCOUNTS_PER_BATCH: usize = 50;
 /// The maximum number of marks that one transaction deletes.
 const MARKS_PER_BATCH: usize = 500;
 
-/// Gives up the imports that did not go on for a while. Returns whether there were any.
+/// Ends the imports that count as abandoned. Returns whether there were any.
 pub fn end_abandoned_imports(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
     let abandoned = import_mark::find_abandoned(tx, now)?;
     for organization in &abandoned {

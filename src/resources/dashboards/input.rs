@@ -102,7 +102,7 @@ input! {
     }
 }
 
-/// A parsed request body of a dashboard. Also tells whether it restores the dashboard, even if another field is invalid.
+/// A parsed request body of a dashboard. Whether it restores the dashboard is known even if another field is invalid.
 #[derive(Clone)]
 pub struct ParsedBody<T> {
     parsed: Parsed<T>,

@@ -116,7 +116,7 @@ input! {
     }
 }
 
-/// A parsed request body of an insight. Also tells whether it deletes or restores the insight, even if another field is
+/// A parsed request body of an insight. Whether it deletes or restores the insight is known even if another field is
 /// invalid.
 #[derive(Clone)]
 pub struct ParsedBody {

@@ -1,8 +1,8 @@
 //! Which records an export of one organization contains.
 //!
 //! These are the records that count towards the organization, the accounts of its members and of the users that its
-//! records name, and the API keys that open nothing else. What tells of other organizations is left out. So are mails that
-//! wait, stored responses, sessions, and what users changed in their own accounts.
+//! records name, and the API keys that open nothing else. What reveals other organizations is left out. So are mails
+//! that wait, stored responses, sessions, and what users changed in their own accounts.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -101,8 +101,8 @@ fn users(tx: &Snapshot, id: OrganizationId) -> Result<HashSet<UserId>> {
     Ok(known)
 }
 
-/// Fails while records of the organization are being deleted, or memberships being listed: the background task that
-/// completes it would have to go on elsewhere.
+/// Fails while records of the organization are being deleted, or memberships being listed: the background task of this
+/// installation could not complete that in another one.
 fn require_settled(tx: &Snapshot, selection: &OrganizationSelection) -> Result<()> {
     let mut is_settled = true;
     tx.scan::<PendingDeletion, _>(&selection.id, ALL_ROWS, |_| {
@@ -166,7 +166,7 @@ impl OrganizationSelection {
         Some(account)
     }
 
-    /// Returns the profile of a user. What clients stored there may tell of other organizations of the user.
+    /// Returns the profile of a user. Clients may have stored names of other organizations there.
     fn profile(&self, profile: Profile) -> Option<Profile> {
         let is_alone = self.members.get(&profile.user).is_some_and(|alone| *alone);
         let user = profile.user;

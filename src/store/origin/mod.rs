@@ -81,7 +81,7 @@ pub(in crate::store) enum Outcome {
 pub(in crate::store) enum Fault {
     /// The origin cannot be reached now. Nothing was done.
     Away(String),
-    /// A commit was sent, and no answer came. [`Origin::committed`] tells whether it was done.
+    /// A commit was sent, and no answer came. [`Origin::committed`] returns whether it was done.
     Unknown(String),
     /// Somebody holds up commits for longer than a commit waits. Nothing was done. The text says who.
     Held(String),
@@ -211,8 +211,8 @@ pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<Row>> + 'r;
 /// threads, each with a connection of its own.
 pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     /// Calls `take` with every row that changed after `known`, and returns the last commit. All rows are of one moment.
-    /// A row can have any place among the others. If `known` is [`Position::NONE`], these are all rows, without removed
-    /// ones. Fails with [`Fault::Behind`], after some rows, if a copy lacks too many for one question.
+    /// The rows have no order. If `known` is [`Position::NONE`], these are all rows, without removed ones. Fails with
+    /// [`Fault::Behind`], after some rows, if a copy lacks too many for one question.
     fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault>;
 
     /// Does what [`since`](Self::since) does for a copy, however many rows it lacks and however long that takes.

@@ -60,8 +60,8 @@ impl Writer {
         self.origin.as_ref().map_or(Position::NONE, |origin| origin.position)
     }
 
-    /// Ends a batch without a commit of the origin. A response that tells of an earlier change, such as a repeated one, is sent
-    /// only if a failover keeps that change.
+    /// Ends a batch without a commit of the origin. A response that shows an earlier change, such as a repeated one, is
+    /// sent only if a failover keeps that change.
     pub(super) fn end_unchanged(
         &mut self,
         source: &CopySource,

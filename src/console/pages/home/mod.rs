@@ -30,7 +30,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[derive(Template)]
 #[template(path = "console/pages/home/no_project.html")]
 struct NoProjectPage {
-    /// The pages that the session may read all the same.
+    /// The pages that the session may still read.
     places: Vec<(String, Vec<(&'static str, String)>)>,
 }
 

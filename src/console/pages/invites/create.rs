@@ -184,7 +184,7 @@ async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm
             Err(refusal) if invites.is_empty() => {
                 return show_again(request, sent.refused(&refusal)).await;
             }
-            // The links that exist are shown all the same.
+            // The links that exist are still shown.
             Err(refusal) => {
                 let links = links(&invites);
                 let feedback = Feedback { links, refusal: Some(refusal), ..Feedback::default() };

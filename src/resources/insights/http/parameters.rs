@@ -53,7 +53,7 @@ pub(super) fn list_options(query: &QueryParams, now: Timestamp) -> Result<ListOp
     Ok(ListOptions { filter, order, basic: query.read::<Flag>("basic")?.unwrap_or(false) })
 }
 
-/// Returns whether a parameter is in the query, whatever boolean it has.
+/// Returns whether a parameter is in the query, with either boolean.
 fn is_present(query: &QueryParams, name: &str) -> Result<bool> {
     query.read::<Flag>(name)?;
     Ok(query.last(name).is_some())

@@ -41,7 +41,7 @@ impl Failure {
 
     /// Returns what became of a commit that failed like this.
     ///
-    /// An error of the statement rolls it back. Whatever ends the connection can come after the commit.
+    /// An error of the statement rolls it back. If the connection ends, the commit may have been done.
     pub(super) fn of_commit(&self) -> Result<Outcome, Fault> {
         match self.refused() {
             Some(error) if is_overtaking(error.code()) => Ok(Outcome::Overtaken),
@@ -188,7 +188,7 @@ fn needs_operator(state: &SqlState) -> bool {
     CLASSES.iter().any(|class| state.code().starts_with(class))
 }
 
-/// Whether the client would refuse the same server again. The library tells the kind of an error only by its text.
+/// Whether the client would refuse the same server again. The library shows the kind of an error only in its text.
 fn is_refused_by_client(error: &Error) -> bool {
     let is_about_io = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
     let is_cut = is_about_io.is_some_and(|cause| cause.kind() != std::io::ErrorKind::InvalidData);

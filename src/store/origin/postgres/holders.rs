@@ -51,7 +51,7 @@ impl Session {
             && self.age >= STALLED_AFTER
     }
 
-    /// Whether it has committed and waits for a standby. To end it would help nobody: the next commit waits as well.
+    /// Whether it has committed and waits for a standby. Ending it would not help: the next commit waits as well.
     fn waits_for_standby(&self) -> bool {
         self.wait == "SyncRep"
     }
@@ -74,8 +74,8 @@ impl Session {
     }
 }
 
-/// Adds to the error of a statement that waited for a lock which session has it, and what to do. Ends the session of a node
-/// that stands still.
+/// Adds to the error of a statement that waited for a lock which session has it, and what to do. Ends the session of a
+/// node that does not read its answer.
 pub(super) fn explain(connector: &Connector, why: String) -> String {
     let Ok((sessions, link)) = blockers(connector) else { return why };
     let Some(first) = sessions.first() else { return format!("{why}; the lock is free again") };

@@ -37,7 +37,7 @@ pub(super) fn heartbeat(
     (position, problem): (Position, Option<&str>),
     now: OffsetDateTime,
 ) -> Result<Beat, Fault> {
-    // Whatever the encoding of the database is, it has these characters.
+    // Every encoding of a database has these characters.
     let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
     let seq = parameter(position.seq);
     let parameters: [&(dyn ToSql + Sync); 4] = [&node, &release, &seq, &problem];

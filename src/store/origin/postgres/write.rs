@@ -107,7 +107,8 @@ fn commit_in_pieces(
     }
 }
 
-/// Returns what became of a commit whose transaction failed before its end. Nothing was done, whatever the reason.
+/// Returns what became of a commit whose transaction failed before its end. Nothing was done, for any reason of the
+/// failure.
 fn rolled_back(failure: &Failure) -> Result<Outcome, Fault> {
     match failure.of_commit() {
         Err(Fault::Unknown(why)) => Err(Fault::Away(why)),
