@@ -46,6 +46,29 @@
 //! assert_eq!((error.attr(), error.detail()), (Some("pinned"), "Must be a valid boolean."));
 //! ```
 //!
+//! # Applying an input
+//!
+//! After its fields, an input may declare the function that applies them to stored fields. Each field then says where it is
+//! stored, under its own name: `=> _` if it is not, or if a rule applies it.
+//!
+//! ```ignore
+//! input! {
+//!     /// The changes to a report.
+//!     pub struct ReportPatch {
+//!         /// The title.
+//!         title: Nullable<Text<400>> => report,
+//!         /// The dashboard that the report moves to.
+//!         dashboard: Identifier => _,
+//!     }
+//!     fn apply_to(report: &mut ReportFields);
+//! }
+//!
+//! patch.apply_to(&mut report.fields);
+//! ```
+//!
+//! `ignored: [name, description]` after the fields declares [`Untyped`] members at the end of the schema, which the struct
+//! does not have.
+//!
 //! # Custom field types
 //!
 //! A resource that needs other messages implements its own [`FieldType`]. Create errors with [`Error::invalid`]; the
@@ -95,6 +118,8 @@ mod web_url;
 
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use choice::{Choice, Choices, TimeZoneName};
 pub(crate) use choice::{choices_schema, invalid_choice};
@@ -169,15 +194,18 @@ pub fn python_type(value: &Value) -> &'static str {
     }
 }
 
-/// Declares an input: its fields, their checks, their order and their schema. See [`mod@crate::input`].
+/// Declares an input: its fields, their checks, their order, their schema, and where they are stored. See
+/// [`mod@crate::input`].
 ///
 /// The struct derives `Debug` and `Clone` and implements [`Input`]. Doc comments become descriptions in the schema.
 macro_rules! input {
     (
         $(#[doc = $doc:literal])*
         $visibility:vis struct $name:ident {
-            $( $(#[doc = $field_doc:literal])* $field:ident : $spec:ty ),* $(,)?
+            $( $(#[doc = $field_doc:literal])* $field:ident : $spec:ty $(=> $place:tt)? ),* $(,)?
         }
+        $( fn apply_to($($stored:ident : &mut $type:ty),+ $(,)?); )?
+        $( ignored: [$($ignored:ident),+ $(,)?] )?
     ) => {
         $(#[doc = $doc])*
         #[derive(Debug, Clone)]
@@ -189,6 +217,7 @@ macro_rules! input {
         impl $crate::input::Input for $name {
             const NAME: &'static str = stringify!($name);
 
+            #[allow(unused_variables, reason = "an input may have nothing but ignored members")]
             fn parse(body: &$crate::input::JsonObject) -> $crate::error::Result<Self> {
                 Ok(Self { $( $field: $crate::input::parse_field::<$spec>(stringify!($field), body)?, )* })
             }
@@ -196,184 +225,31 @@ macro_rules! input {
             fn schema() -> $crate::input::Schema {
                 $crate::input::object_schema(
                     &[$($doc),*],
-                    vec![$( $crate::input::Property::of::<$spec>(stringify!($field), &[$($field_doc),*]), )*],
+                    vec![
+                        $( $crate::input::Property::of::<$spec>(stringify!($field), &[$($field_doc),*]), )*
+                        $( $( $crate::input::Property::ignored(stringify!($ignored)), )+ )?
+                    ],
                 )
             }
         }
+
+        $crate::input::input! { @apply_to $name [$( $($stored: $type,)+ )?] [$( $field $(=> $place)?, )*] }
+    };
+
+    // Takes what the input is applied to, and the place of each field.
+    (@apply_to $name:ident [] $fields:tt) => {};
+    (@apply_to $name:ident [$($stored:ident : $type:ty,)+] [$( $field:ident => $place:tt, )*]) => {
+        impl $name {
+            /// Writes the fields that were sent into the stored ones.
+            pub fn apply_to(self, $($stored: &mut $type),+) {
+                $( $crate::input::input!(@apply self.$field => $place.$field); )*
+            }
+        }
+    };
+    (@apply $sent:expr => _ . $field:ident) => {};
+    (@apply $sent:expr => $stored:ident . $field:ident) => {
+        $crate::patch::Apply::apply($sent, &mut $stored.$field)
     };
 }
 
 pub(crate) use input;
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::testing::{any_json, error_parts};
-    use super::*;
-    use crate::patch::Patch;
-
-    crate::input! {
-        /// Where to.
-        struct Target {
-            r#type: Required<Name<8>>,
-            port: Integer<1, 65535>,
-        }
-    }
-
-    crate::input! {
-        /// Every way to declare a field.
-        /// On two lines.
-        struct Sample {
-            /// A title.
-            title: Nullable<Text<5>>,
-            pinned: Flag,
-            tags: Tags,
-            owner: Required<Email>,
-            target: Nested<Target>,
-            targets: ListOf<Nested<Target>, 2>,
-        }
-    }
-
-    fn refusal(body: Value) -> (&'static str, String, Option<String>) {
-        error_parts(&Sample::parse(&require_object(body).unwrap()).unwrap_err())
-    }
-
-    #[test]
-    fn first_invalid_field_in_declaration_order_is_reported() {
-        let cases = [
-            (
-                json!({"pinned": "maybe", "title": "longer"}),
-                ("max_length", "Ensure this field has no more than 5 characters.", "title"),
-            ),
-            (
-                json!({"tags": null, "pinned": null}),
-                ("null", "This field may not be null.", "pinned"),
-            ),
-            (json!({"tags": ["a", true]}), ("invalid_input", "Not a valid string.", "tags__1")),
-            (json!({}), ("required", "This field is required.", "owner")),
-            (json!({"owner": null}), ("null", "This field may not be null.", "owner")),
-            (
-                json!({"owner": "a@b.io", "target": 5}),
-                (
-                    "invalid_input",
-                    "Invalid data. Expected a dictionary, but got int.",
-                    "target__non_field_errors",
-                ),
-            ),
-            (
-                json!({"owner": "a@b.io", "target": {"port": 1}}),
-                ("required", "This field is required.", "target__type"),
-            ),
-            (
-                json!({"owner": "a@b.io", "targets": [{"type": "S3"}, {"type": "S3", "port": 0}]}),
-                (
-                    "min_value",
-                    "Ensure this value is greater than or equal to 1.",
-                    "targets__1__port",
-                ),
-            ),
-        ];
-        for (body, (code, detail, attr)) in cases {
-            assert_eq!(refusal(body), (code, detail.to_owned(), Some(attr.to_owned())));
-        }
-    }
-
-    #[test]
-    fn absent_null_and_set_fields_are_distinguished() {
-        let parse = |body| Sample::parse(&require_object(body).unwrap()).unwrap();
-        let absent = parse(json!({"owner": "a@b.io", "unknown": 1}));
-        assert_eq!((absent.title, absent.pinned, absent.tags), (Patch::Absent, None, None));
-        assert!(absent.target.is_none() && absent.targets.is_none());
-        assert_eq!(absent.owner, "a@b.io");
-        let sent = parse(json!({
-            "owner": "a@b.io", "title": null, "pinned": "on",
-            "target": {"type": "S3", "port": "80"}, "targets": [],
-        }));
-        assert_eq!((sent.title, sent.pinned), (Patch::Null, Some(true)));
-        let target = sent.target.unwrap();
-        assert_eq!((target.r#type.as_str(), target.port), ("S3", Some(80)));
-        assert_eq!(
-            parse(json!({"owner": "a@b.io", "title": " x "})).title,
-            Patch::Value("x".to_owned())
-        );
-    }
-
-    #[test]
-    fn input_schema_matches_the_declared_fields() {
-        assert_eq!(Sample::NAME, "Sample");
-        let (plain, filled) = (r"^[^\x00]*$", r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$");
-        let target = json!({
-            "type": "object", "description": "Where to.",
-            "required": ["type"],
-            "properties": {
-                "type": {"type": "string", "minLength": 1, "maxLength": 8, "pattern": filled},
-                "port": {"type": "integer", "format": "int64", "minimum": 1, "maximum": 65535},
-            },
-        });
-        let expected = json!({
-            "type": "object",
-            "description": "Every way to declare a field.\nOn two lines.",
-            "required": ["owner"],
-            "properties": {
-                "title": {"type": ["string", "null"], "description": "A title.", "maxLength": 5, "pattern": plain},
-                "pinned": {"type": "boolean"},
-                "tags": {"type": "array", "items": {"type": "string", "maxLength": 255, "pattern": plain}, "maxItems": 200},
-                "owner": {"type": "string", "format": "idn-email", "maxLength": 254},
-                "target": target,
-                "targets": {"type": "array", "items": target, "maxItems": 2},
-            },
-        });
-        let schema = serde_json::to_value(Sample::schema()).unwrap();
-        assert_eq!(schema, expected);
-        let names: Vec<_> = schema["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(names, ["title", "pinned", "tags", "owner", "target", "targets"]);
-    }
-
-    #[test]
-    fn parsed_keeps_its_error_until_get_is_called() {
-        let parsed = Parsed::<Target>::new(&require_object(json!({"port": 0})).unwrap());
-        let again = parsed.clone();
-        for parsed in [&parsed, &parsed, &again] {
-            assert_eq!(parsed.get().unwrap_err().attr(), Some("type"));
-        }
-        let parsed = Parsed::<Target>::new(&require_object(json!({"type": "S3"})).unwrap());
-        assert_eq!(parsed.get().unwrap().r#type, "S3");
-    }
-
-    #[test]
-    fn require_object_rejects_other_json_types() {
-        let dictionary = |name| format!("Invalid data. Expected a dictionary, but got {name}.");
-        for (body, code, detail) in [
-            (json!(null), "null", "No data provided".to_owned()),
-            (json!([1]), "invalid_input", dictionary("list")),
-            (json!("x"), "invalid_input", dictionary("str")),
-            (json!(1), "invalid_input", dictionary("int")),
-            (json!(1.5), "invalid_input", dictionary("float")),
-            (json!(true), "invalid_input", dictionary("bool")),
-        ] {
-            assert_eq!(error_parts(&require_object(body).unwrap_err()), (code, detail, None));
-        }
-        assert!(require_object(json!({})).unwrap().is_empty());
-        assert_eq!(python_type(&json!(null)), "NoneType");
-        assert_eq!(python_type(&json!({})), "dict");
-    }
-
-    proptest! {
-        #[test]
-        fn any_request_body_is_parsed_or_rejected_with_a_field_name(
-            title in any_json(), pinned in any_json(), tags in any_json(),
-            owner in any_json(), target in any_json(), targets in any_json(),
-        ) {
-            let body = json!({
-                "title": title, "pinned": pinned, "tags": tags,
-                "owner": owner, "target": target, "targets": targets,
-            });
-            if let Err(error) = Sample::parse(&require_object(body).unwrap()) {
-                prop_assert_eq!(error.status(), 400);
-                prop_assert!(error.attr().is_some());
-            }
-        }
-    }
-}

@@ -165,6 +165,12 @@ impl Property {
         }
         Self { name: member_name(identifier), required: F::REQUIRED, schema }
     }
+
+    /// Creates the property of a member that is ignored.
+    #[must_use]
+    pub fn ignored(identifier: &'static str) -> Self {
+        Self::of::<Untyped>(identifier, &["Ignored."])
+    }
 }
 
 /// Reads the member of the field `identifier`. Used only by [`input!`](crate::input!).
