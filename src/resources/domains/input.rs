@@ -9,9 +9,8 @@ use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,
-    Text, Untyped, WebUrl, choices_schema,
+    Text, WebUrl, choices_schema,
 };
-use crate::patch::set;
 
 use super::certificate::Certificate;
 use super::{Fields, saml};
@@ -64,56 +63,48 @@ input! {
     /// The domain to create.
     pub struct DomainFields {
         /// The name of the domain in lower case: `corp.example`. No other organization may have the same domain.
-        domain: Required<DomainName>,
+        domain: Required<DomainName> => _,
         /// Ignored, because a new domain is not verified.
-        jit_provisioning_enabled: IgnoredField<Flag>,
+        jit_provisioning_enabled: IgnoredField<Flag> => _,
         /// Ignored, because a new domain is not verified.
-        sso_enforcement: IgnoredField<Choice<Providers>>,
+        sso_enforcement: IgnoredField<Choice<Providers>> => _,
         /// The entity id of the identity provider.
-        saml_entity_id: Nullable<Text<512>>,
+        saml_entity_id: Nullable<Text<512>> => domain,
         /// The URL of the identity provider.
-        saml_acs_url: Nullable<WebUrl<512>>,
+        saml_acs_url: Nullable<WebUrl<512>> => domain,
         /// The signing certificate of the identity provider, as PEM or as its base64.
-        saml_x509_cert: Nullable<Certificate>,
+        saml_x509_cert: Nullable<Certificate> => domain,
     }
+    fn apply_to(domain: &mut Fields);
 }
 
 input! {
     /// The fields of a domain to update.
     pub struct DomainPatch {
         /// Ignored: the name of a domain cannot change.
-        domain: IgnoredField<DomainName>,
+        domain: IgnoredField<DomainName> => _,
         /// Whether users that sign in with an address in the domain become members. Stored for the service that signs
         /// users in. Only for a verified domain.
-        jit_provisioning_enabled: Flag,
+        jit_provisioning_enabled: Flag => domain,
         /// How users with an address in the domain must sign in; empty for any way. Stored for the service that signs
         /// users in. Only for a verified domain.
-        sso_enforcement: Choice<Providers>,
+        sso_enforcement: Choice<Providers> => domain,
         /// The entity id of the identity provider.
-        saml_entity_id: Nullable<Text<512>>,
+        saml_entity_id: Nullable<Text<512>> => domain,
         /// The URL of the identity provider.
-        saml_acs_url: Nullable<WebUrl<512>>,
+        saml_acs_url: Nullable<WebUrl<512>> => domain,
         /// The signing certificate of the identity provider, as PEM or as its base64.
-        saml_x509_cert: Nullable<Certificate>,
+        saml_x509_cert: Nullable<Certificate> => domain,
     }
+    fn apply_to(domain: &mut Fields);
 }
 
 input! {
     /// The body of a verification. All fields are ignored.
-    pub struct DomainVerification {
-        /// Ignored.
-        domain: Untyped,
-        /// Ignored.
-        jit_provisioning_enabled: Untyped,
-        /// Ignored.
-        sso_enforcement: Untyped,
-        /// Ignored.
-        saml_entity_id: Untyped,
-        /// Ignored.
-        saml_acs_url: Untyped,
-        /// Ignored.
-        saml_x509_cert: Untyped,
-    }
+    pub struct DomainVerification {}
+    ignored: [
+        domain, jit_provisioning_enabled, sso_enforcement, saml_entity_id, saml_acs_url, saml_x509_cert,
+    ]
 }
 
 /// A domain to create, parsed. The name is parsed separately, because its errors precede those of the other fields.
@@ -189,35 +180,6 @@ pub(super) fn require_verified(domain: &Fields, patch: &DomainPatch) -> Result<(
         }
         None => Ok(()),
     }
-}
-
-/// Applies the fields of a request to a new domain.
-pub(super) fn fill(new: DomainFields, domain: &mut Fields) {
-    let DomainFields {
-        domain: name,
-        jit_provisioning_enabled: (),
-        sso_enforcement: (),
-        saml_entity_id,
-        saml_acs_url,
-        saml_x509_cert,
-    } = new;
-    domain.domain = name;
-    saml::apply([saml_entity_id, saml_acs_url, saml_x509_cert], domain);
-}
-
-/// Applies the fields of a PATCH to a domain.
-pub(super) fn apply(patch: DomainPatch, domain: &mut Fields) {
-    let DomainPatch {
-        domain: (),
-        jit_provisioning_enabled,
-        sso_enforcement,
-        saml_entity_id,
-        saml_acs_url,
-        saml_x509_cert,
-    } = patch;
-    set(&mut domain.jit_provisioning_enabled, jit_provisioning_enabled);
-    set(&mut domain.sso_enforcement, sso_enforcement.map(str::to_owned));
-    saml::apply([saml_entity_id, saml_acs_url, saml_x509_cert], domain);
 }
 
 #[cfg(test)]

@@ -101,7 +101,7 @@ pub fn create(
     let id = DomainId(rng.uuid(now));
     let mut fields = Fields {
         id,
-        domain: String::new(),
+        domain: new.domain.clone(),
         is_verified: false,
         verified_at: None,
         verification_challenge: URL_SAFE_NO_PAD.encode(rng.bytes()),
@@ -112,7 +112,8 @@ pub fn create(
         saml_acs_url: None,
         saml_x509_cert: None,
     };
-    input::fill(new, &mut fields);
+    new.apply_to(&mut fields);
+    fields.has_saml = saml::is_complete(&fields);
     tx.log_about::<Domain>(&(organization, id));
     tx.put(&Domain { key: (organization, id), fields })?;
     Ok(id)
@@ -143,7 +144,8 @@ pub fn update(
     let mut domain: Domain = tx.get(&(organization, id))?;
     let patch = patch.get()?;
     input::require_verified(&domain.fields, patch)?;
-    input::apply(patch.clone(), &mut domain.fields);
+    patch.clone().apply_to(&mut domain.fields);
+    domain.fields.has_saml = saml::is_complete(&domain.fields);
     saml::require_enforceable(&domain.fields, patch)?;
     tx.put(&domain)
 }

@@ -8,17 +8,8 @@ use super::{DomainPatch, Fields};
 /// The value of `sso_enforcement` that requires the SAML fields.
 pub(super) const PROVIDER: &str = "saml";
 
-/// Applies the SAML fields of a request, in the order in which PostHog lists them, to a domain.
-pub(super) fn apply(sent: [Patch<String>; 3], domain: &mut Fields) {
-    let [entity_id, acs_url, x509_cert] = sent;
-    entity_id.apply(&mut domain.saml_entity_id);
-    acs_url.apply(&mut domain.saml_acs_url);
-    x509_cert.apply(&mut domain.saml_x509_cert);
-    domain.has_saml = is_complete(domain);
-}
-
 /// Returns whether all SAML fields are set.
-fn is_complete(domain: &Fields) -> bool {
+pub(super) fn is_complete(domain: &Fields) -> bool {
     [&domain.saml_entity_id, &domain.saml_acs_url, &domain.saml_x509_cert]
         .into_iter()
         .all(|field| field.as_deref().is_some_and(|text| !text.is_empty()))
