@@ -8,7 +8,6 @@ use crate::input::{
     Choice, Choices, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required,
     Schema, Text, UuidField,
 };
-use crate::patch::set;
 
 use super::{Fields, ProfileFields};
 
@@ -83,60 +82,39 @@ input! {
     /// The fields that users may update in their own accounts. The address is read-only.
     pub struct UserPatch {
         /// The given name.
-        first_name: Text<150>,
+        first_name: Text<150> => user,
         /// The family name.
-        last_name: Text<150>,
+        last_name: Text<150> => user,
         /// The notifications that the user wants.
-        notification_settings: FreeObject,
+        notification_settings: FreeObject => profile,
         /// Whether data about the user's own usage is anonymized.
-        anonymize_data: Flag,
+        anonymize_data: Flag => profile,
         /// Whether the toolbar is shown.
-        toolbar_mode: Choice<ToolbarMode>,
+        toolbar_mode: Choice<ToolbarMode> => profile,
         /// The columns of the events table.
-        events_column_config: FreeForm,
+        events_column_config: FreeForm => profile,
         /// The product introductions that the user has seen.
-        has_seen_product_intro_for: Nullable<FreeObject>,
+        has_seen_product_intro_for: Nullable<FreeObject> => profile,
         /// The theme: light, dark or the system's.
-        theme_mode: Nullable<Choice<ThemeMode>>,
+        theme_mode: Nullable<Choice<ThemeMode>> => profile,
         /// The user's hedgehog avatar.
-        hedgehog_config: Nullable<HedgehogField>,
+        hedgehog_config: Nullable<HedgehogField> => profile,
         /// The role of the user in the organization.
-        role_at_organization: Nullable<Choice<RoleField>>,
+        role_at_organization: Nullable<Choice<RoleField>> => user,
         /// The organization that `@current` refers to from now on.
-        set_current_organization: Nullable<UuidField>,
+        set_current_organization: Nullable<UuidField> => _,
         /// The project that `@current` refers to from now on.
-        set_current_team: Nullable<Identifier>,
+        set_current_team: Nullable<Identifier> => _,
     }
+    fn apply_to(user: &mut Fields, profile: &mut ProfileFields);
 }
 
 /// The keys of `hedgehog_config` that an embedded user contains.
 const PUBLIC_HEDGEHOG: [&str; 3] = ["use_as_profile", "color", "accessories"];
 
+/// Applies the fields of a PATCH. An embedded user contains a part of `hedgehog_config`.
 pub(super) fn apply(patch: UserPatch, user: &mut Fields, profile: &mut ProfileFields) {
-    let UserPatch {
-        first_name,
-        last_name,
-        notification_settings,
-        anonymize_data,
-        toolbar_mode,
-        events_column_config,
-        has_seen_product_intro_for,
-        theme_mode,
-        hedgehog_config,
-        role_at_organization,
-        set_current_organization: _,
-        set_current_team: _,
-    } = patch;
-    set(&mut user.first_name, first_name);
-    set(&mut user.last_name, last_name);
-    set(&mut profile.notification_settings, notification_settings);
-    set(&mut profile.anonymize_data, anonymize_data);
-    set(&mut profile.toolbar_mode, toolbar_mode.map(str::to_owned));
-    set(&mut profile.events_column_config, events_column_config);
-    has_seen_product_intro_for.apply(&mut profile.has_seen_product_intro_for);
-    theme_mode.map(str::to_owned).apply(&mut profile.theme_mode);
-    role_at_organization.map(str::to_owned).apply(&mut user.role_at_organization);
-    hedgehog_config.apply(&mut profile.hedgehog_config);
+    patch.apply_to(user, profile);
     user.hedgehog_config = profile.hedgehog_config.as_ref().map(public_hedgehog);
 }
 
