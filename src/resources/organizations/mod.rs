@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
 use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
-use crate::patch::set;
 use crate::secret::SeededRng;
 use crate::store::{Index, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
@@ -94,22 +93,23 @@ input! {
     /// The fields of an organization that an admin may update.
     pub struct OrganizationPatch {
         /// The name of the organization. The slug does not change with it.
-        name: Name<64>,
+        name: Name<64> => organization,
         /// The id of an uploaded logo.
-        logo_media_id: Nullable<UuidField>,
+        logo_media_id: Nullable<UuidField> => organization,
         /// Whether admins and owners receive a mail when a user joins.
-        is_member_join_email_enabled: Flag,
+        is_member_join_email_enabled: Flag => organization,
         /// Whether members need a second factor. Stored only: Steward does not enforce it.
-        enforce_2fa: Nullable<Flag>,
+        enforce_2fa: Nullable<Flag> => organization,
         /// Whether plain members may create invites.
-        members_can_invite: Flag,
+        members_can_invite: Flag => organization,
         /// Whether plain members may access the organization with API keys.
-        members_can_use_personal_api_keys: Flag,
+        members_can_use_personal_api_keys: Flag => organization,
         /// Whether AI services may process its data.
-        is_ai_data_processing_approved: Nullable<Flag>,
+        is_ai_data_processing_approved: Nullable<Flag> => organization,
         /// The id of the role that users get when they join. Members who joined before do not get it.
-        default_role_id: Nullable<UuidField>,
+        default_role_id: Nullable<UuidField> => _,
     }
+    fn apply_to(organization: &mut Fields);
 }
 
 /// Creates an organization. The caller must add its first member and project in the same transaction.
@@ -184,7 +184,7 @@ pub fn update(
 ) -> Result<()> {
     let before: Organization = tx.get(&id)?;
     let mut organization = before.clone();
-    apply(patch.clone(), &mut organization);
+    patch.clone().apply_to(&mut organization.fields);
     if organization == before {
         return Ok(());
     }
@@ -203,27 +203,6 @@ pub fn set_updated(tx: &mut WriteTx<'_>, id: OrganizationId, now: Timestamp) -> 
     }
     organization.fields.updated_at = now;
     tx.put(&organization)
-}
-
-fn apply(patch: OrganizationPatch, organization: &mut Organization) {
-    let OrganizationPatch {
-        name,
-        logo_media_id,
-        is_member_join_email_enabled,
-        enforce_2fa,
-        members_can_invite,
-        members_can_use_personal_api_keys,
-        is_ai_data_processing_approved,
-        default_role_id: _,
-    } = patch;
-    let fields = &mut organization.fields;
-    set(&mut fields.name, name);
-    logo_media_id.apply(&mut fields.logo_media_id);
-    set(&mut fields.is_member_join_email_enabled, is_member_join_email_enabled);
-    enforce_2fa.apply(&mut fields.enforce_2fa);
-    set(&mut fields.members_can_invite, members_can_invite);
-    set(&mut fields.members_can_use_personal_api_keys, members_can_use_personal_api_keys);
-    is_ai_data_processing_approved.apply(&mut fields.is_ai_data_processing_approved);
 }
 
 /// Deletes an organization. Nothing in it can be accessed any more, and its slug is free.
