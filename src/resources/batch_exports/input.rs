@@ -7,7 +7,7 @@ use crate::input::{
     Choice, Choices, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject,
     Name, Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
 };
-use crate::patch::{Patch, set};
+use crate::patch::Patch;
 use crate::time::Timestamp;
 
 use super::Fields;
@@ -68,26 +68,27 @@ input! {
     /// The fields of a batch export to update.
     pub struct BatchExportPatch {
         /// The name of the export.
-        name: ExportName,
+        name: ExportName => export,
         /// The model that it exports.
-        model: Model,
+        model: Model => export,
         /// The destination of the export. Keys that are left out of `config` keep their values.
-        destination: Nested<DestinationPatch>,
+        destination: Nested<DestinationPatch> => _,
         /// How often it runs.
-        interval: Choice<Intervals>,
+        interval: Choice<Intervals> => export,
         /// Whether it is paused.
-        paused: Flag,
+        paused: Flag => export,
         /// When the export was last paused.
-        last_paused_at: Nullable<DateTime>,
+        last_paused_at: Nullable<DateTime> => export,
         /// The export does not run before this time.
-        start_at: Nullable<DateTime>,
+        start_at: Nullable<DateTime> => export,
         /// The export does not run after this time. If it is before `start_at`, the export never runs.
-        end_at: Nullable<DateTime>,
+        end_at: Nullable<DateTime> => export,
         /// The rows and columns to export, in `HogQL`: one SELECT FROM events.
-        hogql_query: Nullable<HogQlQuery>,
+        hogql_query: Nullable<HogQlQuery> => export,
         /// The filter for the rows to export.
-        filters: Nullable<FreeForm>,
+        filters: Nullable<FreeForm> => export,
     }
+    fn apply_to(export: &mut Fields);
 }
 
 input! {
@@ -192,62 +193,25 @@ pub(super) fn shown(
     (id, team_id): (BatchExportId, ProjectId),
     now: Timestamp,
 ) -> Fields {
-    let BatchExportFields {
-        name,
-        model,
-        destination,
-        interval,
-        paused,
-        last_paused_at,
-        start_at,
-        end_at,
-        hogql_query,
-        filters,
-    } = new;
     Fields {
         id,
         team_id,
-        name,
-        model: match model {
+        name: new.name,
+        model: match new.model {
             Patch::Absent => Some("events".to_owned()),
             sent => sent.map(str::to_owned).value(),
         },
-        destination: destination.target,
-        interval: interval.to_owned(),
-        paused: paused.unwrap_or(false),
+        destination: new.destination.target,
+        interval: new.interval.to_owned(),
+        paused: new.paused.unwrap_or(false),
         created_at: now,
         last_updated_at: now,
-        last_paused_at: last_paused_at.value(),
-        start_at: start_at.value(),
-        end_at: end_at.value(),
+        last_paused_at: new.last_paused_at.value(),
+        start_at: new.start_at.value(),
+        end_at: new.end_at.value(),
         latest_runs: [],
-        hogql_query: hogql_query.value(),
+        hogql_query: new.hogql_query.value(),
         schema: (),
-        filters: filters.value(),
+        filters: new.filters.value(),
     }
-}
-
-/// Applies the fields of a PATCH to an export, except the destination, which the caller merges.
-pub(super) fn apply(patch: BatchExportPatch, export: &mut Fields) {
-    let BatchExportPatch {
-        name,
-        model,
-        destination: _,
-        interval,
-        paused,
-        last_paused_at,
-        start_at,
-        end_at,
-        hogql_query,
-        filters,
-    } = patch;
-    set(&mut export.name, name);
-    model.map(str::to_owned).apply(&mut export.model);
-    set(&mut export.interval, interval.map(str::to_owned));
-    set(&mut export.paused, paused);
-    last_paused_at.apply(&mut export.last_paused_at);
-    start_at.apply(&mut export.start_at);
-    end_at.apply(&mut export.end_at);
-    hogql_query.apply(&mut export.hogql_query);
-    filters.apply(&mut export.filters);
 }

@@ -201,7 +201,7 @@ pub fn update(
     let before = export.fields.clone();
     let secrets = tx.find::<Secrets>(&of)?.map(|secrets| secrets.values).unwrap_or_default();
     let (patch, destination) = patch.get(&before.destination, &secrets)?;
-    input::apply(patch.clone(), &mut export.fields);
+    patch.clone().apply_to(&mut export.fields);
     let mut kept = secrets.clone();
     if let Some(destination) = destination {
         export.fields.destination = destination.target;
