@@ -14,7 +14,6 @@ use crate::input::{
     FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
     Tags, Text, python_type,
 };
-use crate::patch::set;
 use crate::resources::dashboards::insights::Fields;
 use crate::resources::dashboards::tiles::MAX_TILES_OF_INSIGHT;
 
@@ -92,28 +91,29 @@ input! {
     /// The fields of an insight that can be set. Every field is optional.
     pub struct InsightFields {
         /// Display name.
-        name: Nullable<Text<400>>,
+        name: Nullable<Text<400>> => insight,
         /// A name that the client derived from the query. Kept as sent.
-        derived_name: Nullable<Text<400>>,
+        derived_name: Nullable<Text<400>> => insight,
         /// The query in the legacy format. Ignored if the insight has a `query`.
-        filters: FreeObject,
+        filters: FreeObject => insight,
         /// The query. Any object is stored and returned as sent; it is never run.
-        query: Nullable<Query>,
+        query: Nullable<Query> => insight,
         /// A number to sort by. Kept as sent.
-        order: Nullable<Integer<-2_147_483_648, 2_147_483_647>>,
+        order: Nullable<Integer<-2_147_483_648, 2_147_483_647>> => insight,
         /// True deletes the insight; false restores it. Ignored on create.
-        deleted: Flag,
+        deleted: Flag => _,
         /// All dashboards that show the insight. Replaces the set.
-        dashboards: DashboardSet,
+        dashboards: DashboardSet => _,
         /// Description in plain text.
-        description: Nullable<Text<400>>,
+        description: Nullable<Text<400>> => insight,
         /// Tags. Stored in lower case, sorted, without duplicates.
-        tags: Tags,
+        tags: Tags => insight,
         /// Whether the insight is a favorite.
-        favorited: Flag,
+        favorited: Flag => insight,
         /// Whether the insight was saved on its own. A request without the field sets it to true.
-        saved: Flag,
+        saved: Flag => _,
     }
+    fn apply_to(insight: &mut Fields);
 }
 
 /// A parsed request body of an insight. Whether it deletes or restores the insight is known even if another field is
@@ -152,32 +152,12 @@ impl ParsedBody {
     }
 }
 
-/// Writes the request's fields into an insight, except `deleted` and `dashboards`. An insight with a query has no legacy
+/// Applies the request's fields to an insight, except `deleted` and `dashboards`. An insight with a query has no legacy
 /// filters.
-pub(super) fn apply(sent: InsightFields, fields: &mut Fields) {
-    let InsightFields {
-        name,
-        derived_name,
-        filters,
-        query,
-        order,
-        deleted: _,
-        dashboards: _,
-        description,
-        tags,
-        favorited,
-        saved,
-    } = sent;
-    name.apply(&mut fields.name);
-    derived_name.apply(&mut fields.derived_name);
-    set(&mut fields.filters, filters);
-    query.apply(&mut fields.query);
-    if fields.query.is_some() {
-        fields.filters.clear();
+pub(super) fn apply(sent: InsightFields, insight: &mut Fields) {
+    insight.saved = sent.saved.unwrap_or(true);
+    sent.apply_to(insight);
+    if insight.query.is_some() {
+        insight.filters.clear();
     }
-    order.apply(&mut fields.order);
-    description.apply(&mut fields.description);
-    set(&mut fields.tags, tags);
-    set(&mut fields.favorited, favorited);
-    fields.saved = saved.unwrap_or(true);
 }
