@@ -63,7 +63,7 @@ pub fn create(
     if let Source::Copy(source) = &source {
         copies::begin(tx, source, new.filters.is_some(), &mut dashboard, &mut details)?;
     }
-    input::fill(new.clone(), &mut dashboard, &mut details);
+    new.clone().apply_to(&mut dashboard.fields, &mut details);
     if let Source::Template(template) = &source {
         template.fill(&mut dashboard, &mut details)?;
         "template".clone_into(&mut dashboard.fields.creation_mode);

@@ -9,11 +9,10 @@ use crate::input::{
     Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject, ListOf,
     Nested, Nullable, Parsed, Schema, Tags, Text,
 };
-use crate::patch::{Patch, set};
 use crate::resources::access_controls::levels::Restriction;
 
 use super::tiles::{DuplicateTile, MAX_TILES, Tiles};
-use super::{Dashboard, DetailsFields};
+use super::{DetailsFields, Fields};
 
 /// `filters` and `variables`: an object that replaces the stored one.
 ///
@@ -45,61 +44,63 @@ input! {
     /// The fields of a new dashboard.
     pub struct NewDashboard {
         /// Display name.
-        name: Nullable<Text<400>>,
+        name: Nullable<Text<400>> => dashboard,
         /// Description in plain text.
-        description: Text<16_384>,
+        description: Text<16_384> => dashboard,
         /// Whether lists show the dashboard before those that are not pinned.
-        pinned: Flag,
+        pinned: Flag => dashboard,
         /// Ignored on create.
-        deleted: Flag,
+        deleted: Flag => _,
         /// Create from this built-in template. Not together with `use_dashboard`.
-        use_template: Text<400>,
+        use_template: Text<400> => _,
         /// Create as a copy of this dashboard. Not together with `use_template`.
-        use_dashboard: Nullable<Identifier>,
+        use_dashboard: Nullable<Identifier> => _,
         /// Ignored on create.
-        delete_insights: Flag,
+        delete_insights: Flag => _,
         /// Tags. Stored in lower case, sorted, without duplicates.
-        tags: Tags,
+        tags: Tags => dashboard,
         /// Who may edit: 21 for every project member; 37 for collaborators, the creator and admins.
-        restriction_level: Choice<Restriction>,
+        restriction_level: Choice<Restriction> => dashboard,
         /// Filters that apply to every tile. An empty object is ignored.
-        filters: SettingsField,
+        filters: SettingsField => details,
         /// With `use_dashboard`: whether to copy the insights and texts too. By default the copy shows the
         /// same ones.
-        duplicate_tiles: Flag,
+        duplicate_tiles: Flag => _,
     }
+    fn apply_to(dashboard: &mut Fields, details: &mut DetailsFields);
 }
 
 input! {
     /// The fields of a dashboard that can be updated.
     pub struct DashboardPatch {
         /// Display name.
-        name: Nullable<Text<400>>,
+        name: Nullable<Text<400>> => dashboard,
         /// Description in plain text.
-        description: Text<16_384>,
+        description: Text<16_384> => dashboard,
         /// Whether lists show the dashboard before those that are not pinned.
-        pinned: Flag,
+        pinned: Flag => dashboard,
         /// True deletes the dashboard. False restores it.
-        deleted: Flag,
+        deleted: Flag => dashboard,
         /// Ignored on update.
-        use_template: Text<400>,
+        use_template: Text<400> => _,
         /// Ignored on update.
-        use_dashboard: Nullable<Identifier>,
+        use_dashboard: Nullable<Identifier> => _,
         /// With `deleted`: whether to delete the insights that no other dashboard shows.
-        delete_insights: Flag,
+        delete_insights: Flag => _,
         /// Tags. Replace the stored ones.
-        tags: Tags,
+        tags: Tags => dashboard,
         /// Who may edit: 21 for every project member; 37 for collaborators, the creator and admins.
-        restriction_level: Choice<Restriction>,
+        restriction_level: Choice<Restriction> => dashboard,
         /// Filters that apply to every tile. An empty object is ignored.
-        filters: SettingsField,
+        filters: SettingsField => details,
         /// Values for the variables in the queries of tiles. An empty object is ignored.
-        variables: SettingsField,
+        variables: SettingsField => details,
         /// Changes to tiles, applied in this order.
-        tiles: Tiles,
+        tiles: Tiles => _,
         /// Tiles to duplicate on this dashboard, with copies of their insights and texts.
-        duplicate_tiles: ListOf<Nested<DuplicateTile>, MAX_TILES>,
+        duplicate_tiles: ListOf<Nested<DuplicateTile>, MAX_TILES> => _,
     }
+    fn apply_to(dashboard: &mut Fields, details: &mut DetailsFields);
 }
 
 /// A parsed request body of a dashboard. Whether it restores the dashboard is known even if another field is invalid.
@@ -153,68 +154,4 @@ pub(super) fn source(new: &NewDashboard) -> Result<(Option<&str>, Option<Dashboa
     let dashboard = new.use_dashboard.clone().value().filter(|id| *id != 0);
     require_one(template, dashboard)?;
     Ok((template, dashboard.map(DashboardId)))
-}
-
-/// Writes the request's fields into a new dashboard.
-pub(super) fn fill(new: NewDashboard, dashboard: &mut Dashboard, details: &mut DetailsFields) {
-    let NewDashboard {
-        name,
-        description,
-        pinned,
-        deleted: _,
-        use_template: _,
-        use_dashboard: _,
-        delete_insights: _,
-        tags,
-        restriction_level,
-        filters,
-        duplicate_tiles: _,
-    } = new;
-    let shared = CommonFields { name, description, pinned, tags, restriction_level, filters };
-    shared.apply(dashboard, details);
-}
-
-/// Writes the request's fields into an existing dashboard.
-pub(super) fn apply(patch: DashboardPatch, dashboard: &mut Dashboard, details: &mut DetailsFields) {
-    let DashboardPatch {
-        name,
-        description,
-        pinned,
-        deleted,
-        use_template: _,
-        use_dashboard: _,
-        delete_insights: _,
-        tags,
-        restriction_level,
-        filters,
-        variables,
-        tiles: _,
-        duplicate_tiles: _,
-    } = patch;
-    let shared = CommonFields { name, description, pinned, tags, restriction_level, filters };
-    shared.apply(dashboard, details);
-    set(&mut dashboard.fields.deleted, deleted);
-    set(&mut details.variables, variables);
-}
-
-/// The fields that create and update have in common.
-struct CommonFields {
-    name: Patch<String>,
-    description: Option<String>,
-    pinned: Option<bool>,
-    tags: Option<Vec<String>>,
-    restriction_level: Option<i64>,
-    filters: Option<Map<String, Value>>,
-}
-
-impl CommonFields {
-    fn apply(self, dashboard: &mut Dashboard, details: &mut DetailsFields) {
-        let fields = &mut dashboard.fields;
-        self.name.apply(&mut fields.name);
-        set(&mut fields.description, self.description);
-        set(&mut fields.pinned, self.pinned);
-        set(&mut fields.tags, self.tags);
-        set(&mut fields.restriction_level, self.restriction_level);
-        set(&mut details.filters, self.filters);
-    }
 }

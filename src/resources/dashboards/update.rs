@@ -40,7 +40,7 @@ pub fn update(
         rights.require_restrict()?;
     }
     let mut details = details(tx, &dashboard.meta)?;
-    input::apply(patch.clone(), &mut dashboard, &mut details);
+    patch.clone().apply_to(&mut dashboard.fields, &mut details);
     tx.log_about::<Dashboard>(&(tenant.project.id, id));
     let deleted = dashboard.fields.deleted;
     if was_deleted {
