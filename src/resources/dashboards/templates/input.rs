@@ -8,7 +8,6 @@ use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Field, FieldType, FreeObject, Input, ListOf, Nested, Nullable, Required, Schema, Tags, Text,
-    Untyped,
 };
 use crate::resources::dashboards::tiles::MAX_TILES;
 
@@ -19,25 +18,11 @@ input! {
     pub struct FromTemplate {
         /// The template.
         template: Template,
-        /// Ignored.
-        name: Untyped,
-        /// Ignored.
-        description: Untyped,
-        /// Ignored.
-        pinned: Untyped,
-        /// Ignored.
-        deleted: Untyped,
-        /// Ignored.
-        use_template: Untyped,
-        /// Ignored.
-        use_dashboard: Untyped,
-        /// Ignored.
-        delete_insights: Untyped,
-        /// Ignored.
-        tags: Untyped,
-        /// Ignored.
-        restriction_level: Untyped,
     }
+    ignored: [
+        name, description, pinned, deleted, use_template, use_dashboard, delete_insights, tags,
+        restriction_level,
+    ]
 }
 
 input! {

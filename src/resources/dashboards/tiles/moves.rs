@@ -8,7 +8,7 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
-use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, Untyped};
+use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
@@ -28,25 +28,11 @@ input! {
         toDashboard: Identifier,
         /// The destination dashboard, used if `toDashboard` is absent.
         to_dashboard: Identifier,
-        /// Ignored.
-        name: Untyped,
-        /// Ignored.
-        description: Untyped,
-        /// Ignored.
-        pinned: Untyped,
-        /// Ignored.
-        deleted: Untyped,
-        /// Ignored.
-        use_template: Untyped,
-        /// Ignored.
-        use_dashboard: Untyped,
-        /// Ignored.
-        delete_insights: Untyped,
-        /// Ignored.
-        tags: Untyped,
-        /// Ignored.
-        restriction_level: Untyped,
     }
+    ignored: [
+        name, description, pinned, deleted, use_template, use_dashboard, delete_insights, tags,
+        restriction_level,
+    ]
 }
 
 /// A request that moves a tile. Names the destination as `toDashboard` or `to_dashboard`.
