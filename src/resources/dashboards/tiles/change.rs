@@ -275,7 +275,7 @@ fn apply_patch(
     changes: &mut TileChanges,
 ) -> Result<()> {
     let before = tile.clone();
-    patch.style().apply(&mut tile.fields);
+    patch.clone().apply_to(&mut tile.fields);
     match patch.deleted {
         Patch::Absent => {}
         Patch::Null | Patch::Value(false) => tile.restore(),

@@ -80,7 +80,7 @@ pub(in crate::resources::dashboards) fn duplicate(
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
         let mut fields = tile.fields;
         fields.layouts.clear();
-        sent.style().apply(&mut fields);
+        sent.clone().apply_to(&mut fields);
         let style = TileStyle::of(fields);
         let copy = add(tx, tenant, dashboard, content, style)?;
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;

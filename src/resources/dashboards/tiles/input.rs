@@ -5,10 +5,10 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Field, FieldType, Flag, FreeObject, Identifier, JsonObject, ListOf, Nested, Nullable, Required,
-    Schema, Text,
+    Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
+    Text,
 };
-use crate::patch::{Patch, set};
+use crate::patch::Patch;
 
 use super::{Fields, MAX_TILES};
 
@@ -65,42 +65,44 @@ input! {
     /// Changes of one tile.
     pub struct TilePatch {
         /// Numeric ID. Absent for the tile of a new text.
-        id: Nullable<Identifier>,
+        id: Nullable<Identifier> => _,
         /// The text to update or create.
-        text: TextField,
+        text: TextField => _,
         /// True deletes the tile; false restores it.
-        deleted: Nullable<Flag>,
+        deleted: Nullable<Flag> => _,
         /// Color.
-        color: Nullable<Text<400>>,
+        color: Nullable<Text<400>> => tile,
         /// Layout for each screen width, for example `{"sm": {"x": 0, "y": 0, "w": 6, "h": 5}}`. Any object is stored and
         /// returned as sent. Tiles are sorted by `sm.y`, then `sm.x`. Values that are not numbers or numeric strings
         /// count as 100.
-        layouts: FreeObject,
+        layouts: FreeObject => tile,
         /// Whether the tile shows the description of its insight. Null leaves that to the client.
-        show_description: Nullable<Flag>,
+        show_description: Nullable<Flag> => tile,
         /// Whether the tile has no background of its own. Null leaves that to the client.
-        transparent_background: Nullable<Flag>,
+        transparent_background: Nullable<Flag> => tile,
         /// Filters of this tile alone. Null clears them. They have no effect, because queries are not run.
-        filters_overrides: Nullable<FreeObject>,
+        filters_overrides: Nullable<FreeObject> => tile,
     }
+    fn apply_to(tile: &mut Fields);
 }
 
 input! {
     /// A tile to duplicate. The copy has the fields of the request, no layouts without them, and otherwise those of the tile.
     pub struct DuplicateTile {
         /// Numeric ID.
-        id: Required<Identifier>,
+        id: Required<Identifier> => _,
         /// Color of the copy.
-        color: Nullable<Text<400>>,
+        color: Nullable<Text<400>> => tile,
         /// Layout of the copy for each screen width.
-        layouts: FreeObject,
+        layouts: FreeObject => tile,
         /// Whether the copy shows the description of its insight.
-        show_description: Nullable<Flag>,
+        show_description: Nullable<Flag> => tile,
         /// Whether the copy has no background of its own.
-        transparent_background: Nullable<Flag>,
+        transparent_background: Nullable<Flag> => tile,
         /// Filters of the copy alone.
-        filters_overrides: Nullable<FreeObject>,
+        filters_overrides: Nullable<FreeObject> => tile,
     }
+    fn apply_to(tile: &mut Fields);
 }
 
 input! {
@@ -139,59 +141,7 @@ fn require_short(tile: &TilePatch) -> Result<()> {
     Ok(())
 }
 
-/// How a request changes the look of a tile.
-pub(super) struct StylePatch {
-    color: Patch<String>,
-    layouts: Option<JsonObject>,
-    show_description: Patch<bool>,
-    transparent_background: Patch<bool>,
-    filters_overrides: Patch<JsonObject>,
-}
-
-impl StylePatch {
-    /// Writes the fields that were sent into a tile.
-    pub(super) fn apply(self, fields: &mut Fields) {
-        let Self { color, layouts, show_description, transparent_background, filters_overrides } =
-            self;
-        color.apply(&mut fields.color);
-        set(&mut fields.layouts, layouts);
-        show_description.apply(&mut fields.show_description);
-        transparent_background.apply(&mut fields.transparent_background);
-        if filters_overrides != Patch::Absent {
-            fields.filters_overrides = filters_overrides.value().unwrap_or_default();
-        }
-    }
-}
-
-impl DuplicateTile {
-    pub(super) fn style(&self) -> StylePatch {
-        let Self {
-            id: _,
-            color,
-            layouts,
-            show_description,
-            transparent_background,
-            filters_overrides,
-        } = self.clone();
-        StylePatch { color, layouts, show_description, transparent_background, filters_overrides }
-    }
-}
-
 impl TilePatch {
-    pub(super) fn style(&self) -> StylePatch {
-        let Self {
-            id: _,
-            text: _,
-            deleted: _,
-            color,
-            layouts,
-            show_description,
-            transparent_background,
-            filters_overrides,
-        } = self.clone();
-        StylePatch { color, layouts, show_description, transparent_background, filters_overrides }
-    }
-
     /// Returns whether the tile itself changes. Otherwise the element is ignored, unless it has a text.
     pub(super) fn says_something(&self) -> bool {
         self.deleted != Patch::Absent
