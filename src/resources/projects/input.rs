@@ -1,5 +1,7 @@
 //! Request bodies that create or update a project. See `docs/spec/projects.md`.
 
+use std::mem;
+
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -8,10 +10,10 @@ use crate::input::{
     Choice, Choices, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf,
     Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
-use crate::patch::{Patch, set};
+use crate::patch::Patch;
 
 use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
-use super::{Project, Settings, settings};
+use super::{Fields, settings};
 
 /// The values of `week_start_day`.
 pub struct WeekStart;
@@ -36,89 +38,90 @@ input! {
     /// The fields of a project that can be created and updated, in the order of the API.
     pub struct ProjectFields {
         /// Display name.
-        name: Name<200>,
+        name: Name<200> => project,
         /// What the product is about.
-        product_description: Nullable<Text<1000>>,
+        product_description: Nullable<Text<1000>> => settings,
         /// URLs of the product.
-        app_urls: UrlList<MAX_ITEMS>,
+        app_urls: UrlList<MAX_ITEMS> => settings,
         /// Slack webhook for notifications.
-        slack_incoming_webhook: Nullable<Text<500>>,
+        slack_incoming_webhook: Nullable<Text<500>> => settings,
         /// Whether IP addresses are removed from events.
-        anonymize_ips: Flag,
+        anonymize_ips: Flag => settings,
         /// Whether the snippet was installed.
-        completed_snippet_onboarding: Flag,
+        completed_snippet_onboarding: Flag => project,
         /// Filters that leave out the team's own traffic.
-        test_account_filters: FreeForm,
+        test_account_filters: FreeForm => settings,
         /// Whether these filters are on by default.
-        test_account_filters_default_checked: Nullable<Flag>,
+        test_account_filters_default_checked: Nullable<Flag> => settings,
         /// Rules that group paths.
-        path_cleaning_filters: Nullable<FreeForm>,
+        path_cleaning_filters: Nullable<FreeForm> => settings,
         /// Whether the project holds demo data. Every member may create a demo project.
-        is_demo: Flag,
+        is_demo: Flag => project,
         /// Name of a time zone in the IANA database. Case-sensitive; older names are accepted.
-        timezone: TimeZoneName,
+        timezone: TimeZoneName => project,
         /// HTML attributes that identify elements.
-        data_attributes: FreeForm,
+        data_attributes: FreeForm => settings,
         /// Properties to show as the name of a person, in order of preference.
-        person_display_name_properties: Nullable<ListOf<Text<400>, MAX_ITEMS>>,
+        person_display_name_properties: Nullable<ListOf<Text<400>, MAX_ITEMS>> => settings,
         /// What correlation analysis leaves out.
-        correlation_config: Nullable<FreeForm>,
+        correlation_config: Nullable<FreeForm> => settings,
         /// Whether autocapture is disabled.
-        autocapture_opt_out: Nullable<Flag>,
+        autocapture_opt_out: Nullable<Flag> => settings,
         /// Whether exceptions are captured.
-        autocapture_exceptions_opt_in: Nullable<Flag>,
+        autocapture_exceptions_opt_in: Nullable<Flag> => settings,
         /// Whether web vitals are captured.
-        autocapture_web_vitals_opt_in: Nullable<Flag>,
+        autocapture_web_vitals_opt_in: Nullable<Flag> => settings,
         /// The web vitals to capture.
-        autocapture_web_vitals_allowed_metrics: Nullable<FreeForm>,
+        autocapture_web_vitals_allowed_metrics: Nullable<FreeForm> => settings,
         /// Exceptions that are not captured.
-        autocapture_exceptions_errors_to_ignore: ErrorsToIgnore,
+        autocapture_exceptions_errors_to_ignore: ErrorsToIgnore => settings,
         /// Whether recordings include console logs.
-        capture_console_log_opt_in: Nullable<Flag>,
+        capture_console_log_opt_in: Nullable<Flag> => settings,
         /// Whether recordings include network performance.
-        capture_performance_opt_in: Nullable<Flag>,
+        capture_performance_opt_in: Nullable<Flag> => settings,
         /// Whether sessions are recorded.
-        session_recording_opt_in: Flag,
+        session_recording_opt_in: Flag => settings,
         /// Share of sessions to record, from 0 to 1.
-        session_recording_sample_rate: Nullable<Decimal<3, 2, 0, 1>>,
+        session_recording_sample_rate: Nullable<Decimal<3, 2, 0, 1>> => settings,
         /// Minimum duration of a recorded session, in milliseconds.
-        session_recording_minimum_duration_milliseconds: Nullable<Integer<0, 30_000>>,
+        session_recording_minimum_duration_milliseconds: Nullable<Integer<0, 30_000>> => settings,
         /// The feature flag that enables recording.
-        session_recording_linked_flag: Nullable<LinkedFlag>,
+        session_recording_linked_flag: Nullable<LinkedFlag> => settings,
         /// Parts of network requests to record.
-        session_recording_network_payload_capture_config: Nullable<NetworkPayloadCapture>,
+        session_recording_network_payload_capture_config: Nullable<NetworkPayloadCapture> => settings,
         /// Replay settings. Merged into the stored object.
-        session_replay_config: Nullable<SessionReplay>,
+        session_replay_config: Nullable<SessionReplay> => _,
         /// Survey appearance. Merged into the stored object.
-        survey_config: Nullable<FreeForm>,
+        survey_config: Nullable<FreeForm> => _,
         /// Whether the project is private: other than admins, only members with access may see it. Only
         /// admins may set this.
-        access_control: Flag,
+        access_control: Flag => project,
         /// First day of the week: 0 for Sunday, 1 for Monday.
-        week_start_day: Nullable<Choice<WeekStart>>,
+        week_start_day: Nullable<Choice<WeekStart>> => settings,
         /// The dashboard to show first. Cannot be set on create.
-        primary_dashboard: Nullable<Identifier>,
+        primary_dashboard: Nullable<Identifier> => settings,
         /// Columns of the live events view.
-        live_events_columns: Nullable<ListOf<Text<400>, MAX_ITEMS>>,
+        live_events_columns: Nullable<ListOf<Text<400>, MAX_ITEMS>> => settings,
         /// URLs of the sites to record sessions on.
-        recording_domains: Nullable<UrlList<MAX_ITEMS>>,
+        recording_domains: Nullable<UrlList<MAX_ITEMS>> => settings,
         /// Whether site apps are loaded.
-        inject_web_apps: Nullable<Flag>,
+        inject_web_apps: Nullable<Flag> => settings,
         /// Additional settings.
-        extra_settings: Nullable<FreeForm>,
+        extra_settings: Nullable<FreeForm> => settings,
         /// Query modifiers.
-        modifiers: Nullable<FreeForm>,
+        modifiers: Nullable<FreeForm> => settings,
         /// Products whose onboarding is complete.
-        has_completed_onboarding_for: Nullable<FreeForm>,
+        has_completed_onboarding_for: Nullable<FreeForm> => project,
         /// Whether surveys are enabled.
-        surveys_opt_in: Nullable<Flag>,
+        surveys_opt_in: Nullable<Flag> => settings,
         /// Whether heatmaps are captured.
-        heatmaps_opt_in: Nullable<Flag>,
+        heatmaps_opt_in: Nullable<Flag> => settings,
         /// Whether feature flags persist across authentication by default.
-        flags_persistence_default: Nullable<Flag>,
+        flags_persistence_default: Nullable<Flag> => settings,
         /// How visitors without cookies are distinguished: 0 not at all, 1 by a stateless hash, 2 by a stateful one.
-        cookieless_server_hash_mode: Nullable<Choice<HashMode>>,
+        cookieless_server_hash_mode: Nullable<Choice<HashMode>> => settings,
     }
+    fn apply_to(project: &mut Fields, settings: &mut settings::Fields);
 }
 
 /// A request to create a project.
@@ -152,103 +155,15 @@ pub(super) fn require_creatable(fields: &ProjectFields) -> Result<()> {
     }
 }
 
-/// Writes the request's fields into the project and its settings.
+/// Applies the request's fields to the project and its settings.
 pub(super) fn apply(
-    fields: ProjectFields,
-    project: &mut Project,
-    settings: &mut Settings,
+    mut sent: ProjectFields,
+    project: &mut Fields,
+    settings: &mut settings::Fields,
 ) -> Result<()> {
-    let ProjectFields {
-        name,
-        product_description,
-        app_urls,
-        slack_incoming_webhook,
-        anonymize_ips,
-        completed_snippet_onboarding,
-        test_account_filters,
-        test_account_filters_default_checked,
-        path_cleaning_filters,
-        is_demo,
-        timezone,
-        data_attributes,
-        person_display_name_properties,
-        correlation_config,
-        autocapture_opt_out,
-        autocapture_exceptions_opt_in,
-        autocapture_web_vitals_opt_in,
-        autocapture_web_vitals_allowed_metrics,
-        autocapture_exceptions_errors_to_ignore,
-        capture_console_log_opt_in,
-        capture_performance_opt_in,
-        session_recording_opt_in,
-        session_recording_sample_rate,
-        session_recording_minimum_duration_milliseconds,
-        session_recording_linked_flag,
-        session_recording_network_payload_capture_config,
-        session_replay_config,
-        survey_config,
-        access_control,
-        week_start_day,
-        primary_dashboard,
-        live_events_columns,
-        recording_domains,
-        inject_web_apps,
-        extra_settings,
-        modifiers,
-        has_completed_onboarding_for,
-        surveys_opt_in,
-        heatmaps_opt_in,
-        flags_persistence_default,
-        cookieless_server_hash_mode,
-    } = fields;
-
-    let summary = &mut project.fields;
-    set(&mut summary.name, name);
-    set(&mut summary.completed_snippet_onboarding, completed_snippet_onboarding);
-    set(&mut summary.is_demo, is_demo);
-    set(&mut summary.timezone, timezone);
-    set(&mut summary.access_control, access_control);
-    has_completed_onboarding_for.apply(&mut summary.has_completed_onboarding_for);
-
-    let full: &mut settings::Fields = &mut settings.fields;
-    product_description.apply(&mut full.product_description);
-    set(&mut full.app_urls, app_urls);
-    slack_incoming_webhook.apply(&mut full.slack_incoming_webhook);
-    set(&mut full.anonymize_ips, anonymize_ips);
-    set(&mut full.test_account_filters, test_account_filters);
-    test_account_filters_default_checked.apply(&mut full.test_account_filters_default_checked);
-    path_cleaning_filters.apply(&mut full.path_cleaning_filters);
-    set(&mut full.data_attributes, data_attributes);
-    person_display_name_properties.apply(&mut full.person_display_name_properties);
-    correlation_config.apply(&mut full.correlation_config);
-    autocapture_opt_out.apply(&mut full.autocapture_opt_out);
-    autocapture_exceptions_opt_in.apply(&mut full.autocapture_exceptions_opt_in);
-    autocapture_web_vitals_opt_in.apply(&mut full.autocapture_web_vitals_opt_in);
-    autocapture_web_vitals_allowed_metrics.apply(&mut full.autocapture_web_vitals_allowed_metrics);
-    autocapture_exceptions_errors_to_ignore
-        .apply(&mut full.autocapture_exceptions_errors_to_ignore);
-    capture_console_log_opt_in.apply(&mut full.capture_console_log_opt_in);
-    capture_performance_opt_in.apply(&mut full.capture_performance_opt_in);
-    set(&mut full.session_recording_opt_in, session_recording_opt_in);
-    session_recording_sample_rate.apply(&mut full.session_recording_sample_rate);
-    session_recording_minimum_duration_milliseconds
-        .apply(&mut full.session_recording_minimum_duration_milliseconds);
-    session_recording_linked_flag.apply(&mut full.session_recording_linked_flag);
-    session_recording_network_payload_capture_config
-        .apply(&mut full.session_recording_network_payload_capture_config);
-    merge_replay(session_replay_config, &mut full.session_replay_config)?;
-    merge_survey(survey_config, &mut full.survey_config)?;
-    week_start_day.apply(&mut full.week_start_day);
-    primary_dashboard.apply(&mut full.primary_dashboard);
-    live_events_columns.apply(&mut full.live_events_columns);
-    recording_domains.apply(&mut full.recording_domains);
-    inject_web_apps.apply(&mut full.inject_web_apps);
-    extra_settings.apply(&mut full.extra_settings);
-    modifiers.apply(&mut full.modifiers);
-    surveys_opt_in.apply(&mut full.surveys_opt_in);
-    heatmaps_opt_in.apply(&mut full.heatmaps_opt_in);
-    flags_persistence_default.apply(&mut full.flags_persistence_default);
-    cookieless_server_hash_mode.apply(&mut full.cookieless_server_hash_mode);
+    merge_replay(mem::take(&mut sent.session_replay_config), &mut settings.session_replay_config)?;
+    merge_survey(mem::take(&mut sent.survey_config), &mut settings.survey_config)?;
+    sent.apply_to(project, settings);
     Ok(())
 }
 

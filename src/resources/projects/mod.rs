@@ -165,7 +165,7 @@ fn add(
     };
     let filters = settings::default_test_account_filters(tx, organization)?;
     let mut settings = Settings::new(organization, id, filters, now);
-    input::apply(fields.clone(), &mut project, &mut settings)?;
+    input::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;
     tx.put(&project)?;
     tx.put(&settings)?;
     default_access::follow_access_control(tx, &project, now)?;
@@ -218,7 +218,7 @@ pub fn update(
         ));
     }
     let (mut project, mut settings) = before.clone();
-    input::apply(fields.clone(), &mut project, &mut settings)?;
+    input::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;
     if (&project, &settings) == (&before.0, &before.1) {
         return Ok(());
     }
