@@ -15,15 +15,6 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// Applies the field to `slot`.
-    pub fn apply(self, slot: &mut Option<T>) {
-        match self {
-            Self::Absent => {}
-            Self::Null => *slot = None,
-            Self::Value(value) => *slot = Some(value),
-        }
-    }
-
     /// Converts the value, if there is one.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Patch<U> {
         match self {
@@ -86,12 +77,5 @@ impl Apply<Map<String, Value>> for Patch<Map<String, Value>> {
             Self::Null => stored.clear(),
             Self::Value(members) => *stored = members,
         }
-    }
-}
-
-/// Sets `slot` if the field was sent, for a field that cannot be null.
-pub fn set<T>(slot: &mut T, sent: Option<T>) {
-    if let Some(value) = sent {
-        *slot = value;
     }
 }

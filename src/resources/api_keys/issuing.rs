@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
-use crate::patch::{Patch, set};
+use crate::patch::{Apply, Patch};
 use crate::resources::{members, projects};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
@@ -323,23 +323,15 @@ fn are_same<T: Ord>(sent: &Patch<Vec<T>>, held: &[T]) -> bool {
     matches!(sent, Patch::Value(sent) if BTreeSet::from_iter(sent) == BTreeSet::from_iter(held))
 }
 
+/// Applies the fields of a PATCH. Null and an empty list both mean no limit.
 fn apply(patch: PersonalApiKeyPatch, key: &mut ApiKey) {
     let PersonalApiKeyPatch { label, scopes, scoped_teams, scoped_organizations, expires_at } =
         patch;
-    set(&mut key.fields.label, label);
-    set(&mut key.meta.scopes, scopes);
-    apply_list(scoped_teams, &mut key.meta.projects);
-    apply_list(scoped_organizations, &mut key.meta.organizations);
+    label.apply(&mut key.fields.label);
+    scopes.apply(&mut key.meta.scopes);
+    scoped_teams.apply(&mut key.meta.projects);
+    scoped_organizations.apply(&mut key.meta.organizations);
     expires_at.apply(&mut key.meta.expires_at);
-}
-
-/// Null and an empty list both mean no limit.
-fn apply_list<T>(sent: Patch<Vec<T>>, slot: &mut Vec<T>) {
-    match sent {
-        Patch::Absent => {}
-        Patch::Null => slot.clear(),
-        Patch::Value(named) => *slot = named,
-    }
 }
 
 /// Revokes a key of the caller's user.

@@ -7,7 +7,7 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
 use crate::json::{JsonText, output};
-use crate::patch::Patch;
+use crate::patch::{Apply, Patch};
 use crate::resources::projects::Project;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Reference, Row, Table, Tx, WriteTx, impl_record};

@@ -10,7 +10,7 @@ use crate::input::{
     Choice, Choices, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf,
     Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
-use crate::patch::Patch;
+use crate::patch::{Apply, Patch};
 
 use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
 use super::{Fields, settings};
