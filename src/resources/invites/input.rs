@@ -125,32 +125,23 @@ pub(super) fn at_index(index: usize, error: Error) -> Error {
 
 /// Returns the stored fields of a new invite.
 pub(super) fn fields_of(
-    fields: InviteFields,
+    new: InviteFields,
     id: InviteId,
     sends_mail: bool,
     now: Timestamp,
 ) -> Fields {
-    let InviteFields {
-        target_email,
-        first_name,
-        level,
-        message,
-        private_project_access,
-        send_email,
-        combine_pending_invites,
-    } = fields;
-    let send_email = send_email.unwrap_or(true);
+    let send_email = new.send_email.unwrap_or(true);
     Fields {
         id,
-        target_email,
-        first_name: first_name.unwrap_or_default(),
+        target_email: new.target_email,
+        first_name: new.first_name.unwrap_or_default(),
         emailing_attempt_made: sends_mail && send_email,
-        level: level.unwrap_or(Level::Member),
+        level: new.level.unwrap_or(Level::Member),
         created_at: now,
         updated_at: now,
-        message: message.value(),
-        private_project_access: private_project_access.value().unwrap_or_default(),
+        message: new.message.value(),
+        private_project_access: new.private_project_access.value().unwrap_or_default(),
         send_email,
-        combine_pending_invites: combine_pending_invites.unwrap_or(false),
+        combine_pending_invites: new.combine_pending_invites.unwrap_or(false),
     }
 }
