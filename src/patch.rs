@@ -1,4 +1,4 @@
-//! A nullable field of a PATCH: absent, null or a value. And how a sent field changes the stored one.
+//! A nullable field of a PATCH: absent, null or a value. And how sent fields change stored ones.
 
 use serde_json::{Map, Value};
 
