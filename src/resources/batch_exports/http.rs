@@ -69,14 +69,14 @@ pub fn routes(routes: &mut Routes) {
             .summary("Delete a batch export.")
             .id::<BatchExportId>();
         routes
-            .post(pause_path, pauses, write, pause::<P>)
+            .post(pause_path, pauses, write, set_paused::<P, true>)
             .summary("Pause a batch export.")
             .id::<BatchExportId>()
             .body::<BatchExportState>()
             .example("{}")
             .returns_empty(200);
         routes
-            .post(unpause_path, unpauses, write, unpause::<P>)
+            .post(unpause_path, unpauses, write, set_paused::<P, false>)
             .summary("Unpause a batch export.")
             .id::<BatchExportId>()
             .body::<BatchExportState>()
@@ -247,7 +247,7 @@ async fn destroy<P: ExportTenant>(
     Ok(ApiResponse::NoContent)
 }
 
-async fn pause<P: ExportTenant>(
+async fn set_paused<P: ExportTenant, const PAUSED: bool>(
     State(app): State<App>,
     access: WriteAccess<P>,
     PathId(id): PathId<BatchExportId>,
@@ -255,21 +255,7 @@ async fn pause<P: ExportTenant>(
 ) -> ApiResult {
     let (id, sent) = (id?, Parsed::<BatchExportState>::new(&sent));
     app.post(&access, move |tx, _, tenant: &P, now| {
-        super::pause(tx, tenant.key_of(tx, id)?, &sent, now)?;
-        Ok(ApiResponse::Empty)
-    })
-    .await
-}
-
-async fn unpause<P: ExportTenant>(
-    State(app): State<App>,
-    access: WriteAccess<P>,
-    PathId(id): PathId<BatchExportId>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let (id, sent) = (id?, Parsed::<BatchExportState>::new(&sent));
-    app.post(&access, move |tx, _, tenant: &P, now| {
-        super::unpause(tx, tenant.key_of(tx, id)?, &sent, now)?;
+        super::set_paused(tx, tenant.key_of(tx, id)?, PAUSED, &sent, now)?;
         Ok(ApiResponse::Empty)
     })
     .await

@@ -215,44 +215,27 @@ pub fn update(
     secrets::put(tx, of, kept)
 }
 
-/// Pauses an export. A paused export stays unchanged. The fields of the body are validated but not applied.
+/// Pauses or unpauses an export. Unpausing keeps `last_paused_at`. An export that is in this state already stays
+/// unchanged. The fields of the body are validated but not applied.
 ///
 /// # Errors
 /// 404 if the export does not exist, 400 for an invalid field.
-pub fn pause(
+pub fn set_paused(
     tx: &mut WriteTx<'_>,
     of: ExportKey,
+    paused: bool,
     sent: &Parsed<BatchExportState>,
     now: Timestamp,
 ) -> Result<()> {
     let mut export: BatchExport = tx.get(&of)?;
     sent.get()?;
-    if export.fields.paused {
+    if export.fields.paused == paused {
         return Ok(());
     }
-    export.fields.paused = true;
-    export.fields.last_paused_at = Some(now);
-    export.fields.last_updated_at = now;
-    tx.put(&export)
-}
-
-/// Unpauses an export and keeps `last_paused_at`. An export that is not paused stays unchanged. The fields of the body
-/// are validated but not applied.
-///
-/// # Errors
-/// 404 if the export does not exist, 400 for an invalid field.
-pub fn unpause(
-    tx: &mut WriteTx<'_>,
-    of: ExportKey,
-    sent: &Parsed<BatchExportState>,
-    now: Timestamp,
-) -> Result<()> {
-    let mut export: BatchExport = tx.get(&of)?;
-    sent.get()?;
-    if !export.fields.paused {
-        return Ok(());
+    export.fields.paused = paused;
+    if paused {
+        export.fields.last_paused_at = Some(now);
     }
-    export.fields.paused = false;
     export.fields.last_updated_at = now;
     tx.put(&export)
 }
