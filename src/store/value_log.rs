@@ -133,7 +133,7 @@ impl ValueLog {
         written.committed = written.length;
     }
 
-    /// Forgets the changes since the last commit.
+    /// Forgets what was added since the last commit.
     fn undo(&self) {
         let mut written = self.written();
         if written.length > written.committed {
@@ -204,11 +204,13 @@ impl ValueLogs {
         self.logs().push(Arc::downgrade(log));
     }
 
-    /// Returns the logs that note the changes of the next commit.
-    pub(super) fn active(&self) -> Vec<Arc<ValueLog>> {
+    /// Begins a commit. Returns the logs that note its changes, without what a commit that failed has added.
+    pub(super) fn begin_commit(&self) -> Vec<Arc<ValueLog>> {
         let mut logs = self.logs();
         logs.retain(|log| log.strong_count() > 0);
-        logs.iter().filter_map(Weak::upgrade).collect()
+        let active: Vec<_> = logs.iter().filter_map(Weak::upgrade).collect();
+        active.iter().for_each(|log| log.undo());
+        active
     }
 
     fn logs(&self) -> MutexGuard<'_, Vec<Weak<ValueLog>>> {
@@ -220,12 +222,5 @@ impl ValueLogs {
 pub(super) fn commit(logs: &[Arc<ValueLog>]) {
     for log in logs {
         log.commit();
-    }
-}
-
-/// Forgets what the commit under way has changed, in each of these logs.
-pub(super) fn undo(logs: &[Arc<ValueLog>]) {
-    for log in logs {
-        log.undo();
     }
 }

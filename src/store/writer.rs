@@ -208,7 +208,7 @@ impl Writer {
     ) -> Result<()> {
         let transaction = begin(database)?;
         let mut tx = WriteTx::with(&transaction, std::mem::take(&mut self.hot));
-        let logs = self.shared.value_logs.active();
+        let logs = self.shared.value_logs.begin_commit();
         tx.note_changes(NotedChanges::begin(&logs));
         tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
         let done = self.run_batch(&mut tx, first, ran)?;

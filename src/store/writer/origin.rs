@@ -155,14 +155,11 @@ impl Writer {
             return Ok(Attempt::Refused(away()));
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
-        let logs = self.shared.value_logs.active();
+        let logs = self.shared.value_logs.begin_commit();
         let mut tx = self.begin_batch(&transaction, &logs);
         let beginning = match self.take_turn(&mut tx, source) {
             Ok(beginning) => beginning,
-            Err(fault) => {
-                value_log::undo(&logs);
-                return refuse(fault);
-            }
+            Err(fault) => return refuse(fault),
         };
         let Beginning { from, turn, taken } = beginning;
         tx.begin_journal();
@@ -186,12 +183,10 @@ impl Writer {
                 Sent::Stands(position) => position,
                 Sent::Overtaken => {
                     transaction.abort().map_err(storage_error)?;
-                    value_log::undo(&logs);
                     return Ok(Attempt::Overtaken);
                 }
                 Sent::Refused(error) => {
                     transaction.abort().map_err(storage_error)?;
-                    value_log::undo(&logs);
                     return Ok(Attempt::Refused(error));
                 }
             }
@@ -249,7 +244,7 @@ impl Writer {
             return Ok(());
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
-        let logs = self.shared.value_logs.active();
+        let logs = self.shared.value_logs.begin_commit();
         let mut tx = self.begin_batch(&transaction, &logs);
         let mut taken = Taken::default();
         let mut take = |row: Row| {
@@ -268,7 +263,6 @@ impl Writer {
             Err(fault) => {
                 drop(tx);
                 transaction.abort().map_err(storage_error)?;
-                value_log::undo(&logs);
                 let _ = reply.send(Err(require_intact(fault)?));
                 return Ok(());
             }
