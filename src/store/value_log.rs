@@ -126,7 +126,7 @@ impl ValueLog {
     }
 
     /// Ends the commit under way.
-    fn commit(&self) {
+    pub(super) fn end_commit(&self) {
         let mut written = self.written();
         let outcome = written.flush();
         written.note(outcome);
@@ -215,12 +215,5 @@ impl ValueLogs {
 
     fn logs(&self) -> MutexGuard<'_, Vec<Weak<ValueLog>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Ends the commit under way in each of these logs.
-pub(super) fn commit(logs: &[Arc<ValueLog>]) {
-    for log in logs {
-        log.commit();
     }
 }

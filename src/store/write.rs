@@ -16,10 +16,10 @@ use redb::WriteTransaction;
 
 use crate::error::{Error, Result};
 
+use super::batch_diff::BatchDiff;
 use super::byte_usage::Growth;
 use super::engine::{Bytes, definition, storage_error};
 use super::hot_values::HotValues;
-use super::journal::NotedChanges;
 use super::key::Key;
 use super::pending_values::{PendingValue, PendingValues};
 use super::per_table::PerTable;
@@ -40,7 +40,7 @@ pub struct WriteTx<'t> {
     hot: HotValues,
     undo_log: UndoLog,
     growth: Growth,
-    noted: NotedChanges,
+    diff: BatchDiff,
     /// Whether the batch ends after this write.
     ends_batch: bool,
     /// Whether this write is undone even if its rule succeeds.
@@ -53,11 +53,11 @@ pub struct WriteTx<'t> {
 
 impl<'t> WriteTx<'t> {
     pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
-        Self::with(transaction, HotValues::default())
+        Self::with(transaction, HotValues::default(), BatchDiff::default())
     }
 
-    /// Begins a batch that knows these stored values.
-    pub(super) fn with(transaction: &'t WriteTransaction, hot: HotValues) -> Self {
+    /// Begins a batch that knows these stored values and notes in `diff` what it changes.
+    pub(super) fn with(transaction: &'t WriteTransaction, hot: HotValues, diff: BatchDiff) -> Self {
         Self {
             tables: PerTable::new(OnceCell::new),
             transaction,
@@ -65,7 +65,7 @@ impl<'t> WriteTx<'t> {
             hot,
             undo_log: UndoLog::default(),
             growth: Growth::default(),
-            noted: NotedChanges::default(),
+            diff,
             ends_batch: false,
             is_discarded: false,
             other_work: 0,

@@ -23,12 +23,12 @@ use tokio::runtime::Handle;
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 
+use super::batch_diff::BatchDiff;
 use super::engine::{RETRY_AFTER, begin, begin_read, close, closed, require_usable, storage_error};
 use super::file::FileLock;
 use super::file_place::DISPLACED;
 use super::file_system::FsHandle;
 use super::hot_values::HotValues;
-use super::journal::NotedChanges;
 use super::metrics::Commit;
 use super::opened_file::OpenedFile;
 use super::queue::{Receiver, Sender};
@@ -36,8 +36,7 @@ use super::queued::QueuedWrite;
 use super::shared::{CloseOnDrop, Shared};
 use super::snapshot::Snapshot;
 use super::task::{NextWrite, Task};
-use super::value_log;
-use super::write::WriteTx;
+use super::write::{FinishedBatch, WriteTx};
 
 /// The maximum number of writes in one batch.
 const BATCH_WRITES: usize = 512;
@@ -207,23 +206,27 @@ impl Writer {
         ran: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<()> {
         let transaction = begin(database)?;
-        let mut tx = WriteTx::with(&transaction, std::mem::take(&mut self.hot));
-        let logs = self.shared.value_logs.begin_commit();
-        tx.note_changes(NotedChanges::begin(&logs));
-        tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
+        let mut tx = self.begin_batch(&transaction);
         let done = self.run_batch(&mut tx, first, ran)?;
         if !done.changed {
             self.hot = tx.into_hot();
             return transaction.abort().map_err(storage_error);
         }
-        let finished = tx.finish()?;
-        if finished.has_access_changes {
+        let FinishedBatch { hot, diff } = tx.finish()?;
+        if diff.changes_access() {
             self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         }
         self.commit(database, transaction, ran.len())?;
-        value_log::commit(&logs);
-        self.hot = finished.hot;
+        diff.end_commit();
+        self.hot = hot;
         Ok(())
+    }
+
+    fn begin_batch<'t>(&mut self, transaction: &'t WriteTransaction) -> WriteTx<'t> {
+        let diff = BatchDiff::begin(&self.shared.value_logs);
+        let mut tx = WriteTx::with(transaction, std::mem::take(&mut self.hot), diff);
+        tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
+        tx
     }
 
     /// Runs `first` and the queued writes after it.

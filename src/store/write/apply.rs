@@ -6,9 +6,9 @@ use redb::{CursorError, ReadableTable};
 
 use crate::error::{Error, Result};
 
+use super::super::batch_diff::BatchDiff;
 use super::super::engine::{Bytes, storage_error};
 use super::super::hot_values::HotValues;
-use super::super::journal::Journal;
 use super::super::packed;
 use super::super::pending_values::TableChanges;
 use super::super::sealed::payload_of;
@@ -21,10 +21,8 @@ const MIN_RUN: usize = 4;
 pub(in crate::store) struct FinishedBatch {
     /// Stored values for the next batch.
     pub(in crate::store) hot: HotValues,
-    /// The changed rows for the origin; `None` if there is no origin.
-    pub(in crate::store) journal: Option<Journal>,
-    /// Whether tables that decide access may have changed.
-    pub(in crate::store) has_access_changes: bool,
+    /// What the batch changed.
+    pub(in crate::store) diff: BatchDiff,
 }
 
 impl WriteTx<'_> {
@@ -32,9 +30,8 @@ impl WriteTx<'_> {
     /// returned values equal those in the file.
     pub(in crate::store) fn finish(mut self) -> Result<FinishedBatch> {
         self.apply()?;
-        let Self { hot, noted, access_version, .. } = self;
-        let has_access_changes = access_version.is_none();
-        Ok(FinishedBatch { hot, journal: noted.into_journal(), has_access_changes })
+        let Self { hot, diff, .. } = self;
+        Ok(FinishedBatch { hot, diff })
     }
 
     /// Returns the stored values that the batch knows, if it changed nothing.
@@ -44,10 +41,11 @@ impl WriteTx<'_> {
 
     /// Applies the changed values to the transaction. If this fails, the transaction must be aborted.
     pub(in crate::store) fn apply(&mut self) -> Result<()> {
-        let mut noted = std::mem::take(&mut self.noted);
+        let mut diff = std::mem::take(&mut self.diff);
         for (table, changes) in self.pending.take() {
+            diff.add_table(table);
             let opened = self.table_mut(table)?;
-            let mut note = |key: &[u8], after: Option<&[u8]>| noted.note(table, key, after);
+            let mut note = |key: &[u8], after: Option<&[u8]>| diff.add(table, key, after);
             if table.is_packed() {
                 packed::apply(opened, table, changes, &mut note)?;
                 continue;
@@ -57,7 +55,7 @@ impl WriteTx<'_> {
                 self.hot.change(table, key, value.as_deref().map(payload_of));
             }
         }
-        self.noted = noted;
+        self.diff = diff;
         Ok(())
     }
 }

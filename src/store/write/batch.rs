@@ -3,7 +3,6 @@
 use crate::error::Result;
 
 use super::super::byte_usage::Growth;
-use super::super::journal::NotedChanges;
 use super::super::undo_log::UndoLog;
 use super::WriteTx;
 
@@ -38,11 +37,6 @@ impl WriteTx<'_> {
     /// Counts this write as a large one, because of work other than its changes.
     pub const fn count_as_large(&mut self) {
         self.other_work = LARGE_WRITE + 1;
-    }
-
-    /// Sets where the batch notes its changes. Call this before the first change.
-    pub(in crate::store) fn note_changes(&mut self, noted: NotedChanges) {
-        self.noted = noted;
     }
 
     /// Forgets what the previous write of the batch has set.

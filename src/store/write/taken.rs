@@ -42,13 +42,14 @@ impl WriteTx<'_> {
             None => opened.remove(key),
         };
         before.map_err(storage_error)?;
-        self.noted.note(table, key, sealed);
+        self.diff.add_table(table);
+        self.diff.add(table, key, sealed);
         Ok(())
     }
 
     /// Begins to collect the rows that change from now on for the origin. No changes of the batch may be pending.
-    pub(in crate::store) fn begin_journal(&mut self) {
-        self.noted.begin_journal();
+    pub(in crate::store) fn collect_rows(&mut self) {
+        self.diff.collect_rows();
     }
 
     /// The memory that the changes take which are not applied to redb yet, about, in bytes.

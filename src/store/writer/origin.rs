@@ -17,7 +17,6 @@ use crate::error::{Error, Result};
 use super::super::copy_position::put_position;
 use super::super::copy_source::CopySource;
 use super::super::engine::{RETRY_AFTER, storage_error};
-use super::super::journal::{Journal, NotedChanges};
 use super::super::metrics::Commit as BatchCommit;
 use super::super::origin::{Commit, Fault, Position, Row, Turn, random_name};
 use super::super::origin_commit::{Sent, send};
@@ -26,7 +25,6 @@ use super::super::origin_state::{OriginState, away};
 use super::super::queued::QueuedWrite;
 use super::super::schema::{RENEWED_KEY, SECRET_KEY, Table};
 use super::super::task::{Lacked, NewRows, NextWrite};
-use super::super::value_log::{self, ValueLog};
 use super::super::write::{FinishedBatch, WriteTx};
 use super::{BatchRun, Writer};
 
@@ -97,10 +95,9 @@ impl Taken {
 }
 
 /// What a commit of the copy publishes.
-struct Standing<'b> {
+struct Standing {
     position: Position,
     finished: FinishedBatch,
-    logs: &'b [Arc<ValueLog>],
     writes: usize,
     taken: Option<Taken>,
     /// Whether this node made the commit at the position.
@@ -155,14 +152,13 @@ impl Writer {
             return Ok(Attempt::Refused(away()));
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
-        let logs = self.shared.value_logs.begin_commit();
-        let mut tx = self.begin_batch(&transaction, &logs);
+        let mut tx = self.begin_batch(&transaction);
         let beginning = match self.take_turn(&mut tx, source) {
             Ok(beginning) => beginning,
             Err(fault) => return refuse(fault),
         };
         let Beginning { from, turn, taken } = beginning;
-        tx.begin_journal();
+        tx.collect_rows();
         let done = match first.take() {
             Some(first) => self.run_batch(&mut tx, first, ran)?,
             None => run_again(&mut tx, ran)?,
@@ -174,7 +170,7 @@ impl Writer {
             return Ok(self.end_unchanged(source, done, until));
         }
         let mut finished = tx.finish()?;
-        let rows = finished.journal.take().map(Journal::into_rows).unwrap_or_default();
+        let rows = finished.diff.take_rows();
         let position = if rows.is_empty() {
             drop(turn);
             from
@@ -192,9 +188,8 @@ impl Writer {
             }
         };
         let has_secret = rows.iter().any(|row| is_secret(row.table, &row.key));
-        let writes = ran.len();
-        let (logs, is_own) = (&logs[..], !rows.is_empty());
-        let standing = Standing { position, finished, logs, writes, taken, is_own, has_secret };
+        let (writes, is_own) = (ran.len(), !rows.is_empty());
+        let standing = Standing { position, finished, writes, taken, is_own, has_secret };
         if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
@@ -244,8 +239,7 @@ impl Writer {
             return Ok(());
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
-        let logs = self.shared.value_logs.begin_commit();
-        let mut tx = self.begin_batch(&transaction, &logs);
+        let mut tx = self.begin_batch(&transaction);
         let mut taken = Taken::default();
         let mut take = |row: Row| {
             taken.note(&row);
@@ -271,7 +265,6 @@ impl Writer {
         let standing = Standing {
             position,
             finished,
-            logs: &logs,
             writes: 0,
             taken: Some(taken),
             is_own: false,
@@ -287,9 +280,10 @@ impl Writer {
         &mut self,
         database: &Database,
         (transaction, is_synced): (WriteTransaction, bool),
-        standing: Standing<'_>,
+        standing: Standing,
     ) -> Result<()> {
-        let Standing { position, finished, logs, writes, taken, is_own, has_secret } = standing;
+        let Standing { position, finished, writes, taken, is_own, has_secret } = standing;
+        let FinishedBatch { hot, diff } = finished;
         let begun = Instant::now();
         let primary = self.origin.as_ref().map(|origin| origin.source.origin.primary());
         put_position(&transaction, position, primary.unwrap_or_default())?;
@@ -299,7 +293,7 @@ impl Writer {
             origin.kept = if is_own { position } else { origin.kept };
         }
         self.note_synced(is_synced);
-        if finished.has_access_changes {
+        if diff.changes_access() {
             self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         }
         if has_secret || taken.as_ref().is_some_and(|taken| taken.has_secret) {
@@ -311,20 +305,9 @@ impl Writer {
         }
         self.publish(database)?;
         self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
-        value_log::commit(logs);
-        self.hot = finished.hot;
+        diff.end_commit();
+        self.hot = hot;
         Ok(())
-    }
-
-    fn begin_batch<'t>(
-        &mut self,
-        transaction: &'t WriteTransaction,
-        logs: &[Arc<ValueLog>],
-    ) -> WriteTx<'t> {
-        let mut tx = WriteTx::with(transaction, std::mem::take(&mut self.hot));
-        tx.note_changes(NotedChanges::begin(logs));
-        tx.access_version = Some(self.shared.access_version.load(Ordering::Relaxed));
-        tx
     }
 
     fn set_wary(&mut self, batches: u32) {

@@ -1,0 +1,67 @@
+//! What a batch changes in the file. Copies under way, the origin and the version of the access tables follow it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::origin::Row;
+use super::schema::Table;
+use super::value_log::{ValueLog, ValueLogs};
+
+/// What a batch changes in the file. The values themselves are not kept, except for an origin.
+#[derive(Default)]
+pub(super) struct BatchDiff {
+    /// The tables with changes.
+    tables: BTreeSet<Table>,
+    /// The logs of copies under way.
+    logs: Vec<Arc<ValueLog>>,
+    /// The changed values for the origin, each as the batch leaves it.
+    rows: Option<ChangedRows>,
+}
+
+/// Sealed values by table and key; `None` for a removed value.
+type ChangedRows = BTreeMap<(Table, Vec<u8>), Option<Vec<u8>>>;
+
+impl BatchDiff {
+    /// Begins the diff of a batch, which these logs note too.
+    pub(super) fn begin(logs: &ValueLogs) -> Self {
+        Self { logs: logs.begin_commit(), ..Self::default() }
+    }
+
+    /// Collects what changes from now on for the origin.
+    pub(super) fn collect_rows(&mut self) {
+        self.rows = Some(ChangedRows::new());
+    }
+
+    /// Notes that values of `table` change.
+    pub(super) fn add_table(&mut self, table: Table) {
+        self.tables.insert(table);
+    }
+
+    /// Notes that `key` has this sealed value now; `None` if it was removed.
+    pub(super) fn add(&mut self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
+        for log in &self.logs {
+            log.add(table, key, sealed);
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.insert((table, key.to_vec()), sealed.map(<[u8]>::to_vec));
+        }
+    }
+
+    /// Whether the batch changed tables that decide access.
+    pub(super) fn changes_access(&self) -> bool {
+        self.tables.iter().any(|table| table.decides_access())
+    }
+
+    /// Returns the rows that were collected for the origin, each once, and keeps none.
+    pub(super) fn take_rows(&mut self) -> Vec<Row> {
+        let rows = self.rows.take().into_iter().flatten();
+        rows.map(|((table, key), sealed)| Row { table, key, sealed }).collect()
+    }
+
+    /// Ends the commit in the logs. Call this once it is in the file.
+    pub(super) fn end_commit(&self) {
+        for log in &self.logs {
+            log.end_commit();
+        }
+    }
+}
