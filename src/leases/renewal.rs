@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 use crate::error::Result;
-use crate::store::{Store, Table};
+use crate::store::{CommitsOf, Store, Table};
 use crate::time::{Clock, Timestamp};
 
 use super::watch::{HeldLeases, LeaseWatch};
@@ -84,7 +84,7 @@ impl Claims {
         // Weak: the channel ends with the task, and workers wait for its end.
         let (held, changed) = (Arc::downgrade(&self.held), Arc::clone(&self.changed));
         let holder = self.holder.clone();
-        self.store.on_taken(&[Table::Leases], move |tx| {
+        self.store.watch(&[Table::Leases], CommitsOf::OtherNodes, move |tx| {
             if let Some(held) = held.upgrade() {
                 let own = own_leases(&list(tx).unwrap_or_default(), &holder);
                 held.send_modify(|held| {
@@ -93,6 +93,7 @@ impl Claims {
                 });
             }
             changed.notify_one();
+            Ok(())
         });
     }
 

@@ -15,7 +15,7 @@ use crate::error::Result;
 use crate::ids::OutboxMessageId;
 use crate::leases::LeaseWatch;
 use crate::metrics::Metrics;
-use crate::store::{Store, Table, WriteTx};
+use crate::store::{CommitsOf, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::attempt::{MIN_LEASE, MailMetrics, OutboxSender};
@@ -84,7 +84,10 @@ impl MailWorker {
         let metrics = MailMetrics::of(metrics);
         let wake = Arc::new(Notify::new());
         let listener = Arc::clone(&wake);
-        store.on_taken(&[Table::Outbox], move |_| listener.notify_one());
+        store.watch(&[Table::Outbox], CommitsOf::OtherNodes, move |_| {
+            listener.notify_one();
+            Ok(())
+        });
         let current = Arc::new(CurrentMails::default());
         let (stop, stopped) = watch::channel(());
         let worker = WorkerTask {

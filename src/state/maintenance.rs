@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
 use crate::resources::{activity, cascade_delete, import_mark, roles, sessions};
-use crate::store::{OpenError, Snapshot, Store, Table, WriteTx};
+use crate::store::{CommitsOf, OpenError, Snapshot, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
@@ -37,8 +37,10 @@ impl App {
         self.start_backups()?;
         self.start_compaction();
         let taken = Arc::clone(&due);
-        store.on_taken(&[Table::Sweeps, Table::PendingListings, Table::Imports], move |_| {
+        let tables = &[Table::Sweeps, Table::PendingListings, Table::Imports];
+        store.watch(tables, CommitsOf::OtherNodes, move |_| {
             taken.notify_one();
+            Ok(())
         });
         let clock = self.0.clock.clone();
         let mut lease = self.0.leases.watch(Duty::Maintenance);

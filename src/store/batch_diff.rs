@@ -7,10 +7,21 @@ use super::origin::Row;
 use super::schema::Table;
 use super::value_log::{ValueLog, ValueLogs};
 
+/// Whose commits somebody watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommitsOf {
+    /// Those of this node and of others.
+    AllNodes,
+    /// Those that this node takes from others.
+    OtherNodes,
+}
+
 /// What a batch changes in the file. The values themselves are not kept, except for an origin.
 #[derive(Default)]
 pub(super) struct BatchDiff {
-    /// The tables with changes.
+    /// The tables with changes that the batch took from other nodes.
+    taken: BTreeSet<Table>,
+    /// The tables with other changes.
     tables: BTreeSet<Table>,
     /// The logs of copies under way.
     logs: Vec<Arc<ValueLog>>,
@@ -27,8 +38,9 @@ impl BatchDiff {
         Self { logs: logs.begin_commit(), ..Self::default() }
     }
 
-    /// Collects what changes from now on for the origin.
-    pub(super) fn collect_rows(&mut self) {
+    /// Ends what the batch takes from other nodes. Collects what changes from now on for the origin.
+    pub(super) fn end_taking(&mut self) {
+        self.taken = std::mem::take(&mut self.tables);
         self.rows = Some(ChangedRows::new());
     }
 
@@ -49,7 +61,13 @@ impl BatchDiff {
 
     /// Whether the batch changed tables that decide access.
     pub(super) fn changes_access(&self) -> bool {
-        self.tables.iter().any(|table| table.decides_access())
+        self.taken.iter().chain(&self.tables).any(|table| table.decides_access())
+    }
+
+    /// Whether these commits changed any of `tables`.
+    pub(super) fn changes_any(&self, tables: &[Table], of: CommitsOf) -> bool {
+        let is_own = |table: &Table| of == CommitsOf::AllNodes && self.tables.contains(table);
+        tables.iter().any(|table| self.taken.contains(table) || is_own(table))
     }
 
     /// Returns the rows that were collected for the origin, each once, and keeps none.

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
+use super::batch_diff::CommitsOf;
 use super::cell::stored_cell;
 use super::engine::{begin, storage_error};
 use super::file::{self, follow_link};
@@ -152,12 +153,12 @@ impl Store {
     }
 
     /// Calls `listener` with the signing secret before a state with another one is shown. Only a shared database has such
-    /// states: another node may rotate the secret. The store has one listener: only the first call has an effect.
+    /// states: another node may rotate the secret.
     pub(crate) fn on_new_secret(
         &self,
         listener: impl Fn(&SigningSecret) -> Result<()> + Send + Sync + 'static,
     ) {
-        let _kept = self.shared.secret_listener.set(Box::new(listener));
+        self.watch(&[Table::Meta], CommitsOf::AllNodes, move |tx| listener(&stored_secret(tx)?));
     }
 
     /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,

@@ -1,22 +1,16 @@
 //! State that the writer thread shares with the rest of the store.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwapOption;
-
-use crate::error::Result;
-use crate::secret::SigningSecret;
 
 use super::file_place::FilePlace;
 use super::metrics::WriterStats;
 use super::origin_state::OriginState;
 use super::snapshot::Snapshot;
-use super::taken_listeners::TakenListeners;
 use super::value_log::ValueLogs;
-
-/// Takes the signing secret that another node or a write stored.
-pub(super) type SecretListener = Box<dyn Fn(&SigningSecret) -> Result<()> + Send + Sync>;
+use super::watchers::Watchers;
 
 /// State that the writer thread shares with the rest of the store.
 pub(super) struct Shared {
@@ -36,10 +30,8 @@ pub(super) struct Shared {
     pub(super) value_logs: ValueLogs,
     /// What the threads of a store with an origin share; `None` for a data file.
     pub(super) origin: Option<Arc<OriginState>>,
-    /// Called before a state with new rows of other nodes is shown. Only a store with an origin calls them.
-    pub(super) taken: TakenListeners,
-    /// Called before a state with another signing secret is shown. Only a store with an origin calls it.
-    pub(super) secret_listener: OnceLock<SecretListener>,
+    /// Called before a state is shown. Only a store with an origin calls them.
+    pub(super) watchers: Watchers,
 }
 
 impl Shared {
@@ -54,8 +46,7 @@ impl Shared {
             stats: WriterStats::default(),
             value_logs: ValueLogs::default(),
             origin,
-            taken: TakenListeners::default(),
-            secret_listener: OnceLock::new(),
+            watchers: Watchers::default(),
         }
     }
 

@@ -47,9 +47,11 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Begins to collect the rows that change from now on for the origin. No changes of the batch may be pending.
-    pub(in crate::store) fn collect_rows(&mut self) {
-        self.diff.collect_rows();
+    /// Applies the rows of other nodes. Collects what changes from now on for the origin.
+    pub(in crate::store) fn end_taking(&mut self) -> Result<()> {
+        self.apply()?;
+        self.diff.end_taking();
+        Ok(())
     }
 
     /// The memory that the changes take which are not applied to redb yet, about, in bytes.

@@ -1,4 +1,4 @@
-//! The copy of an origin: its position, when it is synced, and the signing secret in it.
+//! The copy of an origin: its position, and when it is synced.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,7 +11,6 @@ use super::super::copy_source::CopySource;
 use super::super::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
 use super::super::origin::Position;
 use super::super::origin_commit::confirm;
-use super::super::secrets::stored_secret;
 use super::super::trouble::Trouble;
 use super::origin::Attempt;
 use super::{BatchRun, OriginWriter, Writer};
@@ -20,12 +19,6 @@ use super::{BatchRun, OriginWriter, Writer};
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Writer {
-    /// Gives the signing secret of the last commit to the listener, before the state with it is shown.
-    pub(super) fn pass_secret_on(&self, database: &Database) -> Result<()> {
-        let Some(listener) = self.shared.secret_listener.get() else { return Ok(()) };
-        listener(&stored_secret(&super::snapshot(database, &self.sender)?)?)
-    }
-
     /// Begins a transaction of the copy. Returns whether its commit is durable: one in a while is, because a crash costs only
     /// what the origin has.
     pub(super) fn begin_copy(&self, database: &Database) -> Result<(WriteTransaction, bool)> {

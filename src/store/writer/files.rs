@@ -172,8 +172,7 @@ impl Writer {
         let (database, position) = opened.map_err(Error::internal)?;
         self.start_at(position);
         self.shared.access_version.fetch_add(1, Ordering::Relaxed);
-        self.pass_secret_on(&database)?;
-        self.shared.taken.call(None, || super::snapshot(&database, &self.sender))?;
+        self.shared.watchers.call(None, || super::snapshot(&database, &self.sender))?;
         self.publish(&database)?;
         Ok(database)
     }

@@ -4,7 +4,6 @@
 //! the batch was computed. If another node was first, the batch runs again on what that node left. All attempts of a batch
 //! have one name, so that an attempt whose outcome is unknown is found later, and no write is done twice.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -23,7 +22,6 @@ use super::super::origin_commit::{Sent, send};
 use super::super::origin_metrics::OriginCall;
 use super::super::origin_state::{OriginState, away};
 use super::super::queued::QueuedWrite;
-use super::super::schema::{RENEWED_KEY, SECRET_KEY, Table};
 use super::super::task::{Lacked, NewRows, NextWrite};
 use super::super::write::{FinishedBatch, WriteTx};
 use super::{BatchRun, Writer};
@@ -76,22 +74,6 @@ struct Beginning<'o> {
     /// The last commit before the batch.
     from: Position,
     turn: Option<Box<dyn Turn + 'o>>,
-    /// The commits of other nodes that the transaction of the batch took, if there were any.
-    taken: Option<Taken>,
-}
-
-/// What commits of other nodes changed.
-#[derive(Default)]
-struct Taken {
-    has_secret: bool,
-    tables: BTreeSet<Table>,
-}
-
-impl Taken {
-    fn note(&mut self, row: &Row) {
-        self.has_secret |= is_secret(row.table, &row.key);
-        self.tables.insert(row.table);
-    }
 }
 
 /// What a commit of the copy publishes.
@@ -99,10 +81,8 @@ struct Standing {
     position: Position,
     finished: FinishedBatch,
     writes: usize,
-    taken: Option<Taken>,
     /// Whether this node made the commit at the position.
     is_own: bool,
-    has_secret: bool,
 }
 
 impl Writer {
@@ -157,13 +137,12 @@ impl Writer {
             Ok(beginning) => beginning,
             Err(fault) => return refuse(fault),
         };
-        let Beginning { from, turn, taken } = beginning;
-        tx.collect_rows();
+        let Beginning { from, turn } = beginning;
         let done = match first.take() {
             Some(first) => self.run_batch(&mut tx, first, ran)?,
             None => run_again(&mut tx, ran)?,
         };
-        if !done.changed && taken.is_none() {
+        if !done.changed && from == self.position() {
             drop(turn);
             self.hot = tx.into_hot();
             transaction.abort().map_err(storage_error)?;
@@ -187,9 +166,8 @@ impl Writer {
                 }
             }
         };
-        let has_secret = rows.iter().any(|row| is_secret(row.table, &row.key));
         let (writes, is_own) = (ran.len(), !rows.is_empty());
-        let standing = Standing { position, finished, writes, taken, is_own, has_secret };
+        let standing = Standing { position, finished, writes, is_own };
         if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
@@ -207,20 +185,18 @@ impl Writer {
         tx: &mut WriteTx<'_>,
         source: &'o CopySource,
     ) -> Result<Beginning<'o>, Fault> {
-        let known = self.position();
+        let mut beginning = Beginning { from: self.position(), turn: None };
         let wary = self.origin.as_ref().map_or(0, |origin| origin.wary);
-        if wary == 0 {
-            return Ok(Beginning { from: known, turn: None, taken: None });
+        if wary > 0 {
+            self.set_wary(wary - 1);
+            let begun = Instant::now();
+            let take = &mut |row| source.take(tx, row);
+            let (from, turn) = source.origin.turn(beginning.from, take)?;
+            source.stats.note_call(OriginCall::Turn, begun);
+            beginning = Beginning { from, turn: Some(turn) };
         }
-        self.set_wary(wary - 1);
-        let (mut taken, begun) = (Taken::default(), Instant::now());
-        let (from, turn) = source.origin.turn(known, &mut |row| {
-            taken.note(&row);
-            source.take(tx, row)
-        })?;
-        source.stats.note_call(OriginCall::Turn, begun);
-        tx.apply()?;
-        Ok(Beginning { from, turn: Some(turn), taken: (from != known).then_some(taken) })
+        tx.end_taking()?;
+        Ok(beginning)
     }
 
     /// Takes rows of the origin into the copy, up to its head.
@@ -240,11 +216,7 @@ impl Writer {
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
         let mut tx = self.begin_batch(&transaction);
-        let mut taken = Taken::default();
-        let mut take = |row: Row| {
-            taken.note(&row);
-            source.take(&mut tx, row)
-        };
+        let mut take = |row: Row| source.take(&mut tx, row);
         let caught_up = match found {
             Lacked::Rows { head, rows } if known == from => {
                 rows.into_iter().try_for_each(&mut take).map(|()| head)
@@ -252,7 +224,7 @@ impl Writer {
             Lacked::Many => source.since_far(from, &mut take),
             Lacked::Rows { .. } | Lacked::Past => source.origin.since(from, &mut take),
         };
-        let position = match caught_up.and_then(|head| Ok(tx.apply().map(|()| head)?)) {
+        let position = match caught_up.and_then(|head| Ok(tx.end_taking().map(|()| head)?)) {
             Ok(position) => position,
             Err(fault) => {
                 drop(tx);
@@ -262,14 +234,7 @@ impl Writer {
             }
         };
         let finished = tx.finish()?;
-        let standing = Standing {
-            position,
-            finished,
-            writes: 0,
-            taken: Some(taken),
-            is_own: false,
-            has_secret: false,
-        };
+        let standing = Standing { position, finished, writes: 0, is_own: false };
         self.stand(database, (transaction, is_synced), standing)?;
         let _ = reply.send(Ok(()));
         Ok(())
@@ -282,7 +247,7 @@ impl Writer {
         (transaction, is_synced): (WriteTransaction, bool),
         standing: Standing,
     ) -> Result<()> {
-        let Standing { position, finished, writes, taken, is_own, has_secret } = standing;
+        let Standing { position, finished, writes, is_own } = standing;
         let FinishedBatch { hot, diff } = finished;
         let begun = Instant::now();
         let primary = self.origin.as_ref().map(|origin| origin.source.origin.primary());
@@ -296,13 +261,8 @@ impl Writer {
         if diff.changes_access() {
             self.shared.access_version.fetch_add(1, Ordering::Relaxed);
         }
-        if has_secret || taken.as_ref().is_some_and(|taken| taken.has_secret) {
-            self.pass_secret_on(database)?;
-        }
-        if let Some(taken) = &taken {
-            let state = || super::snapshot(database, &self.sender);
-            self.shared.taken.call(Some(&taken.tables), state)?;
-        }
+        let state = || super::snapshot(database, &self.sender);
+        self.shared.watchers.call(Some(&diff), state)?;
         self.publish(database)?;
         self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
         diff.end_commit();
@@ -362,8 +322,4 @@ fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<B
         }
     }
     Ok(done)
-}
-
-fn is_secret(table: Table, key: &[u8]) -> bool {
-    table == Table::Meta && (key == SECRET_KEY || key == RENEWED_KEY)
 }

@@ -2,6 +2,7 @@
 
 use futures_util::FutureExt;
 
+use super::super::super::batch_diff::CommitsOf;
 use super::super::super::origin::Row;
 use super::super::super::trouble::Trouble;
 use super::*;
@@ -92,22 +93,23 @@ async fn new_secret_reaches_another_node_before_a_state_with_it() {
 }
 
 #[tokio::test]
-async fn listener_is_called_with_the_state_of_another_node_before_a_read_returns_it() {
+async fn watcher_is_called_with_the_state_of_another_node_before_a_read_returns_it() {
     let (shared, store) = Shared::new();
     let other = shared.open("b").expect("a second node");
     let (tell, called) = mpsc::channel();
     let note = move |tx: &Snapshot| {
         let _ = tell.send(tx.count::<Thing>(&1_u64).expect("a count"));
+        Ok(())
     };
-    other.on_taken(&[Table::Domains, Table::Projects], note.clone());
-    other.on_taken(&[Table::Domains], note);
+    other.watch(&[Table::Domains, Table::Projects], CommitsOf::OtherNodes, note.clone());
+    other.watch(&[Table::Domains], CommitsOf::OtherNodes, note);
     other.refresh().await.expect("a fresh state");
     for count in 1..=3 {
         add_thing(&store).await.expect("a write");
         other.refresh().await.expect("a fresh state");
         assert_eq!(called.try_recv(), Ok(count));
     }
-    // Neither this node's own writes nor other tables concern the listener.
+    // Neither this node's own writes nor other tables concern the watcher.
     add_thing(&other).await.expect("a write");
     store.write(|tx| tx.put(&Owner { id: 9 })).await.expect("a write");
     other.refresh().await.expect("a fresh state");
@@ -115,12 +117,13 @@ async fn listener_is_called_with_the_state_of_another_node_before_a_read_returns
 }
 
 #[tokio::test]
-async fn listener_is_called_when_a_batch_takes_rows_or_the_copy_is_opened_again() {
+async fn watcher_is_called_when_a_batch_takes_rows_or_the_copy_is_opened_again() {
     let (shared, store) = Shared::new();
     let other = shared.open("b").expect("a second node");
     let (tell, called) = mpsc::channel();
-    other.on_taken(&[Table::Projects], move |_| {
+    other.watch(&[Table::Projects], CommitsOf::OtherNodes, move |_| {
         let _ = tell.send(());
+        Ok(())
     });
     add_thing(&store).await.expect("a write");
     assert_eq!(add_thing(&other).await.expect("a write"), 2);
