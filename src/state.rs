@@ -22,7 +22,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use tokio::sync::Notify;
 
 use crate::auth::Credential;
 use crate::auth::authorization::AuthorizationCache;
@@ -44,7 +43,7 @@ use crate::resources::record_registry;
 use crate::resources::sharing::SharingTokens;
 use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
-use crate::store::{OpenError, SpaceUsage, Store};
+use crate::store::{OpenError, SpaceUsage, Store, Watch};
 use crate::time::{Clock, Timestamp};
 use crate::trusted_proxies::TrustedProxies;
 
@@ -82,7 +81,7 @@ struct Inner {
     proxies: TrustedProxies,
     rate_limiter: Arc<RateLimits>,
     transfer_memory: MemoryBudget,
-    maintenance: Arc<Notify>,
+    maintenance: Watch,
     long_reads: BlockingPool,
     public_pages: PublicPages,
     renderings: FairQueue,
@@ -157,7 +156,7 @@ impl App {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
             authorizations: AuthorizationCache::new(),
             signing,
-            maintenance: Arc::new(Notify::new()),
+            maintenance: store.watch(maintenance::TABLES),
             long_reads: BlockingPool::new(
                 fair_limits(cores, time_limit),
                 time_limit,

@@ -84,7 +84,7 @@ impl Claims {
         // Weak: the channel ends with the task, and workers wait for its end.
         let (held, changed) = (Arc::downgrade(&self.held), Arc::clone(&self.changed));
         let holder = self.holder.clone();
-        self.store.watch(&[Table::Leases], CommitsOf::OtherNodes, move |tx| {
+        self.store.before_shown(&[Table::Leases], CommitsOf::OtherNodes, move |tx| {
             if let Some(held) = held.upgrade() {
                 let own = own_leases(&list(tx).unwrap_or_default(), &holder);
                 held.send_modify(|held| {

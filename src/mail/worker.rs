@@ -5,17 +5,16 @@
 //! outcome of a mail is on disk before the next mail of its organization, its user or its mailbox begins. So limits and
 //! retries survive a restart. Of the nodes of a shared database, the one with the lease sends the mails of all.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Mutex, Notify, watch};
+use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::error::Result;
 use crate::ids::OutboxMessageId;
 use crate::leases::LeaseWatch;
 use crate::metrics::Metrics;
-use crate::store::{CommitsOf, Store, Table, WriteTx};
+use crate::store::{Store, Table, WakeOnCommit, Watch, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::attempt::{MIN_LEASE, MailMetrics, OutboxSender};
@@ -64,7 +63,7 @@ impl Drop for CurrentMail {
 
 /// A running mail worker. When it is dropped, it stops after the current attempts.
 pub struct MailWorker {
-    wake: Arc<Notify>,
+    outbox: Watch,
     current: Arc<CurrentMails>,
     /// The task, and the channel that stops it when dropped.
     task: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
@@ -82,17 +81,12 @@ impl MailWorker {
         metrics: &Metrics,
     ) -> Self {
         let metrics = MailMetrics::of(metrics);
-        let wake = Arc::new(Notify::new());
-        let listener = Arc::clone(&wake);
-        store.watch(&[Table::Outbox], CommitsOf::OtherNodes, move |_| {
-            listener.notify_one();
-            Ok(())
-        });
+        let outbox = store.watch(&[Table::Outbox]);
         let current = Arc::new(CurrentMails::default());
         let (stop, stopped) = watch::channel(());
         let worker = WorkerTask {
             lease: lease.clone(),
-            wake: Arc::clone(&wake),
+            outbox: outbox.clone(),
             current: Arc::clone(&current),
             stopped: stopped.clone(),
             sender: Arc::new(OutboxSender {
@@ -105,7 +99,7 @@ impl MailWorker {
                 stopped,
             }),
         };
-        Self { wake, current, task: Mutex::new(Some((stop, tokio::spawn(worker.run())))) }
+        Self { outbox, current, task: Mutex::new(Some((stop, tokio::spawn(worker.run())))) }
     }
 
     /// Returns the mails that are being sent.
@@ -115,7 +109,12 @@ impl MailWorker {
 
     /// Makes the worker look for mails that are due.
     pub fn wake(&self) {
-        self.wake.notify_one();
+        self.outbox.wake();
+    }
+
+    /// Returns what wakes the worker after a write, if that adds mails.
+    pub(crate) fn on_commit(&self) -> WakeOnCommit {
+        self.outbox.on_commit()
     }
 
     /// Stops the worker after the current attempts are finished and recorded. Concurrent calls wait too.
@@ -128,45 +127,11 @@ impl MailWorker {
     }
 }
 
-/// Wakes the mail worker when it is dropped, if the write added a mail.
-///
-/// The rule of the write owns it, so it is dropped when the write is on disk, even if the client has disconnected.
-pub struct WakeOnCommit {
-    worker: Option<Arc<Notify>>,
-    has_new_mail: AtomicBool,
-}
-
-impl WakeOnCommit {
-    /// Prepares to wake this worker. Without a worker, nothing is woken.
-    pub fn new(worker: Option<&MailWorker>) -> Self {
-        let worker = worker.map(|worker| Arc::clone(&worker.wake));
-        Self { worker, has_new_mail: AtomicBool::new(false) }
-    }
-
-    /// Remembers whether the write added a mail to the outbox.
-    pub fn listen(&self, tx: &WriteTx<'_>) {
-        let mut changes = tx.changes().iter();
-        if changes.any(|change| change.table == Table::Outbox && change.after.is_some()) {
-            self.has_new_mail.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-impl Drop for WakeOnCommit {
-    fn drop(&mut self) {
-        if let Some(worker) = &self.worker
-            && *self.has_new_mail.get_mut()
-        {
-            worker.notify_one();
-        }
-    }
-}
-
 /// The state of the worker's task.
 struct WorkerTask {
     sender: Arc<OutboxSender>,
     lease: LeaseWatch,
-    wake: Arc<Notify>,
+    outbox: Watch,
     current: Arc<CurrentMails>,
     stopped: watch::Receiver<()>,
 }
@@ -182,7 +147,7 @@ impl WorkerTask {
             match self.begin_attempts(&mut attempts).await {
                 Ok(next_at) => tokio::select! {
                     _ = self.stopped.changed() => {}
-                    () = self.wake.notified() => {}
+                    () = self.outbox.woken() => {}
                     Some(_) = attempts.join_next() => {}
                     () = wait_until(&self.sender.clock, next_at) => {}
                 },

@@ -92,7 +92,7 @@ fn link_account(tx: &impl Tx, user: UserId) -> Result<Value> {
 }
 
 pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result<Value> {
-    let changed = app.operate(move |tx, _| {
+    app.operate(move |tx, _| {
         let mut user = get_user(tx, &email)?;
         user.meta.is_active = active;
         tx.log_about::<User>(&user.meta.id);
@@ -105,10 +105,8 @@ pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result
         members::set_listed(tx, &user)?;
         roles::set_listed(tx, user.meta.id)?;
         Ok(json!({ "id": user.meta.id, "email": user.fields.email, "is_active": active }))
-    });
-    let changed = changed.await?;
-    app.wake_maintenance();
-    Ok(changed)
+    })
+    .await
 }
 
 /// Rejects a user whose address is unverified, unless the operator passes `--existing`: a stranger may have created

@@ -53,7 +53,7 @@ impl App {
     /// Wakes the background maintenance after a change that it must complete.
     #[doc(hidden)]
     pub fn wake_maintenance(&self) {
-        self.0.maintenance.notify_one();
+        self.0.maintenance.wake();
     }
 
     /// Restarts background deletion and mail after the data file was replaced.
@@ -81,6 +81,6 @@ impl App {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.maintenance.notify_one();
+        self.maintenance.wake();
     }
 }

@@ -2,7 +2,6 @@
 //! entry.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::auth::authorize::AuthContext;
 use crate::auth::{Caller, PublicAccess, ReadAccess, Tenant, WriteAccess};
@@ -11,9 +10,9 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::idempotency::{self, IdempotencyKey, IdempotencyRequest, IdempotentResponse};
 use crate::ids::RequesterId;
-use crate::mail::worker::WakeOnCommit;
+use crate::mail::worker::MailWorker;
 use crate::resources::api_keys::KeyPermissions;
-use crate::resources::{activity, cascade_delete, users};
+use crate::resources::{activity, users};
 use crate::response::ApiResponse;
 use crate::secret::Seed;
 use crate::store::{Snapshot, WriteTx};
@@ -199,8 +198,8 @@ impl App {
     }
 
     /// Runs `rule`, which also returns the author for the activity entry, and writes that entry. Fails if the write
-    /// exceeds the tenant's allowance. Wakes the mail worker if the write queued a mail, and the background deletion if
-    /// it left records to delete. Returns the result of `rule` and the state after the commit.
+    /// exceeds the tenant's allowance. Wakes the mail worker if the write queued a mail, and the maintenance if it
+    /// left something to complete. Returns the result of `rule` and the state after the commit.
     ///
     /// A dry run does all of this, keeps the activity entries for its response, and is undone.
     pub(super) async fn write<T: Send + 'static>(
@@ -209,9 +208,8 @@ impl App {
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<T>> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
         let (now, seed) = (self.now(), Seed::generate());
-        let wake = WakeOnCommit::new(self.0.mail_worker.as_ref());
-        let leaves_records = Arc::new(AtomicBool::new(false));
-        let left = Arc::clone(&leaves_records);
+        let mail = self.0.mail_worker.as_ref().map(MailWorker::on_commit);
+        let wakes = [Some(self.0.maintenance.on_commit()), mail];
         let write = move |tx: &mut WriteTx<'_>| {
             let (author, response) = rule(tx, now)?;
             activity::record(tx, author.user.as_ref(), &mut seed.rng(), now)?;
@@ -224,15 +222,10 @@ impl App {
             if let Some(allowance) = &allowance {
                 allowance.note_growth(tx);
             }
-            left.store(cascade_delete::leaves_records(tx), Ordering::Relaxed);
-            wake.listen(tx);
+            wakes.iter().flatten().for_each(|wake| wake.note(tx));
             Ok(response)
         };
-        let written = self.store().write_for(consumer, write).await?;
-        if leaves_records.load(Ordering::Relaxed) {
-            self.wake_maintenance();
-        }
-        Ok(written)
+        self.store().write_for(consumer, write).await
     }
 }
 

@@ -14,12 +14,14 @@ use crate::error::{Error, Result};
 use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
 use crate::resources::{activity, cascade_delete, import_mark, roles, sessions};
-use crate::store::{CommitsOf, OpenError, Snapshot, Store, Table, WriteTx};
+use crate::store::{OpenError, Snapshot, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 
 use super::App;
 use super::backups::BackupScheduler;
 
+/// The tables with what is to be completed.
+pub(super) const TABLES: &[Table] = &[Table::Sweeps, Table::PendingListings, Table::Imports];
 /// The wait after a failure.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The longest time between two searches for expired data.
@@ -31,21 +33,15 @@ impl App {
     /// # Errors
     /// If the backup folder cannot be created or read.
     pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
-        let (store, due) = (self.0.store.clone(), Arc::clone(&self.0.maintenance));
+        let (store, due) = (self.0.store.clone(), self.0.maintenance.clone());
         let inner = Arc::downgrade(&self.0);
         let mut expiring = ExpiringData::all_of(self);
         self.start_backups()?;
         self.start_compaction();
-        let taken = Arc::clone(&due);
-        let tables = &[Table::Sweeps, Table::PendingListings, Table::Imports];
-        store.watch(tables, CommitsOf::OtherNodes, move |_| {
-            taken.notify_one();
-            Ok(())
-        });
         let clock = self.0.clock.clone();
         let mut lease = self.0.leases.watch(Duty::Maintenance);
         let mut imports = AbandonedImports { clock: clock.clone(), next: None };
-        due.notify_one();
+        due.wake();
         tokio::spawn(async move {
             loop {
                 if !has_lease(&lease, &clock) {
@@ -53,10 +49,10 @@ impl App {
                         return;
                     }
                     // The node that had the lease may have left something.
-                    due.notify_one();
+                    due.wake();
                 }
                 tokio::select! {
-                    () = due.notified() => {}
+                    () = due.woken() => {}
                     () = wait_until_due(&expiring) => {}
                     () = imports.is_due() => {}
                 }

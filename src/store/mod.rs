@@ -144,6 +144,7 @@ pub use space::{FreeSpace, SpaceUsage};
 pub use staged_export::StagedExport;
 pub use trouble::Trouble;
 pub use undo_log::Change;
+pub(crate) use watchers::{WakeOnCommit, Watch};
 pub use window::{Order, Window};
 pub use write::WriteTx;
 

@@ -158,7 +158,8 @@ impl Store {
         &self,
         listener: impl Fn(&SigningSecret) -> Result<()> + Send + Sync + 'static,
     ) {
-        self.watch(&[Table::Meta], CommitsOf::AllNodes, move |tx| listener(&stored_secret(tx)?));
+        let pass_on = move |tx: &Snapshot| listener(&stored_secret(tx)?);
+        self.before_shown(&[Table::Meta], CommitsOf::AllNodes, pass_on);
     }
 
     /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,

@@ -1,7 +1,10 @@
-//! Watchers of tables: they are called before a node of a shared database shows a commit that changes their tables. So
-//! background work begins when its records change elsewhere.
+//! Watching tables. A background task is woken when a write adds records to its tables, or when another node of a shared
+//! database changed them. What must follow such a change before any read is called before the state is shown.
 
-use std::sync::{PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tokio::sync::Notify;
 
 use crate::error::Result;
 
@@ -9,6 +12,7 @@ use super::Store;
 use super::batch_diff::{BatchDiff, CommitsOf};
 use super::schema::Table;
 use super::snapshot::Snapshot;
+use super::write::WriteTx;
 
 /// The watchers of a store.
 #[derive(Default)]
@@ -44,7 +48,7 @@ impl Watchers {
 impl Store {
     /// Calls `call` when these commits change one of these tables. `call` gets the new state before any read does, and must
     /// return at once. If it fails, the copy is opened again. A data file has one node, and calls nothing.
-    pub(crate) fn watch(
+    pub(crate) fn before_shown(
         &self,
         tables: &'static [Table],
         commits: CommitsOf,
@@ -52,5 +56,68 @@ impl Store {
     ) {
         let watcher = Watcher { tables, commits, call: Box::new(call) };
         self.shared.watchers.0.write().unwrap_or_else(PoisonError::into_inner).push(watcher);
+    }
+
+    /// Begins to wake a task when other nodes change one of these tables.
+    pub(crate) fn watch(&self, tables: &'static [Table]) -> Watch {
+        let watch = Watch { tables, task: Arc::default() };
+        let woken = watch.clone();
+        self.before_shown(tables, CommitsOf::OtherNodes, move |_| {
+            woken.wake();
+            Ok(())
+        });
+        watch
+    }
+}
+
+/// Wakes a task that works on the records of some tables. Clones wake the same task.
+#[derive(Debug, Clone)]
+pub(crate) struct Watch {
+    tables: &'static [Table],
+    task: Arc<Notify>,
+}
+
+impl Watch {
+    /// Wakes the task. If it does not wait now, it does not wait the next time.
+    pub(crate) fn wake(&self) {
+        self.task.notify_one();
+    }
+
+    /// Waits until the task is woken.
+    pub(crate) async fn woken(&self) {
+        self.task.notified().await;
+    }
+
+    /// Returns what wakes the task after a write.
+    pub(crate) fn on_commit(&self) -> WakeOnCommit {
+        WakeOnCommit { watch: self.clone(), is_due: AtomicBool::new(false) }
+    }
+}
+
+/// Wakes a task when it is dropped, if a write added records to its tables.
+///
+/// The rule of the write owns it, so it is dropped when the write is on disk, even if the client has disconnected.
+#[derive(Debug)]
+pub(crate) struct WakeOnCommit {
+    watch: Watch,
+    is_due: AtomicBool,
+}
+
+impl WakeOnCommit {
+    /// Remembers whether the write added or updated records in the tables.
+    pub(crate) fn note(&self, tx: &WriteTx<'_>) {
+        let tables = self.watch.tables;
+        let mut changes = tx.changes().iter();
+        if changes.any(|change| change.after.is_some() && tables.contains(&change.table)) {
+            self.is_due.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for WakeOnCommit {
+    fn drop(&mut self) {
+        if *self.is_due.get_mut() {
+            self.watch.wake();
+        }
     }
 }

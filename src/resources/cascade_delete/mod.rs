@@ -57,12 +57,6 @@ fn delete_first_batch(tx: &mut WriteTx<'_>, parent: PendingDeletion) -> Result<(
     Ok(())
 }
 
-/// Returns whether the write deleted a parent whose records the background task must delete.
-pub fn leaves_records(tx: &WriteTx<'_>) -> bool {
-    let table = PendingDeletion::TABLE;
-    tx.changes().iter().any(|change| change.table == table && change.after.is_some())
-}
-
 /// Deletes a project. The background task deletes its records.
 ///
 /// # Errors

@@ -101,8 +101,8 @@ async fn watcher_is_called_with_the_state_of_another_node_before_a_read_returns_
         let _ = tell.send(tx.count::<Thing>(&1_u64).expect("a count"));
         Ok(())
     };
-    other.watch(&[Table::Domains, Table::Projects], CommitsOf::OtherNodes, note.clone());
-    other.watch(&[Table::Domains], CommitsOf::OtherNodes, note);
+    other.before_shown(&[Table::Domains, Table::Projects], CommitsOf::OtherNodes, note.clone());
+    other.before_shown(&[Table::Domains], CommitsOf::OtherNodes, note);
     other.refresh().await.expect("a fresh state");
     for count in 1..=3 {
         add_thing(&store).await.expect("a write");
@@ -121,7 +121,7 @@ async fn watcher_is_called_when_a_batch_takes_rows_or_the_copy_is_opened_again()
     let (shared, store) = Shared::new();
     let other = shared.open("b").expect("a second node");
     let (tell, called) = mpsc::channel();
-    other.watch(&[Table::Projects], CommitsOf::OtherNodes, move |_| {
+    other.before_shown(&[Table::Projects], CommitsOf::OtherNodes, move |_| {
         let _ = tell.send(());
         Ok(())
     });
