@@ -117,6 +117,23 @@ async fn watcher_is_called_with_the_state_of_another_node_before_a_read_returns_
 }
 
 #[tokio::test]
+async fn watcher_of_all_nodes_is_called_for_own_commits_too() {
+    let (shared, store) = Shared::new();
+    let other = shared.open("b").expect("a second node");
+    let (tell, called) = mpsc::channel();
+    other.before_shown(&[Table::Projects], CommitsOf::AllNodes, move |tx| {
+        let _ = tell.send(tx.count::<Thing>(&1_u64)?);
+        Ok(())
+    });
+    for (count, writer) in (1..).zip([&store, &other]) {
+        add_thing(writer).await.expect("a write");
+        other.refresh().await.expect("a fresh state");
+        assert_eq!(called.try_recv(), Ok(count));
+    }
+    assert!(called.try_recv().is_err());
+}
+
+#[tokio::test]
 async fn watcher_is_called_when_a_batch_takes_rows_or_the_copy_is_opened_again() {
     let (shared, store) = Shared::new();
     let other = shared.open("b").expect("a second node");
