@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::origin::Row;
+use super::position::Row;
 use super::schema::Table;
 use super::value_log::{ValueLog, ValueLogs};
 

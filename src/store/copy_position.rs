@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::error::{Error, Result};
 
 use super::engine::{Bytes, begin, storage_error};
-use super::origin::{Position, Primary};
+use super::position::{Position, Primary};
 
 /// The table with the position. Only copies have it. It is not one of the tables that the origin has.
 const COPY: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("copy/1");

@@ -10,9 +10,10 @@ use crate::error::Result;
 
 use super::engine::{begin, storage_error};
 use super::key::Key;
-use super::origin::{Fault, Lacking, Origin, Position, Row, Take, Turn};
+use super::origin::{Fault, Lacking, Origin, Take, Turn};
 use super::origin_metrics::OriginStats;
 use super::per_table::PerTable;
+use super::position::{Position, Row};
 use super::record_registry::RecordRegistry;
 use super::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
 use super::sealed::{damaged, unseal};

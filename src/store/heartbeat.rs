@@ -11,8 +11,9 @@ use crate::time::Clock;
 
 use super::Store;
 use super::open_error::OpenError;
-use super::origin::{Beat, Fault, Origin, Position};
+use super::origin::{Beat, Fault, Origin};
 use super::origin_state::OriginState;
+use super::position::Position;
 use super::shared::Shared;
 use super::trouble::{At, Trouble};
 

@@ -59,6 +59,7 @@ mod payload;
 mod pending_values;
 mod per_table;
 mod place;
+mod position;
 mod progress;
 mod queue;
 mod queued;

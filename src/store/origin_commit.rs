@@ -8,8 +8,9 @@ use crate::error::Error;
 
 use super::copy_source::CopySource;
 use super::engine::RETRY_AFTER;
-use super::origin::{Commit, Fault, Origin, Outcome, Position, Turn};
+use super::origin::{Commit, Fault, Origin, Outcome, Turn};
 use super::origin_metrics::OriginCall;
+use super::position::Position;
 
 /// The pause before the origin is asked again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);

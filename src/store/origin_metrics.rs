@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::Store;
-use super::origin::Position;
+use super::position::Position;
 
 /// The time for which an answer of the origin shows that it is up. Without readers, a store asks once a second.
 const UP_FOR: Duration = Duration::from_secs(5);

@@ -9,9 +9,9 @@ use crate::error::Result;
 
 use super::engine::{Bytes, begin_read, definition, get_value, storage_error, walk_range};
 use super::opened_file::OpenedFile;
-use super::origin::Position;
 use super::packed::{self, unpack};
 use super::per_table::PerTable;
+use super::position::Position;
 use super::raw::{Raw, Visit};
 use super::schema::Table;
 use super::sealed::unseal;

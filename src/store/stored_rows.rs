@@ -5,7 +5,7 @@ use std::vec;
 
 use crate::error::Result;
 
-use super::origin::Row;
+use super::position::Row;
 use super::schema::Table;
 use super::snapshot::Snapshot;
 

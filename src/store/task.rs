@@ -10,7 +10,8 @@ use crate::fair_queue::Consumer;
 
 use super::Store;
 use super::engine::close;
-use super::origin::{Fault, Position, Row};
+use super::origin::Fault;
+use super::position::{Position, Row};
 use super::queued::{QueuedWrite, flatten_reply};
 
 /// A task for the writer thread.

@@ -3,7 +3,7 @@
 use crate::error::Result;
 
 use super::super::engine::storage_error;
-use super::super::origin::Row;
+use super::super::position::Row;
 use super::super::schema::Table;
 use super::super::sealed::unseal;
 use super::WriteTx;

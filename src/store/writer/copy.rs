@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 
 use super::super::copy_source::CopySource;
 use super::super::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
-use super::super::origin::Position;
 use super::super::origin_commit::confirm;
+use super::super::position::Position;
 use super::super::trouble::Trouble;
 use super::origin::Attempt;
 use super::{BatchRun, OriginWriter, Writer};

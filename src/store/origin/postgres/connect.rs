@@ -14,8 +14,9 @@ use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Socket};
 
 use crate::store::place::DatabaseUrl;
+use crate::store::position::Primary;
 
-use super::super::{Fault, Primary};
+use super::super::Fault;
 use super::failure::Failure;
 use super::hosts::{Server, servers};
 use super::link::{ANSWER, Link};

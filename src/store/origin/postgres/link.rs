@@ -11,8 +11,8 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
 
-use super::super::Primary;
 use super::failure::Failure;
+use crate::store::position::Primary;
 
 /// How long a statement may take. The limits of the session are shorter, so that a statement that is late there fails with
 /// an error that says so.

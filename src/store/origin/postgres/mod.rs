@@ -31,9 +31,8 @@ use crate::store::place::DatabaseUrl;
 use crate::store::repeated_warning::RepeatedWarning;
 use crate::store::schema::Table;
 
-use super::{
-    Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Primary, Rows, Take, Turn,
-};
+use super::super::position::{Position, Primary};
+use super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
 
 use connect::Connector;
 use link::Link;

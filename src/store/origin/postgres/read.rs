@@ -10,9 +10,10 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Row as SqlRow, RowStream};
 use uuid::Uuid;
 
+use crate::store::position::{Position, Row};
 use crate::store::schema::{FORMAT, Table};
 
-use super::super::{Fault, Head, Lacking, Position, Row, Take};
+use super::super::{Fault, Head, Lacking, Take};
 use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
 use super::link::{ANSWER, FAR, LONG, Link};

@@ -4,9 +4,10 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use crate::store::position::{Position, Row};
 use crate::store::schema::FORMAT;
 
-use super::super::{Fault, Position, Row, Rows};
+use super::super::{Fault, Rows};
 use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
 use super::link::{ANSWER, LONG, Link};

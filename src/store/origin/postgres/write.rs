@@ -7,9 +7,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row as SqlRow, Statement};
 use uuid::Uuid;
 
+use crate::store::position::{Position, Row};
 use crate::store::schema::FORMAT;
 
-use super::super::{Commit, Fault, Outcome, Position, Row};
+use super::super::{Commit, Fault, Outcome};
 use super::columns::{number, parameter};
 use super::failure::Failure;
 use super::link::{ANSWER, Link};

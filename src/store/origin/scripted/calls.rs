@@ -3,12 +3,10 @@
 use time::OffsetDateTime;
 use uuid::Uuid;
 
+use crate::store::position::{Position, Primary, Row};
 use crate::store::schema::Table;
 
-use super::super::{
-    Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Position, Primary, Row, Rows, Take,
-    Turn,
-};
+use super::super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
 use super::state::State;
 use super::{Calls, Event, Ghost, Inner, Outage, Scripted};
 

@@ -10,7 +10,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::store::schema::Table;
 use crate::wait::TEST_TIMEOUT;
 
-use super::{Position, Primary, Row};
+use super::super::position::{Position, Primary, Row};
 
 use state::State;
 

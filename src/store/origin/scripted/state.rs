@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
+use crate::store::position::{Position, Row};
 use crate::store::schema::{FORMAT, Table};
 
-use super::super::{Fault, Head, Lacking, Node, Position, Row, Take};
+use super::super::{Fault, Head, Lacking, Node, Take};
 
 /// The sealed value of a row, or `None` if it was removed, and the number of the commit that wrote it.
 pub(super) type Stored = (Option<Vec<u8>>, u64);

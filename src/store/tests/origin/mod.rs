@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 
 use super::super::copy_source::CopySource;
 use super::super::file_system::{FsHandle, OsFileSystem};
+use super::super::origin::Origin;
 use super::super::origin::scripted::{Calls, Event, Scripted};
-use super::super::origin::{Origin, Position, Primary};
+use super::super::position::{Position, Primary};
 use super::super::shared_database::{found, open_copy};
 use super::*;
 

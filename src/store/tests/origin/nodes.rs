@@ -3,9 +3,9 @@
 use futures_util::FutureExt;
 
 use super::super::super::batch_diff::CommitsOf;
-use super::super::super::origin::Row;
 use super::super::super::trouble::Trouble;
 use super::*;
+use crate::store::position::Row;
 
 #[tokio::test]
 async fn acknowledged_write_shows_in_the_next_read_on_every_node() {

@@ -10,9 +10,10 @@ mod standbys;
 mod tls;
 
 use super::super::tests::{all, found, new_name, open, put, removal, since, support, taken, turn};
-use super::super::{Commit, Fault, Outcome, Position, Row};
+use super::super::{Commit, Fault, Outcome};
 use super::link::ANSWER;
 use super::*;
+use crate::store::position::{Position, Row};
 
 use support::{Schema, Server};
 
