@@ -68,6 +68,12 @@ impl Store {
         if self.is_shared() { self.write(|_| Ok(())).await } else { Ok(()) }
     }
 
+    /// Returns what keeps this node of a shared database from serving, the gravest first. A data file has none of these
+    /// troubles.
+    pub(crate) fn troubles(&self) -> Vec<(Trouble, String)> {
+        self.shared.origin.as_ref().map_or_else(Vec::new, |origin| origin.troubles.list())
+    }
+
     /// Whether the data lies in a shared database.
     pub(crate) fn is_shared(&self) -> bool {
         self.shared.origin.is_some()

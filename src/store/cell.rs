@@ -8,7 +8,6 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-use super::Store;
 use super::key::Key;
 use super::raw::{Raw, read_number};
 use super::schema::{CELL_KEY, Table};
@@ -117,13 +116,6 @@ impl WriteTx<'_> {
             self.put_raw(Table::Sequences, &key, &number.encoded());
         }
         Ok(())
-    }
-}
-
-impl Store {
-    /// Returns the cell that the data belongs to.
-    pub fn cell(&self) -> Result<Cell> {
-        stored_cell(&*self.snapshot()?)
     }
 }
 

@@ -14,10 +14,13 @@ use super::copy_source::{CopySource, take_rows};
 use super::engine::close;
 use super::file;
 use super::file_system::FsHandle;
+use super::key::Key;
 use super::migrate::format_of;
 use super::open_error::OpenError;
 use super::origin::{Fault, Origin, Take};
 use super::position::Position;
+use super::schema::{CELL_KEY, SECRET_KEY, Table};
+use super::sealed::{damaged, unseal};
 use super::secrets::WorkspaceId;
 use super::shared_upgrade::{is_current, upgrade};
 use super::snapshot::Snapshot;
@@ -193,12 +196,30 @@ fn require_same_workspace(
     path: &Path,
     origin: &dyn Origin,
 ) -> Result<(), OpenError> {
-    let found = WorkspaceId::of_origin(origin).map_err(|fault| origin_error(origin, fault))?;
+    let found = workspace_of(origin).map_err(|fault| origin_error(origin, fault))?;
     if WorkspaceId::stored(&Snapshot::begin(database)?)? == found {
         return Ok(());
     }
     let (copy, database) = (path.to_owned(), origin.shown().to_owned());
     Err(OpenError::AnotherWorkspace { copy, database })
+}
+
+/// Returns the workspace of an origin.
+///
+/// # Errors
+/// Those of the origin, and [`Fault::Copy`] if the values that name the workspace are missing or damaged.
+fn workspace_of(origin: &dyn Origin) -> Result<WorkspaceId, Fault> {
+    let value = |key: &[u8]| {
+        let sealed = origin.value(Table::Meta, key)?;
+        Ok::<_, Fault>(match sealed {
+            Some(sealed) => Some(unseal(Table::Meta, key, &sealed)?.to_vec()),
+            None => None,
+        })
+    };
+    let missing = || damaged(Table::Meta, &"no signing secret, or one of the wrong length");
+    let secret = value(SECRET_KEY)?.and_then(|secret| <[u8; 32]>::try_from(secret).ok());
+    let cell = value(CELL_KEY)?.and_then(|number| u64::read(&mut number.as_slice()));
+    Ok(WorkspaceId::named(&secret.ok_or_else(missing)?, cell.unwrap_or_default()))
 }
 
 /// Moves the copy at `path` to a name with this suffix, and replaces what had that name.

@@ -14,6 +14,9 @@ use super::schema::Table;
 use super::sealed::unseal;
 use super::window::Order;
 
+/// The default size of redb's page cache: 64 MiB.
+pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
+
 /// The `Retry-After` of the store's 503 responses, in seconds.
 pub(super) const RETRY_AFTER: u32 = 1;
 

@@ -10,11 +10,14 @@ use tokio::sync::oneshot;
 use crate::error::Result;
 
 use super::byte_usage::Owner;
+use super::origin_metrics::{OriginCall, OriginMetrics};
 use super::task::Task;
 use super::{Store, flatten_reply};
 
 /// The time for which a heartbeat of a shared database proves that it takes writes.
 const BEAT_VALID_FOR: Duration = Duration::from_secs(5);
+/// The time for which an answer of the origin shows that it is up. Without readers, a store asks once a second.
+const UP_FOR: Duration = Duration::from_secs(5);
 
 /// A batch of writes that was committed.
 #[derive(Debug, Clone, Copy)]
@@ -167,6 +170,24 @@ impl Store {
             largest_organization = stored.max(largest_organization);
         })?;
         Ok(RecordCounts { large_organizations, largest_organization, values: snapshot.values()? })
+    }
+
+    /// Calls `listener` after each call that the origin answered, from now on. It runs on threads of the store, so it must be
+    /// quick. The store has one listener: only the first call has an effect. A data file has no origin.
+    pub(crate) fn on_origin_call(
+        &self,
+        listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static,
+    ) {
+        if let Some(source) = &self.source {
+            source.stats.listen(listener);
+        }
+    }
+
+    /// Returns numbers about the work with the origin, or `None` for a data file.
+    pub(crate) fn origin_metrics(&self) -> Option<OriginMetrics> {
+        let (source, state) = (self.source.as_ref()?, self.shared.origin.as_ref()?);
+        let answered_lately = state.asked_at().is_some_and(|at| at.elapsed() < UP_FOR);
+        Some(source.stats.metrics(!state.is_away() && answered_lately))
     }
 
     /// Returns statistics of the page cache. Waits for the writer thread, so it may take as long as a commit.

@@ -7,7 +7,6 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 
-use super::Store;
 use super::copy_position::position_of;
 use super::engine::{begin, storage_error};
 use super::file;
@@ -117,18 +116,8 @@ pub(super) fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
     Ok(Table::ALL.iter().all(|table| noted.lines().any(|name| name == table.name())))
 }
 
-impl Store {
-    /// Fails if a newer release added members to records of this file. An older layout needs no migration: its records
-    /// are completed when they are read.
-    ///
-    /// # Errors
-    /// When a table has a layout that this release does not know, or the file cannot be read.
-    pub(crate) fn require_known_layouts(&self, registry: &RecordRegistry) -> Result<(), OpenError> {
-        require_known_layouts(&*self.snapshot()?, self.path(), registry)
-    }
-}
-
-/// Does what [`Store::require_known_layouts`] does, for the file at `path`.
+/// Fails if a newer release added members to records of the file at `path`, or the file cannot be read. An older layout
+/// needs no migration: its records are completed when they are read.
 pub(super) fn require_known_layouts(
     snapshot: &Snapshot,
     path: &Path,

@@ -117,6 +117,7 @@ pub use canonical::canonical_line;
 pub use cell::{Cell, stored_cell};
 pub use check_report::CheckReport;
 pub use compact::Compacted;
+pub use engine::DEFAULT_CACHE;
 pub use export::{ExportOptions, require_absent};
 pub use export_lines::Redaction;
 pub use file::{beside, folder_of, follow_link};
@@ -151,6 +152,7 @@ pub use write::WriteTx;
 
 use crate::error::Result;
 use crate::fair_queue::Consumer;
+use crate::secret::SigningSecret;
 
 use asker::Asker;
 use copy_source::CopySource;
@@ -162,12 +164,10 @@ use migrate::open_database;
 use origin_state::away;
 use queue::Sender;
 use queued::{PendingWrite, flatten_reply};
+use secrets::stored_secret;
 use shared::Shared;
 use task::Task;
 use writer::{OriginWriter, Writer};
-
-/// The default size of redb's page cache: 64 MiB.
-pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
 
 /// An open data file.
 ///
@@ -293,6 +293,22 @@ impl Store {
     #[doc(hidden)]
     pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
         self.shared.snapshot.load_full().ok_or_else(closed)
+    }
+
+    /// Returns the cell that the data belongs to.
+    pub fn cell(&self) -> Result<Cell> {
+        stored_cell(&*self.snapshot()?)
+    }
+
+    /// Returns the signing secret of this data file.
+    #[doc(hidden)]
+    pub fn signing_secret(&self) -> Result<SigningSecret> {
+        stored_secret(&*self.snapshot()?)
+    }
+
+    /// Returns the workspace of this data file.
+    pub(crate) fn workspace(&self) -> Result<WorkspaceId> {
+        WorkspaceId::stored(&*self.snapshot()?)
     }
 
     /// Begins to read the whole file. The file is not compacted until the caller drops the guard.

@@ -4,11 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use super::Store;
 use super::position::Position;
-
-/// The time for which an answer of the origin shows that it is up. Without readers, a store asks once a second.
-const UP_FOR: Duration = Duration::from_secs(5);
 
 /// A call that the origin answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +34,23 @@ pub(super) struct OriginStats {
 }
 
 impl OriginStats {
+    /// Calls `listener` after each answered call from now on. Only the first listener is called.
+    pub(super) fn listen(&self, listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static) {
+        let _kept = self.listener.set(Box::new(listener));
+    }
+
+    /// Returns the numbers, with whether the origin answered lately.
+    pub(super) fn metrics(&self, is_up: bool) -> OriginMetrics {
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        OriginMetrics {
+            is_up,
+            overtaken: read(&self.overtaken),
+            unknown: read(&self.unknown),
+            copies_made: read(&self.copies_made),
+            behind: read(&self.behind),
+        }
+    }
+
     /// Records a call that began at `begun` and was answered now.
     pub(super) fn note_call(&self, call: OriginCall, begun: Instant) {
         if let Some(listener) = self.listener.get() {
@@ -79,31 +92,4 @@ pub struct OriginMetrics {
     pub copies_made: u64,
     /// How many commits the copy lacked at the last question.
     pub behind: u64,
-}
-
-impl Store {
-    /// Calls `listener` after each call that the origin answered, from now on. It runs on threads of the store, so it must be
-    /// quick. The store has one listener: only the first call has an effect. A data file has no origin.
-    pub(crate) fn on_origin_call(
-        &self,
-        listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static,
-    ) {
-        if let Some(source) = &self.source {
-            let _kept = source.stats.listener.set(Box::new(listener));
-        }
-    }
-
-    /// Returns numbers about the work with the origin, or `None` for a data file.
-    pub(crate) fn origin_metrics(&self) -> Option<OriginMetrics> {
-        let (source, state) = (self.source.as_ref()?, self.shared.origin.as_ref()?);
-        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
-        let stats = &source.stats;
-        Some(OriginMetrics {
-            is_up: !state.is_away() && state.asked_at().is_some_and(|at| at.elapsed() < UP_FOR),
-            overtaken: read(&stats.overtaken),
-            unknown: read(&stats.unknown),
-            copies_made: read(&stats.copies_made),
-            behind: read(&stats.behind),
-        })
-    }
 }

@@ -5,21 +5,17 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 
-use super::batch_diff::CommitsOf;
 use super::cell::stored_cell;
-use super::engine::{begin, storage_error};
+use super::engine::DEFAULT_CACHE;
 use super::file::{self, follow_link};
 use super::file_system::FsHandle;
-use super::key::Key;
 use super::migrate::format_of;
 use super::open_error::OpenError;
-use super::origin::{Fault, Origin};
 use super::record::Tx;
-use super::schema::{CELL_KEY, RENEWED_KEY, SECRET_KEY, Table};
-use super::sealed::{damaged, unseal};
+use super::schema::{RENEWED_KEY, SECRET_KEY, Table};
+use super::sealed::damaged;
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
-use super::{DEFAULT_CACHE, Store};
 
 /// Returns the signing secret of a file.
 pub(super) fn stored_secret(tx: &impl Tx) -> Result<SigningSecret> {
@@ -42,27 +38,10 @@ impl WorkspaceId {
         Ok(Self::named(secret.parts().0, cell.number()))
     }
 
-    fn named(secret: &[u8; 32], cell: u64) -> Self {
+    /// Returns the workspace with this secret of the tags of API keys, in the cell with this number.
+    pub(super) fn named(secret: &[u8; 32], cell: u64) -> Self {
         let named = [secret.as_slice(), &cell.to_be_bytes()].concat();
         Self(blake3::derive_key("steward workspace id 1", &named))
-    }
-
-    /// Returns the workspace of an origin.
-    ///
-    /// # Errors
-    /// Those of the origin, and [`Fault::Copy`] if the values that name the workspace are missing or damaged.
-    pub(super) fn of_origin(origin: &dyn Origin) -> Result<Self, Fault> {
-        let value = |key: &[u8]| {
-            let sealed = origin.value(Table::Meta, key)?;
-            Ok::<_, Fault>(match sealed {
-                Some(sealed) => Some(unseal(Table::Meta, key, &sealed)?.to_vec()),
-                None => None,
-            })
-        };
-        let missing = || damaged(Table::Meta, &"no signing secret, or one of the wrong length");
-        let secret = value(SECRET_KEY)?.and_then(|secret| <[u8; 32]>::try_from(secret).ok());
-        let cell = value(CELL_KEY)?.and_then(|number| u64::read(&mut number.as_slice()));
-        Ok(Self::named(&secret.ok_or_else(missing)?, cell.unwrap_or_default()))
     }
 
     /// Returns the workspace of the data file or backup at `path`, and leaves the file as it is.
@@ -138,54 +117,4 @@ fn read_from<T>(path: &Path, read: impl FnOnce(&Snapshot) -> Result<T>) -> Resul
         format_of(database, path)?;
         Ok(read(&Snapshot::begin(database)?)?)
     })
-}
-
-impl Store {
-    /// Returns the signing secret of this data file.
-    #[doc(hidden)]
-    pub fn signing_secret(&self) -> Result<SigningSecret> {
-        stored_secret(&*self.snapshot()?)
-    }
-
-    /// Returns the workspace of this data file.
-    pub(crate) fn workspace(&self) -> Result<WorkspaceId> {
-        WorkspaceId::stored(&*self.snapshot()?)
-    }
-
-    /// Calls `listener` with the signing secret before a state with another one is shown. Only a shared database has such
-    /// states: another node may rotate the secret.
-    pub(crate) fn on_new_secret(
-        &self,
-        listener: impl Fn(&SigningSecret) -> Result<()> + Send + Sync + 'static,
-    ) {
-        let pass_on = move |tx: &Snapshot| listener(&stored_secret(tx)?);
-        self.before_shown(&[Table::Meta], CommitsOf::AllNodes, pass_on);
-    }
-
-    /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,
-    /// so that the file and the memory of this process change together. Requests fail with 503 meanwhile. In a shared database
-    /// this is an ordinary write, and the listener of [`on_new_secret`](Self::on_new_secret) runs instead of `then`.
-    ///
-    /// # Errors
-    /// The error of the rule; 503 when the file is closed or the commit failed.
-    pub(crate) async fn exclusive_write<T: Send + 'static>(
-        &self,
-        rule: impl Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
-        then: impl FnOnce(&T) -> Result<()> + Send + 'static,
-    ) -> Result<T> {
-        if self.is_shared() {
-            // The listener does what `then` would.
-            return self.write(rule).await;
-        }
-        self.with_exclusive_file(move |database| {
-            let transaction = begin(&database)?;
-            let mut tx = WriteTx::new(&transaction);
-            let answer = rule(&mut tx)?;
-            tx.finish()?;
-            transaction.commit().map_err(storage_error)?;
-            then(&answer)?;
-            Ok(answer)
-        })
-        .await
-    }
 }

@@ -9,10 +9,11 @@ use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 
 use super::Store;
-use super::engine::close;
+use super::engine::{begin, close, storage_error};
 use super::origin::Fault;
 use super::position::{Position, Row};
 use super::queued::{QueuedWrite, flatten_reply};
+use super::write::WriteTx;
 
 /// A task for the writer thread.
 pub(super) enum Task {
@@ -124,6 +125,33 @@ impl Store {
             close(database)
         };
         self.with_exclusive_file(closed).await
+    }
+
+    /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,
+    /// so that the file and the memory of this process change together. Requests fail with 503 meanwhile. In a shared database
+    /// this is an ordinary write, and the listener of [`on_new_secret`](Self::on_new_secret) runs instead of `then`.
+    ///
+    /// # Errors
+    /// The error of the rule; 503 when the file is closed or the commit failed.
+    pub(crate) async fn exclusive_write<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+        then: impl FnOnce(&T) -> Result<()> + Send + 'static,
+    ) -> Result<T> {
+        if self.is_shared() {
+            // The listener does what `then` would.
+            return self.write(rule).await;
+        }
+        self.with_exclusive_file(move |database| {
+            let transaction = begin(&database)?;
+            let mut tx = WriteTx::new(&transaction);
+            let answer = rule(&mut tx)?;
+            tx.finish()?;
+            transaction.commit().map_err(storage_error)?;
+            then(&answer)?;
+            Ok(answer)
+        })
+        .await
     }
 
     pub(super) fn enqueue(&self, task: Task) -> Result<()> {

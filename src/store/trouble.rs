@@ -6,7 +6,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Error;
 
-use super::Store;
 use super::repeated_warning::RepeatedWarning;
 
 /// What a node of a shared database cannot do.
@@ -147,14 +146,6 @@ pub(super) fn not_taken(error: &Error) -> String {
         "the database has a row that cannot be taken ({error}); `steward check` names all of them, and docs/postgresql.md \
          says what to do when the database is damaged"
     )
-}
-
-impl Store {
-    /// Returns what keeps this node of a shared database from serving, the gravest first. A data file has none of these
-    /// troubles.
-    pub(crate) fn troubles(&self) -> Vec<(Trouble, String)> {
-        self.shared.origin.as_ref().map_or_else(Vec::new, |origin| origin.troubles.list())
-    }
 }
 
 #[cfg(test)]

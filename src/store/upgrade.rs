@@ -8,6 +8,8 @@ use crate::error::Result;
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::Store;
+use super::migrate::require_known_layouts;
+use super::open_error::OpenError;
 use super::payload::Payload;
 use super::raw::Raw;
 use super::record_registry::{RecordRegistry, RecordType};
@@ -20,6 +22,15 @@ const UPGRADE_BATCH: usize = 500;
 const SEARCH_TIME: Duration = Duration::from_millis(50);
 
 impl Store {
+    /// Fails if a newer release added members to records of this file. An older layout needs no migration: its records
+    /// are completed when they are read.
+    ///
+    /// # Errors
+    /// When a table has a layout that this release does not know, or the file cannot be read.
+    pub(crate) fn require_known_layouts(&self, registry: &RecordRegistry) -> Result<(), OpenError> {
+        require_known_layouts(&*self.snapshot()?, self.path(), registry)
+    }
+
     /// Stores every record of an older layout in the current one, some in each write. Returns the number of these records.
     pub(super) async fn upgrade(&self, registry: &RecordRegistry) -> Result<u64> {
         let mut upgraded = 0;

@@ -7,10 +7,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::Notify;
 
 use crate::error::Result;
+use crate::secret::SigningSecret;
 
 use super::Store;
 use super::batch_diff::{BatchDiff, CommitsOf};
 use super::schema::Table;
+use super::secrets::stored_secret;
 use super::snapshot::Snapshot;
 use super::write::WriteTx;
 
@@ -56,6 +58,16 @@ impl Store {
     ) {
         let watcher = Watcher { tables, commits, call: Box::new(call) };
         self.shared.watchers.0.write().unwrap_or_else(PoisonError::into_inner).push(watcher);
+    }
+
+    /// Calls `listener` with the signing secret before a state with another one is shown. Only a shared database has such
+    /// states: another node may rotate the secret.
+    pub(crate) fn on_new_secret(
+        &self,
+        listener: impl Fn(&SigningSecret) -> Result<()> + Send + Sync + 'static,
+    ) {
+        let pass_on = move |tx: &Snapshot| listener(&stored_secret(tx)?);
+        self.before_shown(&[Table::Meta], CommitsOf::AllNodes, pass_on);
     }
 
     /// Begins to wake a task when other nodes change one of these tables.
