@@ -4,11 +4,19 @@
 //! computed. The origin takes it only if that commit is still the last one. Every row carries the number of the commit
 //! that wrote it, so what a copy lacks is one range of rows.
 
+pub(super) mod copy;
+pub(super) mod copy_source;
+pub(super) mod origin_commit;
+pub(super) mod origin_metrics;
+pub(super) mod origin_state;
 pub(in crate::store) mod postgres;
+pub(super) mod repeated_warning;
 #[cfg(test)]
 pub(in crate::store) mod scripted;
+pub(super) mod shared_upgrade;
 #[cfg(test)]
 mod tests;
+pub(super) mod trouble;
 
 use std::fmt::{self, Debug, Display};
 
@@ -16,9 +24,8 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-
-use super::position::{Position, Primary, Row};
-use super::schema::{FORMAT, Table};
+use crate::store::values::position::{Position, Primary, Row};
+use crate::store::values::schema::{FORMAT, Table};
 
 /// A batch of changes on its way to the origin.
 #[derive(Debug, Clone, Copy)]

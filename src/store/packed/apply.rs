@@ -6,10 +6,10 @@ use std::ops::{Bound, ControlFlow};
 use redb::ReadableTable;
 
 use crate::error::Result;
+use crate::store::disk::engine::{Bytes, storage_error};
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::{payload_of, seal, unseal};
 
-use super::super::engine::{Bytes, storage_error};
-use super::super::schema::Table;
-use super::super::sealed::{payload_of, seal, unseal};
 use super::block::{pack, unpack, walk_block};
 use super::read::block_at;
 

@@ -6,12 +6,12 @@ use std::ops::ControlFlow;
 use redb::{AccessGuard, ReadableTable, StorageError};
 
 use crate::error::Result;
+use crate::store::disk::engine::{Bytes, range_of, storage_error};
+use crate::store::values::raw::Visit;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::unseal;
+use crate::store::values::window::Order;
 
-use super::super::engine::{Bytes, range_of, storage_error};
-use super::super::raw::Visit;
-use super::super::schema::Table;
-use super::super::sealed::unseal;
-use super::super::window::Order;
 use super::block::{Entry, unpack, walk_block};
 
 /// A key and a value as redb returns them.
@@ -48,7 +48,7 @@ pub(in crate::store) fn get(
     })
 }
 
-/// Walks as [`walk_range`](super::super::engine::walk_range) does.
+/// Walks as [`walk_range`](crate::store::disk::engine::walk_range) does.
 pub(in crate::store) fn walk(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,

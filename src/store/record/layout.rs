@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::store::values::payload::{Payload, begin_payload};
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::damaged;
 
-use super::super::payload::{Payload, begin_payload};
-use super::super::schema::Table;
-use super::super::sealed::damaged;
 use super::Record;
 
 /// A member that was added to a type of record when records of that type may already have been stored.

@@ -1,8 +1,9 @@
 //! Types of records. A record is stored as small typed metadata and the fields as the JSON that responses show
-//! ([`payload`](super::payload)).
+//! ([`payload`](crate::store::values::payload)).
 //!
 //! Rules and lists read only the metadata. Responses copy the JSON unparsed, which makes lists fast.
 
+pub(super) mod byte_usage;
 mod impl_record;
 mod layout;
 mod read;
@@ -15,12 +16,12 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::json::JsonText;
+use crate::store::values::key::Key;
+use crate::store::values::payload::{Payload, begin_payload, meta_bytes};
+use crate::store::values::schema::{Table, count_key};
+use crate::store::values::sealed::damaged;
 
-use super::byte_usage::Owner;
-use super::key::Key;
-use super::payload::{Payload, begin_payload, meta_bytes};
-use super::schema::{Table, count_key};
-use super::sealed::damaged;
+use byte_usage::Owner;
 
 pub(crate) use impl_record::impl_record;
 pub use layout::Added;

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
+use crate::store::values::key::{Key, prefix_end};
+use crate::store::values::raw::{Raw, read_number};
+use crate::store::values::schema::{Table, count_key};
+use crate::store::values::sealed::{HexKey, damaged};
+use crate::store::values::window::{Order, Window};
 
-use super::super::key::{Key, prefix_end};
-use super::super::raw::{Raw, read_number};
-use super::super::schema::{Table, count_key};
-use super::super::sealed::{HexKey, damaged};
-use super::super::window::{Order, Window};
 use super::{Index, Indexed, Record, Row, split_entry};
 
 /// The reads that every rule uses, from a snapshot or from a write under way.
@@ -51,7 +51,7 @@ pub trait Tx: Raw {
     }
 
     /// Returns the version of the record under `key`, or 0 if it does not exist. The version grows with each change of
-    /// the record and of its dependents ([`WriteTx::bump_version`](crate::store::WriteTx::bump_version)).
+    /// the record and of its dependents ([`WriteTx::bump_version`](crate::store::write::WriteTx::bump_version)).
     fn version<R: Record>(&self, key: &R::Key) -> Result<u64> {
         Ok(self.view::<R, _>(key, |row| Ok(row.version))?.unwrap_or(0))
     }

@@ -2,13 +2,13 @@
 //!
 //! The amount of a record may depend on other records that it refers to. The store updates the sum when the
 //! record itself is written or deleted. Code that changes a record it refers to must call
-//! [`WriteTx::adjust`](crate::store::WriteTx::adjust).
+//! [`WriteTx::adjust`](crate::store::write::WriteTx::adjust).
 
 use crate::error::Result;
+use crate::store::values::key::Key;
+use crate::store::values::raw::{Raw, read_number};
+use crate::store::values::schema::Table;
 
-use super::super::key::Key;
-use super::super::raw::{Raw, read_number};
-use super::super::schema::Table;
 use super::{Record, Row, Tx};
 
 /// The encoded tenant whose sum a record adds to, and the amount.

@@ -3,6 +3,7 @@
 use tokio::runtime::Handle;
 
 use super::*;
+use crate::store::disk::engine;
 
 /// A file with much unused space: things with long notes were removed.
 async fn sparse() -> (Scratch, Store) {

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 
-use super::queue::LIMITS;
 use super::*;
+use crate::store::writer::queue::LIMITS;
 
 const GREEDY: Consumer = Consumer::User(1);
 const OTHER: Consumer = Consumer::User(2);

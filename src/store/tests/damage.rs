@@ -2,10 +2,10 @@
 
 use redb::ReadableTable;
 
-use super::record::payload;
-use super::schema::count_key;
-use super::sealed::{seal, unseal};
 use super::*;
+use crate::store::record::payload;
+use crate::store::values::schema::count_key;
+use crate::store::values::sealed::{self, seal, unseal};
 
 /// Opens the file, checks it and returns the reported problems.
 async fn problems(scratch: &Scratch) -> Vec<String> {

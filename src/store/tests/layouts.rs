@@ -1,7 +1,7 @@
 //! Records whose type gained members after they were stored.
 
-use super::record::payload;
 use super::*;
+use crate::store::record::payload;
 
 /// A note as the first release stores it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::super::export_lines::{self, ExportLine, IncludedSecrets};
-use super::super::record::payload;
 use super::*;
+use crate::store::kinds::export_lines::{self, ExportLine, IncludedSecrets};
+use crate::store::record::payload;
 
 fn things() -> impl Strategy<Value = (u64, Thing)> {
     let text = prop_oneof![".*", Just("null".to_owned()), "[\\x00-\\x1f\"\\\\\u{2028}/]{0,8}"];

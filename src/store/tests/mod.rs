@@ -24,10 +24,11 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
-use super::engine::{RETRY_AFTER, begin, definition};
 use super::*;
 use crate::error::Error;
 use crate::secret::Seed;
+use crate::store::disk::engine::{RETRY_AFTER, begin, definition};
+use crate::store::record::byte_usage;
 use crate::wait::{TEST_TIMEOUT, eventually};
 
 /// No page cache, so that every read goes to the file.

@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 
 use super::*;
+use crate::store::disk::file;
 
 /// A disk on which a file has one name only, such as `exFAT`. It says so with this error.
 #[derive(Debug, Clone, Copy)]

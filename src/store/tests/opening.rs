@@ -4,8 +4,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use redb::ReadableDatabase;
 
-use super::migrate::{Step, format_of, migrate};
 use super::*;
+use crate::store::format::migrate::{Step, format_of, migrate};
+use crate::store::values::{raw, sealed};
 
 /// Asserts that opening fails with this text and does not change the file.
 #[track_caller]

@@ -9,11 +9,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
 
-use super::progress::Steps;
-use super::schema::{FORMAT, FORMAT_KEY};
-use super::sealed::seal;
-use super::sliced_walk::SliceLimit;
 use super::*;
+use crate::store::reads::progress::Steps;
+use crate::store::values::schema::{FORMAT, FORMAT_KEY};
+use crate::store::values::sealed::seal;
+use crate::store::whole::sliced_walk::SliceLimit;
 
 /// Returns a progress that writes to `store` when the copying begins, and notes how often `state` is held when the next
 /// stage begins.

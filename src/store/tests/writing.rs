@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use futures_util::FutureExt;
 
-use super::queue::{LIMITS, MAX_QUEUED};
-use super::queued::QueuedWrite;
 use super::*;
+use crate::store::writer::queue::{LIMITS, MAX_QUEUED};
+use crate::store::writer::queued::QueuedWrite;
 
 /// How often a test tries to get several writes into one batch. A batch also ends after a time limit, which a busy machine
 /// may exceed.

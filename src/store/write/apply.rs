@@ -5,13 +5,13 @@ use std::ops::Bound;
 use redb::{CursorError, ReadableTable};
 
 use crate::error::{Error, Result};
+use crate::store::changes::batch_diff::BatchDiff;
+use crate::store::changes::hot_values::HotValues;
+use crate::store::changes::pending_values::TableChanges;
+use crate::store::disk::engine::{Bytes, storage_error};
+use crate::store::packed;
+use crate::store::values::sealed::payload_of;
 
-use super::super::batch_diff::BatchDiff;
-use super::super::engine::{Bytes, storage_error};
-use super::super::hot_values::HotValues;
-use super::super::packed;
-use super::super::pending_values::TableChanges;
-use super::super::sealed::payload_of;
 use super::WriteTx;
 
 /// The smallest number of new values for which a look at their gap pays.

@@ -1,9 +1,9 @@
 //! One write within a batch: keeping it, undoing it, and ending the batch after it.
 
 use crate::error::Result;
+use crate::store::changes::undo_log::UndoLog;
+use crate::store::record::byte_usage::Growth;
 
-use super::super::byte_usage::Growth;
-use super::super::undo_log::UndoLog;
 use super::WriteTx;
 
 /// How many bytes of changes a batch keeps before it applies them to redb, which can write them to the file: 16 MiB.

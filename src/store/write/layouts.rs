@@ -1,11 +1,11 @@
 //! Layouts of records: which one a table has, and storing older records again.
 
 use crate::error::Result;
+use crate::store::record::{Record, Row, Tx, completed};
+use crate::store::values::key::Key;
+use crate::store::values::raw::read_number;
+use crate::store::values::schema::{Table, layout_key};
 
-use super::super::key::Key;
-use super::super::raw::read_number;
-use super::super::record::{Record, Row, Tx, completed};
-use super::super::schema::{Table, layout_key};
 use super::WriteTx;
 
 impl WriteTx<'_> {

@@ -1,12 +1,12 @@
 //! What a write adds: bytes of each tenant, and counts.
 
 use crate::error::Result;
+use crate::store::changes::undo_log::UndoEntry;
+use crate::store::record::Record;
+use crate::store::record::byte_usage::{self, Owner};
+use crate::store::values::raw::{number_in, read_number};
+use crate::store::values::schema::{Table, count_key};
 
-use super::super::byte_usage::{self, Owner};
-use super::super::raw::{number_in, read_number};
-use super::super::record::Record;
-use super::super::schema::{Table, count_key};
-use super::super::undo_log::UndoEntry;
 use super::WriteTx;
 
 impl WriteTx<'_> {

@@ -1,14 +1,14 @@
 //! Reads of a write: its own changes over those of the batch, over what is stored.
 
 use crate::error::Result;
+use crate::store::changes::pending_values::{PendingValue, walk_merged};
+use crate::store::disk::engine::{get_value, walk_range};
+use crate::store::packed;
+use crate::store::values::raw::{Raw, Visit};
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::payload_of;
+use crate::store::values::window::Order;
 
-use super::super::engine::{get_value, walk_range};
-use super::super::packed;
-use super::super::pending_values::{PendingValue, walk_merged};
-use super::super::raw::{Raw, Visit};
-use super::super::schema::Table;
-use super::super::sealed::payload_of;
-use super::super::window::Order;
 use super::WriteTx;
 
 impl Raw for WriteTx<'_> {

@@ -1,12 +1,12 @@
 //! Keeping the maintained sums up to date.
 
 use crate::error::Result;
+use crate::store::record::{Record, Sum};
+use crate::store::values::key::Key;
+use crate::store::values::raw::read_number;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::damaged;
 
-use super::super::key::Key;
-use super::super::raw::read_number;
-use super::super::record::{Record, Sum};
-use super::super::schema::Table;
-use super::super::sealed::damaged;
 use super::WriteTx;
 
 impl WriteTx<'_> {

@@ -1,11 +1,11 @@
 //! Rows of the origin that a copy takes.
 
 use crate::error::Result;
+use crate::store::disk::engine::storage_error;
+use crate::store::values::position::Row;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::unseal;
 
-use super::super::engine::storage_error;
-use super::super::position::Row;
-use super::super::schema::Table;
-use super::super::sealed::unseal;
 use super::WriteTx;
 use super::batch::MAX_PENDING;
 

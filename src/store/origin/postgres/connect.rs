@@ -13,8 +13,8 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::tls::MakeTlsConnect;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls, Row, Socket};
 
-use crate::store::place::DatabaseUrl;
-use crate::store::position::Primary;
+use crate::store::disk::place::DatabaseUrl;
+use crate::store::values::position::Primary;
 
 use super::super::Fault;
 use super::failure::Failure;

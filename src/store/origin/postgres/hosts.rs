@@ -8,7 +8,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::store::place::DatabaseUrl;
+use crate::store::disk::place::DatabaseUrl;
 
 use super::super::Fault;
 use super::password_file::PasswordFile;

@@ -11,8 +11,9 @@ use tokio::runtime::Runtime;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
 
+use crate::store::values::position::Primary;
+
 use super::failure::Failure;
-use crate::store::position::Primary;
 
 /// How long a statement may take. The limits of the session are shorter, so that a statement that is late there fails with
 /// an error that says so.

@@ -27,11 +27,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::place::DatabaseUrl;
-use crate::store::repeated_warning::RepeatedWarning;
-use crate::store::schema::Table;
+use crate::store::disk::place::DatabaseUrl;
+use crate::store::values::position::{Position, Primary};
+use crate::store::values::schema::Table;
 
-use super::super::position::{Position, Primary};
+use super::repeated_warning::RepeatedWarning;
 use super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
 
 use connect::Connector;

@@ -10,8 +10,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Row as SqlRow, RowStream};
 use uuid::Uuid;
 
-use crate::store::position::{Position, Row};
-use crate::store::schema::{FORMAT, Table};
+use crate::store::values::position::{Position, Row};
+use crate::store::values::schema::{FORMAT, Table};
 
 use super::super::{Fault, Head, Lacking, Take};
 use super::columns::{column, number, parameter};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 
-use crate::store::place::DatabaseUrl;
+use crate::store::disk::place::DatabaseUrl;
 
 use super::super::Fault;
 

@@ -4,12 +4,13 @@ use futures_util::future::join3;
 
 use uuid::Uuid;
 
+use crate::store::values::position::Position;
+
 use super::super::{Commit, Fault, Outcome, Rows, Take, Turn};
 use super::columns::parameter;
 use super::failure::Failure;
 use super::link::{ANSWER, Link};
 use super::{Postgres, read, sql, whole, write};
-use crate::store::position::Position;
 
 /// A transaction that has locked the head. Dropping it rolls the transaction back.
 pub(super) struct HeldTurn<'o> {

@@ -3,12 +3,13 @@
 use time::OffsetDateTime;
 use tokio_postgres::types::ToSql;
 
+use crate::store::values::position::Position;
+
 use super::super::{Beat, Fault, Node};
 use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
 use super::link::{ANSWER, LONG, Link};
 use super::sql;
-use crate::store::position::Position;
 
 /// Forgets what no copy needs that has one of the last `keep` commits.
 ///

@@ -4,8 +4,8 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
-use crate::store::position::{Position, Row};
-use crate::store::schema::FORMAT;
+use crate::store::values::position::{Position, Row};
+use crate::store::values::schema::FORMAT;
 
 use super::super::{Fault, Rows};
 use super::columns::{column, number, parameter};

@@ -7,8 +7,8 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row as SqlRow, Statement};
 use uuid::Uuid;
 
-use crate::store::position::{Position, Row};
-use crate::store::schema::FORMAT;
+use crate::store::values::position::{Position, Row};
+use crate::store::values::schema::FORMAT;
 
 use super::super::{Commit, Fault, Outcome};
 use super::columns::{number, parameter};

@@ -3,8 +3,8 @@
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::position::{Position, Primary, Row};
-use crate::store::schema::Table;
+use crate::store::values::position::{Position, Primary, Row};
+use crate::store::values::schema::Table;
 
 use super::super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
 use super::state::State;

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::store::schema::Table;
+use crate::store::values::position::{Position, Primary, Row};
+use crate::store::values::schema::Table;
 use crate::wait::TEST_TIMEOUT;
-
-use super::super::position::{Position, Primary, Row};
 
 use state::State;
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
-use crate::store::position::{Position, Row};
-use crate::store::schema::{FORMAT, Table};
+use crate::store::values::position::{Position, Row};
+use crate::store::values::schema::{FORMAT, Table};
 
 use super::super::{Fault, Head, Lacking, Node, Take};
 

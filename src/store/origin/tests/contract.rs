@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use super::*;
-use crate::store::schema::FORMAT;
+use crate::store::values::schema::FORMAT;
 
 macro_rules! promises {
     ($($promise:ident,)*) => {

@@ -1,6 +1,8 @@
 //! Batches on their way to the origin: each write is done once, whatever happens to the calls.
 
 use super::*;
+use crate::store::reads::progress;
+use crate::store::whole::sliced_walk;
 
 /// Returns what can happen to the call of this number without the batch being refused.
 fn mishaps(call: u64) -> [Event; 6] {

@@ -195,11 +195,11 @@ async fn check_and_restore_take_what_a_turn_cannot_hand_over() {
     let source = CopySource::new(shared.origin.clone(), &checks());
     let path = shared.path("second");
     let fs = FsHandle::new(OsFileSystem::shared());
-    let known = super::super::super::shared_restore::keep(&fs, &source, &path).expect("a copy");
+    let known = crate::store::node::shared_restore::keep(&fs, &source, &path).expect("a copy");
     add_thing(&store).await.expect("a write");
     let database = Database::open(&path).expect("a file");
     let (head, turn) =
-        super::super::super::copy_source::take_turn(&database, &source, known).expect("a turn");
+        crate::store::origin::copy_source::take_turn(&database, &source, known).expect("a turn");
     assert_eq!(head, shared.position());
     drop(turn);
     shared.origin.limit_changes(usize::MAX);

@@ -8,13 +8,13 @@ mod upgrades;
 
 use std::collections::BTreeMap;
 
-use super::super::copy_source::CopySource;
-use super::super::file_system::{FsHandle, OsFileSystem};
-use super::super::origin::Origin;
-use super::super::origin::scripted::{Calls, Event, Scripted};
-use super::super::position::{Position, Primary};
-use super::super::shared_database::{found, open_copy};
 use super::*;
+use crate::store::disk::file_system::{FsHandle, OsFileSystem};
+use crate::store::node::shared_database::{found, open_copy};
+use crate::store::origin::Origin;
+use crate::store::origin::copy_source::CopySource;
+use crate::store::origin::scripted::{Calls, Event, Scripted};
+use crate::store::values::position::{Position, Primary};
 
 /// A database, and a folder for the copies of its nodes.
 struct Shared {

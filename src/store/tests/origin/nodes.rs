@@ -2,10 +2,10 @@
 
 use futures_util::FutureExt;
 
-use super::super::super::batch_diff::CommitsOf;
-use super::super::super::trouble::Trouble;
 use super::*;
-use crate::store::position::Row;
+use crate::store::changes::batch_diff::CommitsOf;
+use crate::store::origin::trouble::Trouble;
+use crate::store::values::position::Row;
 
 #[tokio::test]
 async fn acknowledged_write_shows_in_the_next_read_on_every_node() {
@@ -163,12 +163,13 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     let key = (1_u64, 1_u64).encoded();
     let troubles = store.troubles();
     let [(Trouble::Copy, cause)] = &troubles[..] else { panic!("{troubles:?}") };
-    for part in ["projects/1", "checksum", &super::super::super::sealed::HexKey(&key).to_string()] {
+    for part in ["projects/1", "checksum", &crate::store::values::sealed::HexKey(&key).to_string()]
+    {
         assert!(cause.contains(part), "{part}: {cause}");
     }
     let refused = shared.open("b").err().expect("a refusal").to_string();
     assert!(refused.contains("projects/1") && refused.contains("steward check"), "{refused}");
-    let sealed = super::super::super::sealed::seal(Table::Projects, &key, b"x");
+    let sealed = crate::store::values::sealed::seal(Table::Projects, &key, b"x");
     shared.origin.commit_as_other(&[Row { table: Table::Projects, key, sealed: Some(sealed) }]);
     until(|| store.ready()).await;
     assert_eq!(store.troubles(), []);

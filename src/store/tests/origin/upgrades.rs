@@ -1,9 +1,9 @@
 //! A database that an older or a newer release wrote.
 
-use super::super::super::engine::definition;
-use super::super::super::sealed::seal;
 use super::*;
-use crate::store::position::Row;
+use crate::store::disk::engine::definition;
+use crate::store::values::position::Row;
+use crate::store::values::sealed::seal;
 
 /// Returns the list of tables of a release that had all but one of them.
 fn older_tables() -> Vec<u8> {

@@ -13,7 +13,7 @@ use super::super::tests::{all, found, new_name, open, put, removal, since, suppo
 use super::super::{Commit, Fault, Outcome};
 use super::link::ANSWER;
 use super::*;
-use crate::store::position::{Position, Row};
+use crate::store::values::position::{Position, Row};
 
 use support::{Schema, Server};
 

@@ -211,7 +211,7 @@ fn newer_formats_layouts_and_tables_stop_this_release() {
         Err(Fault::Newer { found }) => Some(found),
         _ => None,
     };
-    let format = crate::store::schema::FORMAT;
+    let format = crate::store::values::schema::FORMAT;
     let store = |value: &str| {
         schema.execute(&format!("INSERT INTO steward_rows VALUES ('later/1', '\\x01', {value}, 2)"))
     };

@@ -1,0 +1,221 @@
+//! The values that a batch has changed. They stay in memory, sorted, until the batch is applied to redb.
+//!
+//! So a write is undone without redb, a value that several writes change is stored once, and redb gets its keys in
+//! order.
+
+use std::collections::BTreeMap;
+use std::ops::{Bound, ControlFlow};
+
+use redb::{AccessGuard, ReadableTable, StorageError};
+
+use crate::error::Result;
+use crate::store::disk::engine::{Bytes, range_of, storage_error};
+use crate::store::packed::{self, Entry};
+use crate::store::values::per_table::PerTable;
+use crate::store::values::raw::Visit;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::{payload_of, unseal};
+use crate::store::values::window::Order;
+
+/// A sealed value, or `None` for a key that the batch removed.
+pub(in crate::store) type PendingValue = Option<Vec<u8>>;
+
+/// The changed values of one table.
+pub(in crate::store) type TableChanges = BTreeMap<Vec<u8>, PendingValue>;
+
+/// The values that a batch has changed.
+pub(in crate::store) struct PendingValues {
+    tables: PerTable<TableChanges>,
+    /// The total length of the keys and values that were set since the last [`take`](Self::take) of all tables.
+    bytes: usize,
+}
+
+impl Default for PendingValues {
+    fn default() -> Self {
+        Self { tables: PerTable::new(TableChanges::new), bytes: 0 }
+    }
+}
+
+impl PendingValues {
+    /// Returns what the batch has stored under `key`; `None` if it has not changed the key.
+    pub(in crate::store) fn get(&self, table: Table, key: &[u8]) -> Option<&PendingValue> {
+        self.tables.slot(table).get(key)
+    }
+
+    /// Returns the changed values of `table`.
+    pub(in crate::store) fn of(&self, table: Table) -> &TableChanges {
+        self.tables.slot(table)
+    }
+
+    /// Changes the value under `key`. Returns what the batch had stored there before.
+    pub(in crate::store) fn set(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        value: PendingValue,
+    ) -> Option<PendingValue> {
+        self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        let values = self.tables.slot_mut(table);
+        // A key that is already there needs no copy.
+        match values.get_mut(key) {
+            Some(known) => Some(std::mem::replace(known, value)),
+            None => values.insert(key.to_vec(), value),
+        }
+    }
+
+    /// Restores what [`set`](Self::set) returned.
+    pub(in crate::store) fn restore(
+        &mut self,
+        table: Table,
+        key: Vec<u8>,
+        before: Option<PendingValue>,
+    ) {
+        let values = self.tables.slot_mut(table);
+        match before {
+            Some(value) => values.insert(key, value),
+            None => values.remove(&key),
+        };
+    }
+
+    /// The memory that the values take, about, in bytes.
+    pub(in crate::store) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Removes and returns the changed values of each table that has any.
+    pub(in crate::store) fn take(&mut self) -> impl Iterator<Item = (Table, TableChanges)> + use<> {
+        let Self { mut tables, .. } = std::mem::take(self);
+        let changes =
+            Table::ALL.iter().map(move |table| (*table, std::mem::take(tables.slot_mut(*table))));
+        changes.filter(|(_, values)| !values.is_empty())
+    }
+}
+
+/// Walks the keys from `span.0` up to, but not including, `span.1`, as they will be once `pending` is applied to `base`.
+/// Calls `visit` with each verified payload after the first `skip` keys, until it breaks.
+pub(in crate::store) fn walk_merged(
+    base: &impl ReadableTable<Bytes, Bytes>,
+    (table, pending): (Table, &TableChanges),
+    span: (&[u8], Option<&[u8]>),
+    skip: usize,
+    order: Order,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    let Some(range) = range_of(base, span)? else { return Ok(()) };
+    let upper = span.1.map_or(Bound::Unbounded, Bound::Excluded);
+    let changed = pending.range::<[u8], _>((Bound::Included(span.0), upper));
+    let mut merge = Merge { table, skip, visit };
+    let walked = match order {
+        _ if table.is_packed() => {
+            let stored = packed::entries(base, table, span, order)?;
+            merge.walk(
+                stored.map(|entry| entry.map(BaseEntry::Packed)),
+                in_order(changed, order),
+                order,
+            )
+        }
+        Order::Ascending => merge.walk(range.map(BaseEntry::of), in_order(changed, order), order),
+        Order::Descending => {
+            merge.walk(range.rev().map(BaseEntry::of), in_order(changed, order), order)
+        }
+    };
+    walked.map(drop)
+}
+
+/// Returns the entries in this order.
+fn in_order<'e, E: 'e>(
+    entries: impl DoubleEndedIterator<Item = E> + 'e,
+    order: Order,
+) -> Box<dyn Iterator<Item = E> + 'e> {
+    match order {
+        Order::Ascending => Box::new(entries),
+        Order::Descending => Box::new(entries.rev()),
+    }
+}
+
+/// An entry of the table to which the changes will be applied.
+enum BaseEntry<'s> {
+    Value(AccessGuard<'s, Bytes>, AccessGuard<'s, Bytes>),
+    Packed(Entry),
+}
+
+impl<'s> BaseEntry<'s> {
+    fn of(
+        stored: std::result::Result<(AccessGuard<'s, Bytes>, AccessGuard<'s, Bytes>), StorageError>,
+    ) -> Result<Self> {
+        stored.map(|(key, sealed)| Self::Value(key, sealed)).map_err(storage_error)
+    }
+
+    fn key(&self) -> &[u8] {
+        match self {
+            Self::Value(key, _) => key.value(),
+            Self::Packed(entry) => &entry.key,
+        }
+    }
+
+    fn payload(&self, table: Table) -> Result<&[u8]> {
+        match self {
+            Self::Value(key, sealed) => unseal(table, key.value(), sealed.value()),
+            Self::Packed(entry) => Ok(&entry.payload),
+        }
+    }
+}
+
+/// A walk under way.
+struct Merge<'m, 'v> {
+    table: Table,
+    skip: usize,
+    visit: &'m mut Visit<'v>,
+}
+
+impl Merge<'_, '_> {
+    fn walk<'s, 'p>(
+        &mut self,
+        stored: impl Iterator<Item = Result<BaseEntry<'s>>>,
+        changed: impl Iterator<Item = (&'p Vec<u8>, &'p PendingValue)>,
+        order: Order,
+    ) -> Result<ControlFlow<()>> {
+        let mut changed = changed.peekable();
+        for entry in stored {
+            let entry = entry?;
+            let key = entry.key();
+            let is_before = |changed: &[u8]| match order {
+                Order::Ascending => changed < key,
+                Order::Descending => changed > key,
+            };
+            while let Some((before, value)) = changed.next_if(|(next, _)| is_before(next)) {
+                if self.show_pending(before, value)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+            let shown = match changed.next_if(|(next, _)| next.as_slice() == key) {
+                Some((_, value)) => self.show_pending(key, value)?,
+                None => self.show(key, entry.payload(self.table))?,
+            };
+            if shown.is_break() {
+                return Ok(shown);
+            }
+        }
+        for (key, value) in changed {
+            if self.show_pending(key, value)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn show_pending(&mut self, key: &[u8], value: &PendingValue) -> Result<ControlFlow<()>> {
+        match value {
+            Some(sealed) => self.show(key, Ok(payload_of(sealed))),
+            None => Ok(ControlFlow::Continue(())),
+        }
+    }
+
+    fn show(&mut self, key: &[u8], payload: Result<&[u8]>) -> Result<ControlFlow<()>> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return Ok(ControlFlow::Continue(()));
+        }
+        (self.visit)(key, payload?)
+    }
+}

@@ -1,0 +1,134 @@
+//! The changes of one write: to undo them if its rule fails, and to record them in the activity log.
+
+use std::collections::HashMap;
+
+use crate::error::Result;
+use crate::store::record::byte_usage;
+use crate::store::values::payload::Payload;
+use crate::store::values::schema::Table;
+
+use super::pending_values::PendingValue;
+
+/// One value as it was before the write changed it.
+pub(in crate::store) struct UndoEntry {
+    pub(in crate::store) table: Table,
+    pub(in crate::store) key: Vec<u8>,
+    /// What the batch had stored; `None` if it had not changed the key.
+    pub(in crate::store) before: Option<PendingValue>,
+}
+
+/// A record that a write created, updated or deleted. Has no `Debug`, because payloads may contain hashes and
+/// addresses.
+pub struct Change {
+    /// The table of the record.
+    pub table: Table,
+    /// The primary key of the record.
+    pub key: Vec<u8>,
+    /// The payload before the write; `None` if the record is new.
+    pub before: Option<Vec<u8>>,
+    /// The payload after the write; `None` if the record was deleted.
+    pub after: Option<Vec<u8>>,
+}
+
+impl Change {
+    /// Whether the write only increased the version of the record.
+    pub fn is_version_only(&self) -> Result<bool> {
+        let (Some(before), Some(after)) = (&self.before, &self.after) else { return Ok(false) };
+        let before = Payload::read(self.table, before)?;
+        let after = Payload::read(self.table, after)?;
+        Ok((before.layout, before.meta, before.fields) == (after.layout, after.meta, after.fields))
+    }
+
+    /// Returns by how many bytes the record grew; negative if it became smaller or was deleted.
+    pub fn growth(&self) -> i64 {
+        let size = |payload: &Option<Vec<u8>>| {
+            payload.as_ref().map_or(0, |payload| byte_usage::size(&self.key, payload).cast_signed())
+        };
+        size(&self.after) - size(&self.before)
+    }
+}
+
+/// The changes of one write.
+#[derive(Default)]
+pub(in crate::store) struct UndoLog {
+    entries: Vec<UndoEntry>,
+    changes: Vec<Change>,
+    /// The index of each change. Filled once there are more than `MAX_LINEAR_SEARCH` changes.
+    positions: HashMap<(Table, Vec<u8>), usize>,
+    /// The tables and keys of the records that the entries in the activity log are about.
+    subjects: Vec<(Table, Vec<u8>)>,
+}
+
+/// Up to this many changes are searched linearly.
+const MAX_LINEAR_SEARCH: usize = 16;
+
+impl UndoLog {
+    pub(in crate::store) fn note_value(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        before: Option<PendingValue>,
+    ) {
+        self.entries.push(UndoEntry { table, key: key.to_vec(), before });
+    }
+
+    /// Adds a change. Two changes of one record are merged into one, from the first state to the last.
+    pub(in crate::store) fn note_change(&mut self, change: Change) {
+        let known = self.place(&change);
+        match known.and_then(|at| self.changes.get_mut(at)) {
+            Some(known) => known.after = change.after,
+            None => self.changes.push(change),
+        }
+    }
+
+    /// Returns how many records changed.
+    pub(in crate::store) const fn changed_records(&self) -> usize {
+        self.changes.len()
+    }
+
+    fn place(&mut self, change: &Change) -> Option<usize> {
+        let same = |known: &Change| known.table == change.table && known.key == change.key;
+        if self.changes.len() <= MAX_LINEAR_SEARCH {
+            return self.changes.iter().position(same);
+        }
+        for (at, known) in self.changes.iter().enumerate().skip(self.positions.len()) {
+            self.positions.insert((known.table, known.key.clone()), at);
+        }
+        self.positions.get(&(change.table, change.key.clone())).copied()
+    }
+
+    pub(in crate::store) fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    pub(in crate::store) fn note_subject(&mut self, table: Table, key: Vec<u8>) {
+        self.subjects.push((table, key));
+    }
+
+    pub(in crate::store) fn subjects(&self) -> &[(Table, Vec<u8>)] {
+        &self.subjects
+    }
+
+    /// Returns the first entry of each key in `table` that begins with `prefix`.
+    pub(in crate::store) fn first_entries(&self, table: Table, prefix: &[u8]) -> Vec<&UndoEntry> {
+        let mut first = Vec::<&UndoEntry>::new();
+        for entry in &self.entries {
+            if entry.table == table
+                && entry.key.starts_with(prefix)
+                && first.iter().all(|known| known.key != entry.key)
+            {
+                first.push(entry);
+            }
+        }
+        first
+    }
+
+    pub(in crate::store) fn wrote_anything(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// Returns the previous values, newest first: the order in which to undo them.
+    pub(in crate::store) fn into_entries(self) -> impl Iterator<Item = UndoEntry> {
+        self.entries.into_iter().rev()
+    }
+}

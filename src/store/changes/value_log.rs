@@ -1,0 +1,218 @@
+//! What commits change while the file is copied: each changed value, in the order of the changes, in an unnamed file.
+//!
+//! The values of a copy come from many snapshots. Once the changes of all commits since its begin are applied to it, in
+//! their order, it equals the file after the last of these commits: a value that no commit changed is the same in every
+//! snapshot.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use crate::error::{Error, Result};
+use crate::store::disk::engine::RETRY_AFTER;
+use crate::store::disk::paths::unnamed_file;
+use crate::store::values::schema::Table;
+
+/// Called with a table, a key and its sealed value; `None` for a removed value.
+pub(in crate::store) type Visitor<'t> = dyn FnMut(Table, &[u8], Option<&[u8]>) -> Result<()> + 't;
+
+/// A table, a key and its sealed value; `None` for a removed value.
+type Value = (Table, Vec<u8>, Option<Vec<u8>>);
+
+/// The byte before a stored value.
+const STORED: u8 = 1;
+/// The byte before a removed value.
+const REMOVED: u8 = 2;
+
+/// Writes a value: what it is, the index of its table in [`Table::ALL`], its key and the sealed value, each of the last two
+/// after its length.
+fn write_value(
+    out: &mut impl Write,
+    table: Table,
+    key: &[u8],
+    sealed: Option<&[u8]>,
+) -> io::Result<()> {
+    out.write_all(&[if sealed.is_some() { STORED } else { REMOVED }, table as u8])?;
+    for part in std::iter::once(key).chain(sealed) {
+        out.write_all(&(part.len() as u64).to_be_bytes())?;
+        out.write_all(part)?;
+    }
+    Ok(())
+}
+
+/// Reads what [`write_value`] wrote.
+fn read_value(from: &mut impl Read) -> io::Result<Value> {
+    let [what, place] = read_bytes(from)?;
+    let table = Table::ALL.get(usize::from(place)).ok_or(io::ErrorKind::InvalidData)?;
+    let key = read_text(from)?;
+    let sealed = match what {
+        STORED => Some(read_text(from)?),
+        REMOVED => None,
+        _ => return Err(io::ErrorKind::InvalidData.into()),
+    };
+    Ok((*table, key, sealed))
+}
+
+fn read_text(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let length = u64::from_be_bytes(read_bytes(from)?);
+    let mut out = Vec::new();
+    let read = from.take(length).read_to_end(&mut out)?;
+    if read as u64 == length { Ok(out) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+fn read_bytes<const N: usize>(from: &mut impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The values that commits changed since the log began.
+pub(in crate::store) struct ValueLog {
+    file: File,
+    written: Mutex<Written>,
+}
+
+struct Written {
+    out: BufWriter<File>,
+    /// The length of what was written, in bytes.
+    length: u64,
+    /// The length of the changes that are committed.
+    committed: u64,
+    /// Whether later commits are left out.
+    is_over: bool,
+    /// Why the log is incomplete. A commit does not fail for it.
+    failed: Option<io::Error>,
+}
+
+impl Written {
+    fn note(&mut self, outcome: io::Result<()>) {
+        if let Err(cause) = outcome {
+            self.failed.get_or_insert(cause);
+        }
+    }
+}
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.length += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl ValueLog {
+    /// Creates an empty log in `folder`. A crash leaves nothing behind.
+    pub(in crate::store) fn new(folder: &Path) -> io::Result<Self> {
+        let file = unnamed_file(folder)?;
+        let out = BufWriter::new(file.try_clone()?);
+        let written = Written { out, length: 0, committed: 0, is_over: false, failed: None };
+        Ok(Self { file, written: Mutex::new(written) })
+    }
+
+    /// Adds a change of the commit under way.
+    pub(in crate::store) fn add(&self, table: Table, key: &[u8], sealed: Option<&[u8]>) {
+        let mut written = self.written();
+        if !written.is_over && written.failed.is_none() {
+            let outcome = write_value(&mut *written, table, key, sealed);
+            written.note(outcome);
+        }
+    }
+
+    /// Ends the commit under way.
+    pub(in crate::store) fn end_commit(&self) {
+        let mut written = self.written();
+        let outcome = written.flush();
+        written.note(outcome);
+        written.committed = written.length;
+    }
+
+    /// Forgets what was added since the last commit.
+    fn undo(&self) {
+        let mut written = self.written();
+        if written.length > written.committed {
+            let committed = written.committed;
+            let outcome = written.out.seek(SeekFrom::Start(committed)).map(drop);
+            written.note(outcome);
+            written.length = committed;
+        }
+    }
+
+    /// Leaves out all later commits. Call this on the writer thread, between two transactions.
+    pub(in crate::store) fn end(&self) {
+        self.written().is_over = true;
+    }
+
+    fn written(&self) -> MutexGuard<'_, Written> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `take` with the committed changes from the byte `from` on. Returns the byte at which they end.
+    ///
+    /// # Errors
+    /// 503 when the log could not be written or cannot be read.
+    pub(in crate::store) fn each_from(&self, from: u64, take: &mut Visitor<'_>) -> Result<u64> {
+        let end = {
+            let written = self.written();
+            if let Some(cause) = &written.failed {
+                return Err(Error::unavailable(RETRY_AFTER, cause));
+            }
+            written.committed
+        };
+        let mut changes = BufReader::new(Part { file: &self.file, at: from, end });
+        let unreadable = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
+        while !changes.fill_buf().map_err(unreadable)?.is_empty() {
+            let (table, key, sealed) = read_value(&mut changes).map_err(unreadable)?;
+            take(table, &key, sealed.as_deref())?;
+        }
+        Ok(end)
+    }
+}
+
+/// A part of the file, read without moving the place at which it is written.
+struct Part<'f> {
+    file: &'f File,
+    at: u64,
+    end: u64,
+}
+
+impl Read for Part<'_> {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.end.saturating_sub(self.at)).unwrap_or(usize::MAX);
+        let length = left.min(out.len());
+        let (out, _) = out.split_at_mut(length);
+        let read = self.file.read_at(out, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// The logs of the copies under way.
+#[derive(Default)]
+pub(in crate::store) struct ValueLogs(Mutex<Vec<Weak<ValueLog>>>);
+
+impl ValueLogs {
+    /// Begins a log. Call this on the writer thread, between two transactions: a log has all changes of a commit or none.
+    /// The log ends when it is dropped.
+    pub(in crate::store) fn begin(&self, log: &Arc<ValueLog>) {
+        self.logs().push(Arc::downgrade(log));
+    }
+
+    /// Begins a commit. Returns the logs that note its changes, without what a commit that failed has added.
+    pub(in crate::store) fn begin_commit(&self) -> Vec<Arc<ValueLog>> {
+        let mut logs = self.logs();
+        logs.retain(|log| log.strong_count() > 0);
+        let active: Vec<_> = logs.iter().filter_map(Weak::upgrade).collect();
+        active.iter().for_each(|log| log.undo());
+        active
+    }
+
+    fn logs(&self) -> MutexGuard<'_, Vec<Weak<ValueLog>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,149 @@
+//! How the store uses redb: table definitions, transactions, reads, and the meaning of redb's errors.
+
+use std::ops::{Bound, ControlFlow};
+
+use redb::{
+    Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
+    WriteTransaction,
+};
+
+use crate::error::{Error, Result};
+use crate::store::values::raw::Visit;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::unseal;
+use crate::store::values::window::Order;
+
+/// The default size of redb's page cache: 64 MiB.
+pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;
+
+/// The `Retry-After` of the store's 503 responses, in seconds.
+pub(in crate::store) const RETRY_AFTER: u32 = 1;
+
+/// Returns the error of reads and writes while the file is closed.
+pub(in crate::store) fn closed() -> Error {
+    Error::unavailable(RETRY_AFTER, "the data file is closed")
+}
+
+pub(in crate::store) type Bytes = &'static [u8];
+
+pub(in crate::store) const fn definition(table: Table) -> TableDefinition<'static, Bytes, Bytes> {
+    TableDefinition::new(table.name())
+}
+
+/// Begins a write transaction whose commit is durable and which needs no long repair after a crash.
+///
+/// Two-phase commit: an attacker can choose stored bytes, and a one-phase commit trusts checksums that such
+/// bytes could forge. Quick repair: after SIGKILL even a large file opens within a millisecond.
+pub(in crate::store) fn begin(database: &Database) -> Result<WriteTransaction> {
+    let mut transaction = database.begin_write().map_err(storage_error)?;
+    transaction.set_durability(Durability::Immediate).map_err(storage_error)?;
+    transaction.set_two_phase_commit(true);
+    transaction.set_quick_repair(true);
+    Ok(transaction)
+}
+
+/// Begins a write transaction whose commit a crash may undo, until a later commit of [`begin`] makes it durable.
+pub(in crate::store) fn begin_unsynced(database: &Database) -> Result<WriteTransaction> {
+    let mut transaction = database.begin_write().map_err(storage_error)?;
+    transaction.set_durability(Durability::None).map_err(storage_error)?;
+    Ok(transaction)
+}
+
+/// Fails if redb refuses further writes through this handle.
+pub(in crate::store) fn require_usable(database: &Database) -> Result<()> {
+    begin(database)?.abort().map_err(storage_error)
+}
+
+/// Closes `database`. Snapshots of it cannot be read any more.
+///
+/// # Errors
+/// 503 when the last bytes could not be written: the next opening then repairs the file.
+pub(in crate::store) fn close(database: Database) -> Result<()> {
+    database.close().map_err(storage_error)
+}
+
+/// Begins a read of the last committed state of `database`.
+pub(in crate::store) fn begin_read(database: &Database) -> Result<ReadTransaction> {
+    database.begin_read().map_err(storage_error)
+}
+
+/// Maps an error of redb to an error of the API. A file that cannot be reached is 503, because it may pass;
+/// everything else is 500, because the file is damaged or the code has a defect.
+pub(in crate::store) fn storage_error(error: impl Into<redb::Error>) -> Error {
+    match error.into() {
+        error @ (redb::Error::Io(_)
+        | redb::Error::PreviousIo
+        | redb::Error::DatabaseClosed
+        | redb::Error::LockPoisoned(_)) => Error::unavailable(RETRY_AFTER, error),
+        error => Error::internal(error),
+    }
+}
+
+/// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
+pub(in crate::store) fn get_value(
+    source: &impl ReadableTable<Bytes, Bytes>,
+    table: Table,
+    key: &[u8],
+    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    match source.get(key).map_err(storage_error)? {
+        Some(sealed) => visit(unseal(table, key, sealed.value())?),
+        None => Ok(()),
+    }
+}
+
+/// Returns the entries from `from` up to, but not including, `until` (`None`: the end of the table). Returns `None` if there
+/// can be none.
+pub(in crate::store) fn range_of<'s>(
+    source: &'s impl ReadableTable<Bytes, Bytes>,
+    (from, until): (&[u8], Option<&[u8]>),
+) -> Result<Option<redb::Range<'s, Bytes, Bytes>>> {
+    // redb panics on a range whose end is before its start.
+    if until.is_some_and(|until| until <= from) {
+        return Ok(None);
+    }
+    let upper = until.map_or(Bound::Unbounded, Bound::Excluded);
+    let range = source.range::<&[u8]>((Bound::Included(from), upper)).map_err(storage_error)?;
+    Ok(Some(range))
+}
+
+/// Calls `visit` with each key from `span.0` up to, but not including, `span.1`, and its verified payload, after
+/// the first `skip` keys. Calls `spend` with the size of each value before verifying it, and with 0 for each
+/// skipped key.
+pub(in crate::store) fn walk_range(
+    source: &impl ReadableTable<Bytes, Bytes>,
+    table: Table,
+    span: (&[u8], Option<&[u8]>),
+    mut skip: usize,
+    order: Order,
+    spend: impl Fn(usize) -> Result<()>,
+    visit: &mut Visit<'_>,
+) -> Result<()> {
+    let Some(range) = range_of(source, span)? else { return Ok(()) };
+    let step = |entry: std::result::Result<_, redb::StorageError>| {
+        let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
+            entry.map_err(storage_error)?;
+        if let Some(left) = skip.checked_sub(1) {
+            skip = left;
+            return spend(0).map(ControlFlow::Continue);
+        }
+        spend(sealed.value().len())?;
+        visit(key.value(), unseal(table, key.value(), sealed.value())?)
+    };
+    let walked = match order {
+        Order::Ascending => range.map(step).try_for_each(to_control_flow),
+        Order::Descending => range.rev().map(step).try_for_each(to_control_flow),
+    };
+    match walked {
+        ControlFlow::Break(Err(error)) => Err(error),
+        ControlFlow::Break(Ok(())) | ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+fn to_control_flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
+    match step {
+        Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+        Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
+        Err(error) => ControlFlow::Break(Err(error)),
+    }
+}

@@ -1,0 +1,294 @@
+//! Why a data file could not be opened, created or replaced, as messages for the operator.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::store::values::schema::FORMAT;
+
+/// Why a data file could not be opened, created or replaced. Each message is one line that says what to do.
+#[derive(Debug)]
+pub enum OpenError {
+    /// Another process is using the file.
+    InUse(PathBuf),
+    /// The file does not exist.
+    Missing(PathBuf),
+    /// The file that a command was to read is no backup.
+    NotABackup {
+        /// The path of the file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
+    /// The folder of scheduled backups has a backup of another workspace than the new one.
+    HasBackups {
+        /// The backup.
+        backup: PathBuf,
+        /// The place of the new workspace, without a password.
+        place: String,
+    },
+    /// A file to be created already exists.
+    Exists(PathBuf),
+    /// The file system can give a file no name that replaces nothing.
+    NoNewNames {
+        /// The path of the file to create.
+        path: PathBuf,
+        /// The error of the last attempt.
+        cause: io::Error,
+    },
+    /// The file is a mount of its own, so it cannot be replaced.
+    MountPoint(PathBuf),
+    /// The path is a symbolic link whose target cannot be reached.
+    BrokenLink {
+        /// The path of the link.
+        path: PathBuf,
+        /// What the link names.
+        target: PathBuf,
+        /// Why the target cannot be reached.
+        cause: io::Error,
+    },
+    /// The path names something other than a regular file, such as a folder or a device.
+    NotAFile(PathBuf),
+    /// The file belongs to another program.
+    Foreign(PathBuf),
+    /// The file was written by a newer release.
+    Newer {
+        /// The path of the file.
+        path: PathBuf,
+        /// The format version of the file.
+        found: u64,
+    },
+    /// The file has records of a layout that only a newer release reads.
+    NewerLayout {
+        /// The path of the file.
+        path: PathBuf,
+        /// The name of the table.
+        table: &'static str,
+        /// The highest layout of the table.
+        found: u64,
+        /// The highest layout that this release reads.
+        known: u64,
+    },
+    /// The file has a table that only a newer release reads.
+    NewerTable {
+        /// The path of the file.
+        path: PathBuf,
+        /// The name of the table.
+        table: String,
+    },
+    /// redb cannot open the file, for example because it was cut off.
+    Damaged {
+        /// The path of the file.
+        path: PathBuf,
+        /// The message of redb.
+        cause: String,
+    },
+    /// redb can open the file, but its content is inconsistent.
+    Unsound {
+        /// The path of the file.
+        path: PathBuf,
+        /// The first problem.
+        problem: String,
+        /// The number of all problems.
+        count: u64,
+    },
+    /// The operating system reported an error.
+    Io {
+        /// The attempted action, as a verb.
+        doing: &'static str,
+        /// The path of the action.
+        path: PathBuf,
+        /// The error.
+        cause: io::Error,
+    },
+    /// The file at the path of the copy is a data file of its own.
+    NotACopy(PathBuf),
+    /// The file at the path of the data file is a copy of a shared database.
+    IsCopy(PathBuf),
+    /// The shared database cannot be reached now.
+    Unreachable {
+        /// The database, without a password.
+        database: String,
+        /// What the connection reports.
+        cause: String,
+    },
+    /// The shared database holds no workspace.
+    NoWorkspace(String),
+    /// The shared database already holds a workspace.
+    HasWorkspace(String),
+    /// The copy is one of another workspace than the shared database holds.
+    AnotherWorkspace {
+        /// The path of the copy.
+        copy: PathBuf,
+        /// The database, without a password.
+        database: String,
+    },
+    /// A setting of the connection to the shared database is not valid.
+    DatabaseSetting {
+        /// The database, without a password.
+        database: String,
+        /// What is wrong. It names the setting.
+        cause: String,
+    },
+    /// The shared database cannot be used as it is.
+    Database {
+        /// The database, without a password.
+        database: String,
+        /// What is wrong.
+        cause: String,
+    },
+    /// A rule refused the content of a new file.
+    Refused(Error),
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::InUse(path) => {
+                write!(f, "{} is in use by another steward process", path.display())
+            }
+            Self::Missing(path) => write!(
+                f,
+                "{} does not exist; `steward serve` or `steward init` creates it",
+                path.display()
+            ),
+            Self::NotABackup { path, problem } => {
+                write!(f, "{} {problem}; name a file that `steward backup` wrote", path.display())
+            }
+            Self::HasBackups { backup, place } => write!(
+                f,
+                "{place} has no data, but there is a backup of another workspace ({}); mount the disk of the data or restore the backup, \
+                 or found a new workspace with `steward init`",
+                backup.display()
+            ),
+            Self::Exists(path) => {
+                write!(f, "{} already exists and was not changed", path.display())
+            }
+            Self::NoNewNames { path, cause } => write!(
+                f,
+                "cannot create {}: its file system has no hard links, and no other way to give a file a name without replacing another ({cause}); use another disk",
+                path.display()
+            ),
+            Self::MountPoint(path) => write!(
+                f,
+                "cannot replace {}: it is a mount of its own, such as a single file that is mounted into a container; mount its folder instead",
+                path.display()
+            ),
+            Self::BrokenLink { path, target, cause } => write!(
+                f,
+                "{} is a symbolic link to {}, which cannot be reached ({cause}); mount the disk of the target, or name a path that is no link",
+                path.display(),
+                target.display()
+            ),
+            Self::NotAFile(path) => {
+                write!(
+                    f,
+                    "{} is not a regular file; --data takes the path of a file",
+                    path.display()
+                )
+            }
+            Self::Foreign(path) => write!(
+                f,
+                "{} is not a Steward data file and was left untouched; choose another path with --data",
+                path.display()
+            ),
+            Self::Newer { path, found } => write!(
+                f,
+                "{} has format {found}, this release reads up to {FORMAT}; use the release that wrote it, or a newer one",
+                path.display()
+            ),
+            Self::NewerLayout { path, table, found, known } => write!(
+                f,
+                "{} has {table} of layout {found}, this release reads up to {known}; use the release that wrote it, or a newer one",
+                path.display()
+            ),
+            Self::NewerTable { path, table } => write!(
+                f,
+                "{} has the table {table} of a newer release; use the release that wrote it, or a newer one",
+                path.display()
+            ),
+            Self::Damaged { path, cause } => write!(
+                f,
+                "{} is damaged and was left untouched ({cause}); restore it from a backup",
+                path.display()
+            ),
+            Self::Unsound { path, problem, count } => write!(
+                f,
+                "nothing was written, because {} would be inconsistent ({problem}; problems in all: {count}); see `steward check`",
+                path.display()
+            ),
+            Self::Io { doing, path, cause } => {
+                write!(f, "cannot {doing} {}: {cause}", path.display())
+            }
+            Self::NotACopy(path) => write!(
+                f,
+                "{} is a data file of its own and no copy of a database; choose another path with --copy",
+                path.display()
+            ),
+            Self::IsCopy(path) => write!(
+                f,
+                "{} is a node's copy of a database; pass the database with --data, or write a data file with `steward backup`",
+                path.display()
+            ),
+            Self::Unreachable { database, cause } => write!(f, "cannot reach {database}: {cause}"),
+            Self::NoWorkspace(database) => write!(
+                f,
+                "{database} holds no workspace; `steward init` creates one, as does one node that starts with `steward serve --found`"
+            ),
+            Self::HasWorkspace(database) => {
+                write!(f, "{database} already holds a workspace and was not changed")
+            }
+            Self::AnotherWorkspace { copy, database } => write!(
+                f,
+                "{} is a copy of another workspace than {database} holds, and was left untouched; correct --data, or move the copy away",
+                copy.display()
+            ),
+            Self::DatabaseSetting { database, cause } => write!(f, "--data {database}: {cause}"),
+            Self::Database { database, cause } => write!(f, "cannot use {database}: {cause}"),
+            Self::Refused(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {}
+
+impl From<Error> for OpenError {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl OpenError {
+    pub(in crate::store) fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |cause| Self::Io { doing, path, cause }
+    }
+
+    /// Returns the same error about another file: the original of a copy.
+    pub(in crate::store) fn with_path(self, path: &Path) -> Self {
+        let path = path.to_owned();
+        match self {
+            Self::Foreign(_) => Self::Foreign(path),
+            Self::Newer { found, .. } => Self::Newer { path, found },
+            Self::NewerTable { table, .. } => Self::NewerTable { path, table },
+            Self::Damaged { cause, .. } => Self::Damaged { path, cause },
+            error => error,
+        }
+    }
+
+    /// Returns the same error about a backup, which nothing creates and for which `--data` is no way out.
+    pub(in crate::store) fn of_backup(self) -> Self {
+        let (path, problem) = match self {
+            Self::Missing(path) => (path, "does not exist"),
+            Self::NotAFile(path) => (path, "is not a regular file"),
+            Self::Foreign(path) => (path, "is not a Steward data file"),
+            error => return error,
+        };
+        Self::NotABackup { path, problem }
+    }
+
+    pub(in crate::store) fn damaged(path: &Path, cause: &impl fmt::Display) -> Self {
+        Self::Damaged { path: path.to_owned(), cause: cause.to_string() }
+    }
+}

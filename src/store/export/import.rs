@@ -1,0 +1,307 @@
+//! `import`: creates a data file from the lines of an export. Everything is checked before the file appears.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+use std::path::Path;
+
+use redb::Database;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::secret::{SeededRng, SigningSecret};
+use crate::store::disk::engine::{DEFAULT_CACHE, begin, storage_error};
+use crate::store::disk::file::{self, FileLock, Owner};
+use crate::store::disk::file_system::FsHandle;
+use crate::store::disk::open_error::OpenError;
+use crate::store::disk::place::Destination;
+use crate::store::disk::shown_path::ShownPath;
+use crate::store::kinds::export_lines::{
+    self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,
+};
+use crate::store::kinds::import_writer::ImportWriter;
+use crate::store::kinds::record_registry::{RecordRegistry, RecordType, RecordTypes};
+use crate::store::reads::progress::Progress;
+use crate::store::record::missing;
+use crate::store::values::key::Key;
+use crate::store::values::schema::{FORMAT, Table};
+use crate::store::whole::backup::require_valid;
+use crate::store::write::WriteTx;
+use crate::store::write::cell::Cell;
+
+use super::{EXPORT_FORMAT, Header};
+
+/// The maximum length of a line: longer than any record, short enough for memory.
+const MAX_LINE_LENGTH: u64 = 64 * 1024 * 1024;
+
+const NO_RECORDS: &str = "names a table that exports do not contain";
+
+/// A completed import.
+#[derive(Debug, Clone, Serialize)]
+pub struct Imported {
+    /// Where the data is.
+    #[serde(flatten)]
+    pub to: Destination,
+    /// How many lines were imported, not counting the first.
+    pub lines: u64,
+    /// Whether the export contained secrets. If not, the file has new secrets and no API keys.
+    pub secrets: bool,
+}
+
+/// Creates a data file at `data` from the lines of an export. The file is checked like a backup, and appears
+/// complete or not at all. Creates new secrets if the export contains none.
+///
+/// # Errors
+/// When a file already exists, a line differs from what an export writes (the message has its number), the
+/// content is inconsistent, or the operating system reports an error.
+pub fn import(
+    data: &Path,
+    from: impl BufRead,
+    registry: &RecordRegistry,
+    mut rng: SeededRng,
+    progress: &Progress,
+) -> Result<Imported, OpenError> {
+    let fs = FsHandle::os();
+    file::require_absent(&fs, data)?;
+    let lock = FileLock::take(data)?;
+    let mut imported = None;
+    let mut reader = Reader::new(from);
+    let created = file::create(&fs, (data, Owner::OfFolder), DEFAULT_CACHE, |database| {
+        let header = reader.header()?;
+        if header.organization.is_some() {
+            let text = "it has one organization only; import it into a workspace with `steward import --organization`";
+            return Err(Error::invalid("not_imported", text).into());
+        }
+        let source = Regenerator { secret: SigningSecret::new(&mut rng), draw: rng };
+        let lines = fill(database, &mut reader, &header, registry, source, progress)?;
+        require_valid(data, database, registry, progress)?;
+        let to = Destination::File(ShownPath(data.to_owned()));
+        imported = Some(Imported { to, lines, secrets: header.secrets });
+        Ok(())
+    });
+    lock.release();
+    created?;
+    imported.ok_or_else(|| Error::internal("a new file was not filled").into())
+}
+
+/// Reads an export line by line.
+pub(in crate::store) struct Reader<R> {
+    from: R,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl<R: BufRead> Reader<R> {
+    pub(in crate::store) const fn new(from: R) -> Self {
+        Self { from, line: Vec::new(), number: 0 }
+    }
+
+    /// Reads the next line. Returns false at the end.
+    fn next(&mut self) -> Result<bool> {
+        self.line.clear();
+        self.number += 1;
+        let read = self.from.by_ref().take(MAX_LINE_LENGTH).read_until(b'\n', &mut self.line);
+        let read = read.map_err(|cause| {
+            Error::invalid("not_imported", format!("line {}: {cause}", self.number))
+        })?;
+        if read > 0 && !self.line.ends_with(b"\n") {
+            let what = if read as u64 == MAX_LINE_LENGTH { "is too long" } else { "is cut off" };
+            return Err(self.with_line_number(invalid_field("", what)));
+        }
+        Ok(read > 0)
+    }
+
+    pub(in crate::store) fn header(&mut self) -> Result<Header> {
+        let header = match (self.next()?, std::str::from_utf8(&self.line)) {
+            (true, Ok(text)) => export_lines::parse(text, ""),
+            (true, Err(_)) => Err(invalid_field("", "is not UTF-8 text")),
+            (false, _) => Err(invalid_field("", "is missing")),
+        };
+        let header: Header = header.map_err(|error| {
+            let text = format!("it is not a Steward export: line 1: {error}");
+            Error::invalid("not_imported", text)
+        })?;
+        if (header.steward_export, header.schema) != (EXPORT_FORMAT, FORMAT) {
+            let text = format!(
+                "it has line format {}, its data has format {}, and this release reads {EXPORT_FORMAT} and {FORMAT}; import it \
+                 with the release that wrote it, then open that file with this release",
+                header.steward_export, header.schema
+            );
+            return Err(Error::invalid("not_imported", text));
+        }
+        Ok(header)
+    }
+
+    /// Adds the line number to an error. A 503 stays as it is: the operating system failed, not the line.
+    fn with_line_number(&self, error: Error) -> Error {
+        match error.status() {
+            503 => error,
+            _ => Error::invalid("not_imported", format!("line {}: {error}", self.number)),
+        }
+    }
+}
+
+fn known_cell(header: &Header) -> Result<Cell> {
+    Cell::new(header.cell).ok_or_else(|| invalid_field("cell", "is not the number of a cell"))
+}
+
+/// Fails if a newer release added members to records of the export.
+fn require_known_layouts(header: &Header, registry: &RecordRegistry) -> Result<()> {
+    let types = RecordTypes::of(registry);
+    for (name, layout) in &header.layouts {
+        let record_type = Table::named(name).and_then(|table| types.get(table));
+        let record_type = record_type.ok_or_else(|| invalid_field("layouts", NO_RECORDS))?;
+        let known = record_type.added().len() as u64;
+        if *layout > known {
+            let field = format!("layouts.{name}");
+            let text = format!(
+                "is {layout}, this release reads up to {known}; use the release that wrote it, or a newer one"
+            );
+            return Err(invalid_field(&field, &text));
+        }
+    }
+    Ok(())
+}
+
+/// Fills an empty file with the lines of an export. `source` has the secrets that the export hides.
+pub(in crate::store) fn fill<R: BufRead>(
+    database: &Database,
+    reader: &mut Reader<R>,
+    header: &Header,
+    registry: &RecordRegistry,
+    source: Regenerator,
+    progress: &Progress,
+) -> Result<u64> {
+    let known = require_known_layouts(header, registry).and_then(|()| known_cell(header));
+    let cell = known.map_err(|error| reader.with_line_number(error))?;
+    let secrets = header.included_secrets();
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.begin_file()?;
+    tx.found_cell(cell);
+    let regenerator = (secrets != IncludedSecrets::Everything).then_some(source);
+    if let Some(regenerator) = &regenerator {
+        tx.put_secret(&regenerator.secret);
+    }
+    let mut import = Import {
+        types: RecordTypes::of(registry),
+        header,
+        counts: BTreeMap::new(),
+        hasher: blake3::Hasher::new(),
+        writer: ImportWriter::new(tx, secrets, regenerator),
+    };
+    let of = header.counts.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
+    let mut steps = progress.begin("importing", of);
+    while reader.next()? {
+        import.add(&reader.line).map_err(|error| reader.with_line_number(error))?;
+        steps.advance();
+    }
+    let lines = import.end()?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(lines)
+}
+
+/// An import under way.
+struct Import<'t, 'c> {
+    types: RecordTypes<'c>,
+    /// The first line. Tables without a layout in it have layout 0.
+    header: &'c Header,
+    counts: BTreeMap<String, u64>,
+    /// Hashes the canonical lines.
+    hasher: blake3::Hasher,
+    writer: ImportWriter<'t>,
+}
+
+impl Import<'_, '_> {
+    fn add(&mut self, text: &[u8]) -> Result<()> {
+        let mut line = ExportLine::read(text)?;
+        self.hasher.update(&line.canonical()?);
+        let table = Table::named(&line.table);
+        let table = table.ok_or_else(|| invalid_field("table", NO_TABLE))?;
+        let record_type = self.types.get(table);
+        if let Some(record_type) = record_type {
+            line.complete(missing(table, record_type.added(), self.layout(&line.table))?)?;
+        }
+        self.add_line(table, record_type, &line)?;
+        self.require_content(text, line)?;
+        *self.counts.entry(table.plain_name().to_owned()).or_default() += 1;
+        self.writer.tx.savepoint()
+    }
+
+    fn layout(&self, table: &str) -> usize {
+        let layout = self.header.layouts.get(table).copied().unwrap_or(0);
+        usize::try_from(layout).unwrap_or(usize::MAX)
+    }
+
+    fn add_line(
+        &mut self,
+        table: Table,
+        record_type: Option<&dyn RecordType>,
+        line: &ExportLine,
+    ) -> Result<()> {
+        self.writer.rendered.clear();
+        match (table, record_type) {
+            (Table::Meta | Table::Sequences, _) if self.header.organization.is_some() => {
+                return Err(invalid_field("table", "belongs to no organization"));
+            }
+            (Table::Meta, _) => self.secret(line)?,
+            (Table::Sequences, _) => self.sequence(line)?,
+            (_, Some(record_type)) if !table.is_transient() => {
+                record_type.read_line(line, &mut self.writer)?;
+            }
+            _ => return Err(invalid_field("table", NO_RECORDS)),
+        }
+        Ok(())
+    }
+
+    /// Fails unless an export would write the content of the line. Equal bytes need no second parsing.
+    fn require_content(&self, text: &[u8], line: ExportLine) -> Result<()> {
+        if self.writer.rendered == text {
+            return Ok(());
+        }
+        let content = line.canonical()?;
+        drop(line);
+        if ExportLine::read(&self.writer.rendered)?.canonical()? != content {
+            return Err(invalid_field("", NOT_CANONICAL));
+        }
+        Ok(())
+    }
+
+    fn secret(&mut self, line: &ExportLine) -> Result<()> {
+        if self.writer.regenerator.is_some() {
+            return Err(invalid_field("table", "is secret, but the export has no secrets"));
+        }
+        let secret: SigningSecret = line.meta_alone()?;
+        self.writer.require_order(Table::Meta, &[])?;
+        self.writer.tx.put_secret(&secret);
+        export_lines::write_meta(Table::Meta, &secret, &mut self.writer.rendered)
+    }
+
+    fn sequence(&mut self, line: &ExportLine) -> Result<()> {
+        let sequence: export_lines::Sequence = line.meta_alone()?;
+        let (table, last) = sequence.checked()?;
+        let key = table.name().to_owned().encoded();
+        self.writer.require_order(Table::Sequences, &key)?;
+        self.writer.tx.put_raw(Table::Sequences, &key, &last.encoded());
+        export_lines::write_meta(Table::Sequences, &sequence, &mut self.writer.rendered)
+    }
+
+    /// Compares the lines with the header and completes the file. Returns the number of lines.
+    fn end(self) -> Result<u64> {
+        let header = self.header;
+        if self.counts != header.counts {
+            let text = "line 1: counts does not match the lines: some are missing or extra";
+            return Err(Error::invalid("not_imported", text));
+        }
+        let has_all = header.included_secrets() == IncludedSecrets::Everything;
+        if has_all && !self.counts.contains_key(Table::Meta.plain_name()) {
+            let text = "line 1: secrets is true, but there is no signing secret";
+            return Err(Error::invalid("not_imported", text));
+        }
+        if self.hasher.finalize().to_hex().as_str() != header.blake3 {
+            let text = "line 1: blake3 does not match the lines: the export was changed";
+            return Err(Error::invalid("not_imported", text));
+        }
+        self.writer.tx.finish()?;
+        Ok(self.counts.values().sum())
+    }
+}

@@ -1,0 +1,96 @@
+//! An export of one organization that was read and checked, before any of it is written.
+
+use std::io::BufRead;
+use std::path::Path;
+use std::sync::Arc;
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::secret::{SeededRng, SigningSecret};
+use crate::store::changes::fill::open_unnamed;
+use crate::store::disk::open_error::OpenError;
+use crate::store::kinds::export_lines::{Regenerator, invalid_field};
+use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
+use crate::store::reads::progress::Progress;
+use crate::store::reads::snapshot::Snapshot;
+use crate::store::values::schema::Table;
+use crate::store::whole::backup::require_valid;
+use crate::store::write::cell::Cell;
+
+use super::import::{Reader, fill};
+use super::organization_export::{OrganizationHeader, Select, key_origin};
+
+/// A checked export of one organization, in an unnamed file.
+pub struct StagedExport {
+    database: Database,
+    /// The organization.
+    pub organization: OrganizationHeader,
+    /// The cell that the export comes from.
+    pub cell: Cell,
+    /// Whether the API keys in it are valid here.
+    pub has_valid_keys: bool,
+    /// How many lines it has, not counting the first.
+    pub lines: u64,
+    /// Whether it contains secrets.
+    pub secrets: bool,
+}
+
+impl StagedExport {
+    /// Reads the lines of an export and checks them like an import of a whole workspace: as if the organization were the
+    /// only one. `secret` is the signing secret of the workspace that the organization is for.
+    ///
+    /// # Errors
+    /// When a line differs from what an export writes or does not belong to the organization (the message has its
+    /// number), the content is inconsistent, or the operating system reports an error.
+    pub fn read(
+        from: impl BufRead,
+        folder: &Path,
+        (registry, select): (&RecordRegistry, Select),
+        (secret, draw): (SigningSecret, SeededRng),
+        progress: &Progress,
+    ) -> Result<Self, OpenError> {
+        let file = tempfile::tempfile_in(folder).map_err(OpenError::io("write to", folder))?;
+        let mut database = open_unnamed(file)?;
+        let mut reader = Reader::new(from);
+        let header = reader.header()?;
+        let organization = header.organization.clone().ok_or_else(|| {
+            let text =
+                "it has a whole workspace; import it into a new place, without --organization";
+            Error::invalid("not_imported", text)
+        })?;
+        let has_valid_keys = organization.keys == key_origin(&secret)?;
+        let source = Regenerator { secret, draw };
+        let lines = fill(&database, &mut reader, &header, registry, source, progress)?;
+        require_valid(folder, &mut database, registry, progress)?;
+        let cell = Cell::new(header.cell).unwrap_or_default();
+        let secrets = header.secrets;
+        let staged = Self { database, organization, cell, has_valid_keys, lines, secrets };
+        staged.require_selected(registry, select)?;
+        Ok(staged)
+    }
+
+    /// Returns the records of the export. They can be read as long as this exists.
+    pub fn records(&self) -> Result<Arc<Snapshot>> {
+        Ok(Arc::new(Snapshot::begin(&self.database)?))
+    }
+
+    /// Fails unless the export of this organization would contain each record as it is.
+    fn require_selected(&self, registry: &RecordRegistry, select: Select) -> Result<()> {
+        let (state, types) = (self.records()?, RecordTypes::of(registry));
+        let selected = select(&state, self.organization.id)?;
+        let mut line = 1;
+        for table in Table::ALL.iter().filter(|table| types.get(**table).is_some()) {
+            state.each(*table, &mut |_, payload| {
+                line += 1;
+                let payload = payload?;
+                if selected.select(&state, *table, payload)?.as_deref() == Some(payload) {
+                    return Ok(());
+                }
+                let refused = invalid_field("", "does not belong to the organization");
+                Err(Error::invalid("not_imported", format!("line {line}: {refused}")))
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,73 @@
+//! The position of a copy: the last commit of the origin that the file holds, and the server that the copy has followed. It is
+//! stored with each commit.
+
+use redb::{Database, ReadableDatabase, TableDefinition, TableError, WriteTransaction};
+use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::error::{Error, Result};
+use crate::store::disk::engine::{Bytes, begin, storage_error};
+use crate::store::values::position::{Position, Primary};
+
+/// The table with the position. Only copies have it. It is not one of the tables that the origin has.
+const COPY: TableDefinition<'static, Bytes, Bytes> = TableDefinition::new("copy/1");
+const POSITION_KEY: &[u8] = b"position";
+
+/// Stores the position of the commit that `transaction` completes, and the server that has it.
+pub(in crate::store) fn put_position(
+    transaction: &WriteTransaction,
+    position: Position,
+    primary: Primary,
+) -> Result<()> {
+    let (system, timeline) = (primary.system.to_be_bytes(), primary.timeline.to_be_bytes());
+    let position = [position.seq.to_be_bytes().as_slice(), position.name.as_bytes()].concat();
+    let mut bytes = [position.as_slice(), &system, &timeline].concat();
+    bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
+    let mut table = transaction.open_table(COPY).map_err(storage_error)?;
+    table.insert(POSITION_KEY, bytes.as_slice()).map_err(storage_error)?;
+    Ok(())
+}
+
+/// Returns the position of a copy, or `None` if the file is not a copy.
+pub(in crate::store) fn position_of(database: &Database) -> Result<Option<Position>> {
+    Ok(stored(database)?.map(|(position, _)| position))
+}
+
+/// Returns the server that a copy has followed.
+pub(in crate::store) fn primary_of(database: &Database) -> Result<Primary> {
+    Ok(stored(database)?.map(|(_, primary)| primary).unwrap_or_default())
+}
+
+fn stored(database: &Database) -> Result<Option<(Position, Primary)>> {
+    let transaction = database.begin_read().map_err(storage_error)?;
+    let table = match transaction.open_table(COPY) {
+        Err(TableError::TableDoesNotExist(_)) => return Ok(None),
+        table => table.map_err(storage_error)?,
+    };
+    let damaged = || Error::internal("the position of the copy is damaged");
+    let stored = table.get(POSITION_KEY).map_err(storage_error)?.ok_or_else(damaged)?;
+    let (bytes, sum) = stored.value().split_last_chunk::<8>().ok_or_else(damaged)?;
+    let (seq, name) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
+    if u64::from_le_bytes(*sum) != xxh3_64(bytes) {
+        return Err(damaged());
+    }
+    // Copies of earlier builds do not know their server.
+    let (name, server) = name.split_at_checked(16).ok_or_else(damaged)?;
+    let name = Uuid::from_slice(name).map_err(|_| damaged())?;
+    let primary = match server.split_first_chunk::<8>() {
+        Some((system, timeline)) => Primary {
+            system: u64::from_be_bytes(*system),
+            timeline: u32::from_be_bytes(timeline.try_into().map_err(|_| damaged())?),
+        },
+        None => Primary::default(),
+    };
+    Ok(Some((Position { seq: u64::from_be_bytes(*seq), name }, primary)))
+}
+
+/// Gives `to`, which will replace the file of `from`, the position of `from`, if that is a copy.
+pub(in crate::store) fn carry_position(from: &Database, to: &Database) -> Result<()> {
+    let Some((position, primary)) = stored(from)? else { return Ok(()) };
+    let transaction = begin(to)?;
+    put_position(&transaction, position, primary)?;
+    transaction.commit().map_err(storage_error)
+}

@@ -1,0 +1,163 @@
+//! Opens a data file of any format: migrates an older one, and refuses a newer one or a file that is not a data file.
+
+use std::io;
+use std::path::Path;
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::store::disk::engine::{begin, storage_error};
+use crate::store::disk::file;
+use crate::store::disk::file_system::FsHandle;
+use crate::store::disk::open_error::OpenError;
+use crate::store::kinds::record_registry::RecordRegistry;
+use crate::store::reads::snapshot::Snapshot;
+use crate::store::record::Tx;
+use crate::store::values::key::Key;
+use crate::store::values::raw::read_number;
+use crate::store::values::schema::{self, Table};
+use crate::store::write::WriteTx;
+
+use super::copy_position::position_of;
+
+/// Migrates a file from one format to the next.
+pub(in crate::store) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
+
+/// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. The new tables of a format
+/// exist before the first step runs.
+pub(in crate::store) const STEPS: &[Step] = &[];
+
+/// Opens the file if it is a data file in a format that this release reads.
+pub(in crate::store) fn open_database(
+    fs: &FsHandle,
+    path: &Path,
+    cache: usize,
+) -> Result<Database, OpenError> {
+    let (found, is_complete) = file::inspect(fs, path, cache, |database| {
+        if matches!(position_of(database), Ok(Some(_))) {
+            return Err(OpenError::IsCopy(path.to_owned()));
+        }
+        let found = format_of(database, path)?;
+        let has_all = has_all_tables(database, path)?;
+        Ok((found, has_all && found == schema::FORMAT))
+    })?;
+    let database = file::open(fs, path, cache)?;
+    if !is_complete {
+        migrate(&database, found, STEPS, schema::FORMAT)?;
+    }
+    Ok(database)
+}
+
+/// Returns the format of a data file that this release can read.
+pub(in crate::store) fn format_of(database: &Database, path: &Path) -> Result<u64, OpenError> {
+    let foreign = || OpenError::Foreign(path.to_owned());
+    let snapshot = Snapshot::begin(database)?;
+    let unreadable = |error: Error| match error.status() {
+        503 => OpenError::io("read", path)(io::Error::other(error.to_string())),
+        _ => OpenError::damaged(path, &error),
+    };
+    if !snapshot.holds(Table::Meta).map_err(unreadable)? {
+        return Err(foreign());
+    }
+    let mark = snapshot.get_raw(Table::Meta, schema::MARK_KEY).map_err(unreadable)?;
+    if mark.as_deref() != Some(schema::MARK) {
+        return Err(foreign());
+    }
+    let found = stored_format(&snapshot).map_err(unreadable)?;
+    let found = found.filter(|found| *found > 0).ok_or_else(foreign)?;
+    if found > schema::FORMAT {
+        return Err(OpenError::Newer { path: path.to_owned(), found });
+    }
+    Ok(found)
+}
+
+/// Returns whether the file has all tables of this release; it lacks those that this release added. Fails if it lost a
+/// table: a new one would be empty, as if its records had never existed.
+fn has_all_tables(database: &Database, path: &Path) -> Result<bool, OpenError> {
+    let snapshot = Snapshot::begin(database)?;
+    let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY);
+    let noted = noted.map_err(|error| OpenError::damaged(path, &error))?;
+    let noted = noted.map(|names| String::from_utf8_lossy(&names).into_owned());
+    let mut has_all = true;
+    for table in Table::ALL {
+        if snapshot.holds(*table)? {
+            continue;
+        }
+        if noted.as_ref().is_none_or(|names| names.lines().any(|name| name == table.name())) {
+            let cause = format_args!("it has no table {}", table.name());
+            return Err(OpenError::damaged(path, &cause));
+        }
+        has_all = false;
+    }
+    let is_known = |name: &&str| Table::ALL.iter().any(|table| table.name() == *name);
+    match noted.iter().flat_map(|names| names.lines()).find(|name| !is_known(name)) {
+        Some(table) => {
+            Err(OpenError::NewerTable { path: path.to_owned(), table: table.to_owned() })
+        }
+        None => Ok(has_all),
+    }
+}
+
+/// Whether the file has the format and the tables of this release.
+pub(in crate::store) fn is_of_this_release(
+    database: &Database,
+    path: &Path,
+) -> Result<bool, OpenError> {
+    Ok(format_of(database, path)? == schema::FORMAT && has_all_tables(database, path)?)
+}
+
+/// Returns the format that a state says it has.
+pub(in crate::store) fn stored_format(snapshot: &Snapshot) -> Result<Option<u64>> {
+    let format = snapshot.get_raw(Table::Meta, schema::FORMAT_KEY)?;
+    Ok(format.and_then(|format| u64::read(&mut format.as_slice())))
+}
+
+/// Whether the list of tables names all tables of this release.
+pub(in crate::store) fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
+    let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY)?.unwrap_or_default();
+    let noted = String::from_utf8_lossy(&noted);
+    Ok(Table::ALL.iter().all(|table| noted.lines().any(|name| name == table.name())))
+}
+
+/// Fails if a newer release added members to records of the file at `path`, or the file cannot be read. An older layout
+/// needs no migration: its records are completed when they are read.
+pub(in crate::store) fn require_known_layouts(
+    snapshot: &Snapshot,
+    path: &Path,
+    registry: &RecordRegistry,
+) -> Result<(), OpenError> {
+    for record_type in &registry.record_types {
+        let (table, known) = (record_type.table(), record_type.added().len() as u64);
+        let found = read_number(snapshot, Table::Meta, &schema::layout_key(table))?;
+        if found > known {
+            let (path, table) = (path.to_owned(), table.plain_name());
+            return Err(OpenError::NewerLayout { path, table, found, known });
+        }
+    }
+    Ok(())
+}
+
+/// Creates the tables that this release added, and migrates the file from format `found` to format `to`, in one transaction.
+pub(in crate::store) fn migrate(
+    database: &Database,
+    found: u64,
+    steps: &[Step],
+    to: u64,
+) -> Result<(), OpenError> {
+    let done = usize::try_from(found.saturating_sub(1)).unwrap_or(usize::MAX);
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.create_tables()?;
+    for step in steps.iter().skip(done) {
+        step(&mut tx)?;
+    }
+    tx.put_raw(Table::Meta, schema::FORMAT_KEY, &to.encoded());
+    tx.finish()?;
+    transaction.commit().map_err(storage_error)?;
+    if found == to {
+        tracing::info!("created the tables of this release in the data file");
+    } else {
+        tracing::info!(from = found, to, "migrated the data file to this release");
+    }
+    Ok(())
+}

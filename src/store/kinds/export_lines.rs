@@ -1,0 +1,324 @@
+//! The lines of an export: one line of JSON for each value.
+//!
+//! ```text
+//! {"table":"domains","version":2,"meta":[...],"fields":{...}}
+//! ```
+//!
+//! `meta` is the record's metadata, and `fields` its fields. Sequences and the signing secret have only `meta`. Indexes
+//! and counts have no lines, because they are derived from the records.
+//!
+//! An import accepts any order of members and any spacing, so a line may pass through other programs. The hash of an
+//! export is that of the [canonical](super::canonical) lines.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::error::Category;
+
+use crate::error::{Error, Result};
+use crate::json::deserialize_storable;
+use crate::secret::{SeededRng, SigningSecret};
+use crate::store::record::{Added, Record, Row, payload};
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::damaged;
+
+use super::canonical::{serialize_canonical, with_line_end};
+
+/// What an export without secrets omits from a type of record.
+pub enum Redaction<R: Record> {
+    /// Nothing: the records contain no secrets.
+    Open,
+    /// The records themselves.
+    Whole,
+    /// A member of the fields, which becomes null. An import replaces it with the result of `regenerate`, if that
+    /// returns one.
+    Member {
+        /// The name of the member.
+        name: &'static str,
+        /// Returns a new value.
+        regenerate: fn(&mut SeededRng) -> Option<Value>,
+    },
+    /// A part of the metadata, which `hide` clears. An import calls `regenerate` to derive it from the secret of the
+    /// new file.
+    Meta {
+        /// Clears the secret part.
+        hide: fn(&mut R::Meta),
+        /// Derives the secret part again.
+        regenerate: fn(&mut R, &SigningSecret) -> Result<()>,
+    },
+}
+
+/// Which secrets an export contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IncludedSecrets {
+    /// No secrets.
+    Nothing,
+    /// Secrets that are valid in every installation: not the signing secret, and nothing that derives from it.
+    Portable,
+    /// All secrets.
+    Everything,
+}
+
+impl IncludedSecrets {
+    /// Returns whether the export hides what `redaction` declares.
+    pub(in crate::store) const fn hide<R: Record>(self, redaction: &Redaction<R>) -> bool {
+        match redaction {
+            Redaction::Open => false,
+            Redaction::Whole | Redaction::Member { .. } => matches!(self, Self::Nothing),
+            Redaction::Meta { .. } => !matches!(self, Self::Everything),
+        }
+    }
+}
+
+/// The source of new secrets for those that an export hides.
+pub(in crate::store) struct Regenerator {
+    pub(in crate::store) secret: SigningSecret,
+    pub(in crate::store) draw: SeededRng,
+}
+
+/// A line, split into its members. It serializes in canonical form, so its members are in the order of their names.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportLine {
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "serialize_canonical",
+        deserialize_with = "deserialize_storable"
+    )]
+    fields: Option<Value>,
+    #[serde(serialize_with = "serialize_canonical")]
+    meta: Value,
+    /// The table of the value.
+    pub(in crate::store) table: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<u64>,
+}
+
+/// A record that was read from a line.
+pub(in crate::store) struct ParsedRecord<R> {
+    pub(in crate::store) record: R,
+    pub(in crate::store) payload: Vec<u8>,
+}
+
+/// The largest version and the largest sequence number that a line may have, so that neither can overflow
+/// later.
+const MAX_SEQUENCE: u64 = u64::MAX / 2;
+
+impl ExportLine {
+    /// Parses a line.
+    pub(in crate::store) fn read(text: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(text).map_err(|_| invalid_field("", "is not UTF-8 text"))?;
+        parse(text, "")
+    }
+
+    /// Returns the [canonical form](super::canonical) of the line.
+    pub(in crate::store) fn canonical(&self) -> Result<Vec<u8>> {
+        with_line_end(self)
+    }
+
+    /// Adds members that the release that wrote the line did not know.
+    pub(in crate::store) fn complete(&mut self, added: &[Added]) -> Result<()> {
+        for member in added {
+            let (part, target, name, default) = match member {
+                Added::Meta { name, default } => ("meta", Some(&mut self.meta), name, default),
+                Added::Field { name, default } => ("fields", self.fields.as_mut(), name, default),
+            };
+            let default: Value =
+                serde_json::from_slice(&default.json()?).map_err(Error::internal)?;
+            let is_added = match target {
+                Some(Value::Object(members)) => {
+                    members.insert((*name).to_owned(), default).is_none()
+                }
+                Some(Value::Array(items)) => {
+                    items.push(default);
+                    true
+                }
+                _ => false,
+            };
+            if !is_added {
+                return Err(invalid_field(part, NOT_CANONICAL));
+            }
+        }
+        Ok(())
+    }
+
+    /// Parses the metadata of a line that has no other members.
+    pub(in crate::store) fn meta_alone<T: DeserializeOwned>(&self) -> Result<T> {
+        if self.version.is_some() || self.fields.is_some() {
+            return Err(invalid_field("", NOT_CANONICAL));
+        }
+        read_part(&self.meta, "meta")
+    }
+
+    /// Parses the record. `regenerate` creates the secrets that the export hides; it is `None` if it contains them.
+    pub(in crate::store) fn record<R: Record>(
+        &self,
+        redaction: &Redaction<R>,
+        mut regenerator: Option<&mut Regenerator>,
+    ) -> Result<ParsedRecord<R>> {
+        let version = self.version.filter(|version| (1..=MAX_SEQUENCE).contains(version));
+        let version = version.ok_or_else(|| invalid_field("version", "is not a valid version"))?;
+        let mut fields = Cow::Borrowed(self.fields.as_ref().unwrap_or(&Value::Null));
+        if let (Redaction::Member { name, regenerate: make }, Some(regenerator)) =
+            (redaction, &mut regenerator)
+            && let Some(value) = make(&mut regenerator.draw)
+        {
+            replace_member(fields.to_mut(), name, value);
+        }
+        // A value would change the spelling of some numbers, such as 0.00001. A text keeps it.
+        let fields = serde_json::to_string(&fields).map_err(Error::internal)?;
+        let mut record = R::from_parts(read_part(&self.meta, "meta")?, parse(&fields, "fields")?);
+        match (redaction, regenerator) {
+            (Redaction::Whole, Some(_)) => {
+                return Err(invalid_field("table", "is secret, but the export has no secrets"));
+            }
+            (Redaction::Meta { regenerate: make, .. }, Some(regenerator)) => {
+                make(&mut record, &regenerator.secret)?;
+            }
+            _ => {}
+        }
+        let payload = payload(version, &record)?;
+        Ok(ParsedRecord { record, payload })
+    }
+}
+
+/// Appends the line of a record. Returns false if the record has no line.
+pub(in crate::store) fn write_record<R: Record>(
+    redaction: &Redaction<R>,
+    secrets: IncludedSecrets,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    Row::visit(payload, |row| write_row(redaction, secrets, row, out))
+}
+
+fn write_row<R: Record>(
+    redaction: &Redaction<R>,
+    secrets: IncludedSecrets,
+    mut row: Row<'_, R>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
+    let fields = std::str::from_utf8(row.fields).map_err(|error| damaged(R::TABLE, &error))?;
+    let mut fields = Cow::Borrowed(fields);
+    match redaction {
+        _ if !secrets.hide(redaction) => {}
+        Redaction::Open => {}
+        Redaction::Whole => return Ok(false),
+        Redaction::Member { name, .. } => {
+            let mut value = serde_json::from_str(&fields).map_err(Error::internal)?;
+            replace_member(&mut value, name, Value::Null);
+            fields = Cow::Owned(value.to_string());
+        }
+        Redaction::Meta { hide, .. } => hide(&mut row.meta),
+    }
+    begin(R::TABLE, out);
+    out.extend_from_slice(format!(",\"version\":{}", row.version).as_bytes());
+    write_meta_json(&row.meta, out)?;
+    if fields != "null" {
+        out.extend_from_slice(b",\"fields\":");
+        out.extend_from_slice(fields.as_bytes());
+    }
+    out.extend_from_slice(b"}\n");
+    Ok(true)
+}
+
+/// Appends the line of a value that is not a record.
+pub(in crate::store) fn write_meta(
+    table: Table,
+    meta: &impl Serialize,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    begin(table, out);
+    write_meta_json(meta, out)?;
+    out.extend_from_slice(b"}\n");
+    Ok(())
+}
+
+fn begin(table: Table, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"table\":\"");
+    out.extend_from_slice(table.plain_name().as_bytes());
+    out.push(b'"');
+}
+
+fn write_meta_json(meta: &impl Serialize, out: &mut Vec<u8>) -> Result<()> {
+    out.extend_from_slice(b",\"meta\":");
+    serde_json::to_writer(out, meta).map_err(Error::internal)
+}
+
+/// The last number of a sequence.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::store) struct Sequence {
+    /// The table whose ids the sequence assigns.
+    of: String,
+    last: u64,
+}
+
+impl Sequence {
+    pub(in crate::store) fn of(table: Table, last: u64) -> Self {
+        Self { of: table.plain_name().to_owned(), last }
+    }
+
+    /// Returns the table and the last number, after validation.
+    pub(in crate::store) fn checked(&self) -> Result<(Table, u64)> {
+        let table = Table::named(&self.of).ok_or_else(|| invalid_field("meta.of", NO_TABLE))?;
+        let last = Some(self.last).filter(|last| (1..=MAX_SEQUENCE).contains(last));
+        Ok((
+            table,
+            last.ok_or_else(|| invalid_field("meta.last", "is not a valid sequence number"))?,
+        ))
+    }
+}
+
+pub(in crate::store) const NO_TABLE: &str = "is not the name of a table";
+pub(in crate::store) const NOT_CANONICAL: &str = "is not in the form that an export writes";
+
+/// Returns the error for a field of a line; an empty `field` stands for the line itself.
+pub(in crate::store) fn invalid_field(field: &str, what: &str) -> Error {
+    let field = if field.is_empty() { "the line" } else { field };
+    Error::invalid("not_imported", format!("{field} {what}"))
+}
+
+/// Parses JSON. An error names the field within `field` and never repeats a value.
+pub(in crate::store) fn parse<'t, T: Deserialize<'t>>(text: &'t str, field: &str) -> Result<T> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let parsed = read_part(&mut reader, field)?;
+    reader.end().map_err(|_| invalid_field(field, "is followed by extra characters"))?;
+    Ok(parsed)
+}
+
+/// Reads a part of a line. An error names the field within `field` and never repeats a value.
+fn read_part<'t, T: Deserialize<'t>>(
+    part: impl Deserializer<'t, Error = serde_json::Error>,
+    field: &str,
+) -> Result<T> {
+    serde_path_to_error::deserialize(part).map_err(|error| {
+        // Names in the file may contain anything, and the error is printed.
+        let plain = |c: &char| c.is_ascii_alphanumeric() || "._[]".contains(*c);
+        let inner: String = error.path().to_string().chars().filter(plain).take(100).collect();
+        let path = match (field, inner.as_str()) {
+            (field, ".") => field.to_owned(),
+            ("", inner) => inner.to_owned(),
+            (field, inner) => format!("{field}.{inner}"),
+        };
+        let text = error.inner().to_string();
+        match error.inner().classify() {
+            Category::Data if text.starts_with("missing field") => {
+                let missing = text.split(" at line").next().unwrap_or_default();
+                invalid_field(&path, &format!("is incomplete ({missing})"))
+            }
+            Category::Data => invalid_field(&path, "is not valid here"),
+            _ => invalid_field(&path, "is not valid JSON"),
+        }
+    })
+}
+
+/// Replaces the value of a member, if `fields` has the member.
+fn replace_member(fields: &mut Value, name: &str, value: Value) {
+    if let Some(member) = fields.get_mut(name) {
+        *member = value;
+    }
+}

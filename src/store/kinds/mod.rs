@@ -1,0 +1,7 @@
+//! What `check`, exports and imports do with a record of any type.
+
+pub(super) mod canonical;
+pub(super) mod expected_counts;
+pub(super) mod export_lines;
+pub(super) mod import_writer;
+pub(super) mod record_registry;

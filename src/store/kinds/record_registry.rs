@@ -1,0 +1,225 @@
+//! The types of records, for everything that processes all tables alike: `check`, `export` and `import`.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::store::reads::check_report::{CheckReport, check_number};
+use crate::store::reads::snapshot::Snapshot;
+use crate::store::record::{Added, Record, Reference, Row, Tx, entry_payload};
+use crate::store::values::key::Key;
+use crate::store::values::per_table::PerTable;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::HexKey;
+use crate::store::write::WriteTx;
+
+use super::expected_counts::ExpectedCounts;
+use super::export_lines::{self, ExportLine, IncludedSecrets, Redaction};
+use super::import_writer::ImportWriter;
+
+/// Whether a reference to a missing record is allowed.
+pub type IsPendingDeletion = fn(&Snapshot, &Reference) -> Result<bool>;
+
+/// The types of records, for `check`, `export` and `import`.
+pub struct RecordRegistry {
+    /// Every type of record, and what is secret in it.
+    pub record_types: Vec<&'static dyn RecordType>,
+    /// Whether a reference to a missing record is allowed.
+    pub is_pending: IsPendingDeletion,
+}
+
+impl RecordRegistry {
+    /// Returns the layout of each table whose records may have members that were added later.
+    pub(in crate::store) fn layouts(&self) -> BTreeMap<String, u64> {
+        let layout = |kind: &&dyn RecordType| {
+            let table = kind.table().plain_name().to_owned();
+            (!kind.added().is_empty()).then(|| (table, kind.added().len() as u64))
+        };
+        self.record_types.iter().filter_map(layout).collect()
+    }
+}
+
+/// The types of records, found by table.
+pub(in crate::store) struct RecordTypes<'c>(PerTable<Option<&'c dyn RecordType>>);
+
+impl<'c> RecordTypes<'c> {
+    pub(in crate::store) fn of(registry: &'c RecordRegistry) -> Self {
+        let mut by_table = PerTable::new(|| None);
+        for record_type in &registry.record_types {
+            *by_table.slot_mut(record_type.table()) = Some(*record_type);
+        }
+        Self(by_table)
+    }
+
+    /// Returns the type of record whose table this is; `None` for indexes.
+    pub(in crate::store) fn get(&self, table: Table) -> Option<&'c dyn RecordType> {
+        *self.0.slot(table)
+    }
+}
+
+/// A type of record that `check`, `export` and `import` can process.
+pub trait RecordType: Send + Sync {
+    /// Returns the table of the records.
+    fn table(&self) -> Table;
+    /// Returns the table of the records, followed by the tables of their indexes.
+    fn tables(&self) -> Vec<Table>;
+    /// Returns [`Record::ADDED`].
+    #[doc(hidden)]
+    fn added(&self) -> &'static [Added];
+    /// Stores the records with these keys in the current layout.
+    #[doc(hidden)]
+    fn upgrade(&self, tx: &mut WriteTx<'_>, keys: &[Vec<u8>]) -> Result<()>;
+    #[doc(hidden)]
+    fn check(
+        &self,
+        tx: &Snapshot,
+        is_pending: IsPendingDeletion,
+        expected: &mut ExpectedCounts,
+        report: &mut CheckReport,
+    ) -> Result<()>;
+    /// Appends the line of a record to an export. Returns false if the record has no line.
+    #[doc(hidden)]
+    fn write_line(
+        &self,
+        secrets: IncludedSecrets,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool>;
+    /// Adds the record in a line of an export to a new file.
+    #[doc(hidden)]
+    fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()>;
+}
+
+/// The record type of `R`, with what is secret in its records.
+pub struct RecordTypeOf<R: Record>(pub Redaction<R>);
+
+impl<R: Record> RecordType for RecordTypeOf<R> {
+    fn table(&self) -> Table {
+        R::TABLE
+    }
+
+    fn added(&self) -> &'static [Added] {
+        R::ADDED
+    }
+
+    fn upgrade(&self, tx: &mut WriteTx<'_>, keys: &[Vec<u8>]) -> Result<()> {
+        tx.upgrade_all::<R>(keys)
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let indexes = R::INDEXES.iter().map(|index| index.table());
+        std::iter::once(R::TABLE).chain(indexes).collect()
+    }
+
+    fn check(
+        &self,
+        tx: &Snapshot,
+        is_pending: IsPendingDeletion,
+        expected: &mut ExpectedCounts,
+        report: &mut CheckReport,
+    ) -> Result<()> {
+        let mut entries = BTreeMap::new();
+        // Two indexes may share a table.
+        entries.extend(R::INDEXES.iter().map(|index| (index.table(), 0)));
+        tx.each(R::TABLE, &mut |key, payload| {
+            report.count_value();
+            let Some(record) = check_record::<R>(tx, is_pending, (key, payload), expected, report)?
+            else {
+                return Ok(());
+            };
+            for index in R::INDEXES.iter().filter(|index| index.entry(&record).is_some()) {
+                *entries.entry(index.table()).or_default() += 1;
+            }
+            Ok(())
+        })?;
+        for (index, expected) in entries {
+            check_number(tx, index, expected, report)?;
+        }
+        Ok(())
+    }
+
+    fn write_line(
+        &self,
+        secrets: IncludedSecrets,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<bool> {
+        export_lines::write_record(&self.0, secrets, payload, out)
+    }
+
+    fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()> {
+        writer.record(&self.0, line)
+    }
+}
+
+/// A record in the file.
+struct FoundRecord<'f, R> {
+    key: &'f [u8],
+    payload: &'f [u8],
+    record: &'f R,
+}
+
+/// Checks a record, and adds what it contributes to `expected`. Returns the record if it can be read.
+fn check_record<R: Record>(
+    tx: &Snapshot,
+    is_pending: IsPendingDeletion,
+    (key, payload): (&[u8], Result<&[u8]>),
+    expected: &mut ExpectedCounts,
+    report: &mut CheckReport,
+) -> Result<Option<R>> {
+    let read = payload.and_then(|payload| Ok((payload, Row::<R>::parse(payload)?)));
+    let (payload, record) = match read {
+        Ok(read) => read,
+        Err(error) => {
+            report.problem(R::TABLE, error);
+            return Ok(None);
+        }
+    };
+    if record.key().encoded() != key {
+        let what = "a record is stored under another record's key";
+        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+    }
+    if record.projected().is_some() {
+        let what = "the metadata of a record differs from its fields";
+        report.problem(R::TABLE, format_args!("{what}, {}", HexKey(key)));
+    }
+    check_entries_of(tx, &FoundRecord { key, payload, record: &record }, report);
+    check_references(tx, &record, is_pending, report)?;
+    expected.add(tx, key, payload, &record);
+    Ok(Some(record))
+}
+
+/// Checks that every index has the right entry for a record.
+fn check_entries_of<R: Record>(
+    tx: &Snapshot,
+    found: &FoundRecord<'_, R>,
+    report: &mut CheckReport,
+) {
+    for index in R::INDEXES {
+        let Some(entry) = index.entry(found.record) else { continue };
+        let expected = entry_payload(index.form(), found.key, found.payload);
+        let wrong = match tx.get_raw(index.table(), &entry).ok().flatten() {
+            Some(stands) if stands == expected => continue,
+            Some(_) => "an entry differs from its record",
+            None => "a record is missing from the index",
+        };
+        report.problem(index.table(), format_args!("{wrong}, {}", HexKey(found.key)));
+    }
+}
+
+fn check_references<R: Record>(
+    tx: &Snapshot,
+    record: &R,
+    is_pending: IsPendingDeletion,
+    report: &mut CheckReport,
+) -> Result<()> {
+    for reference in record.references() {
+        let found = tx.get_raw(reference.table, &reference.key).is_ok_and(|found| found.is_some());
+        if !found && !is_pending(tx, &reference)? {
+            let target = reference.table.name();
+            let key = HexKey(&record.key().encoded()).to_string();
+            let what = format_args!("the record {key} refers to a missing record in {target}");
+            report.problem(R::TABLE, what);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! The part of `check` for a shared database: the copy must have exactly its values.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use crate::error::{Error, Result};
+use crate::low_priority::{Priority, run_low_priority};
+use crate::store::Store;
+use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, close};
+use crate::store::disk::file::{self, folder_of};
+use crate::store::disk::open_error::OpenError;
+use crate::store::origin::Fault;
+use crate::store::origin::copy_source::{CopySource, take_turn};
+use crate::store::reads::check_report::CheckReport;
+use crate::store::reads::progress::Progress;
+use crate::store::reads::snapshot::Snapshot;
+use crate::store::reads::stored_rows::StoredRows;
+use crate::store::values::position::Row;
+use crate::store::values::schema::Table;
+use crate::store::values::sealed::HexKey;
+
+use super::shared_restore::keep;
+
+impl Store {
+    /// Adds to `report` what differs between the copy and the shared database, at one moment. A data file has nothing to
+    /// compare with.
+    ///
+    /// # Errors
+    /// When the database is away, or the folder of the copy has no space for another one.
+    pub(in crate::store) async fn compare(
+        &self,
+        report: CheckReport,
+        progress: Progress,
+    ) -> Result<CheckReport> {
+        let Some(source) = self.source.clone() else { return Ok(report) };
+        let store = self.clone();
+        let compare = move || {
+            let mut report = report;
+            progress.begin("comparing", 0);
+            store.compare_with(&source, &mut report).map(|()| report)
+        };
+        run_low_priority(Priority::Upkeep, compare).await?
+    }
+
+    /// Copies the database a second time, and compares both copies.
+    fn compare_with(&self, source: &CopySource, report: &mut CheckReport) -> Result<()> {
+        let unusable = |why: String| Error::internal(format!("a second copy: {why}"));
+        let folder = TempDir::new_in(folder_of(self.path())).map_err(Error::internal)?;
+        let path = folder.path().join("second.redb");
+        let known = keep(&self.fs, source, &path).map_err(|error| match error {
+            OpenError::Unreachable { .. } => Error::unavailable(RETRY_AFTER, error),
+            error => unusable(error.to_string()),
+        })?;
+        let second = file::open(&self.fs, &path, DEFAULT_CACHE).map_err(Error::internal)?;
+        // While the turn lasts, no node commits. So both copies get the same state.
+        let (head, turn) = take_turn(&second, source, known).map_err(|fault| match fault {
+            Fault::Copy(error) => unusable(error.to_string()),
+            fault => Error::unavailable(RETRY_AFTER, fault),
+        })?;
+        let own = self.wait_until_fresh()?;
+        drop(turn);
+        if own.position != head {
+            return Err(Error::unavailable(
+                RETRY_AFTER,
+                "the database ended the comparison; try again",
+            ));
+        }
+        compare_rows(&own, &Snapshot::begin(&second)?, report)?;
+        close(second)
+    }
+
+    /// Does what [`fresh`](Self::fresh) does, on a thread that may block.
+    fn wait_until_fresh(&self) -> Result<Arc<Snapshot>> {
+        match &self.shared.origin {
+            None => self.snapshot(),
+            Some(origin) => origin.wait_until_fresh(),
+        }
+    }
+}
+
+/// Reports each value that only one of two states has, or that differs.
+fn compare_rows(copy: &Snapshot, database: &Snapshot, report: &mut CheckReport) -> Result<()> {
+    let (mut copy, mut database) = (StoredRows::new(copy), StoredRows::new(database));
+    let (mut own, mut other) = (copy.next().transpose()?, database.next().transpose()?);
+    loop {
+        let (order, row, what) = match (&own, &other) {
+            (None, None) => return Ok(()),
+            (Some(row), None) => (Ordering::Less, row, "is only in the copy"),
+            (None, Some(row)) => (Ordering::Greater, row, "is only in the database"),
+            (Some(row), Some(with)) => match place(row).cmp(&place(with)) {
+                Ordering::Less => (Ordering::Less, row, "is only in the copy"),
+                Ordering::Greater => (Ordering::Greater, with, "is only in the database"),
+                Ordering::Equal if row.sealed == with.sealed => (Ordering::Equal, row, ""),
+                Ordering::Equal => {
+                    (Ordering::Equal, row, "differs between the copy and the database")
+                }
+            },
+        };
+        if !what.is_empty() {
+            report.problem(row.table, format_args!("the value of {} {what}", HexKey(&row.key)));
+        }
+        if order != Ordering::Greater {
+            own = copy.next().transpose()?;
+        }
+        if order != Ordering::Less {
+            other = database.next().transpose()?;
+        }
+    }
+}
+
+fn place(row: &Row) -> (Table, &[u8]) {
+    (row.table, &row.key)
+}

@@ -1,0 +1,95 @@
+//! Reading a data file without changing anything: neither the file nor what is beside it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::store::Store;
+use crate::store::disk::file::{FileLock, folder_of, follow_link};
+use crate::store::disk::file_system::{FileSystem, FsFile, FsHandle, OsFileSystem};
+use crate::store::disk::open_error::OpenError;
+use crate::store::disk::overlay::Overlay;
+use crate::store::format::migrate::open_database;
+
+impl Store {
+    /// Opens the data file at `path` for reading. What redb writes to it stays in memory, also the migration of an older file.
+    /// The file may be on a read-only disk.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    #[doc(hidden)]
+    pub fn open_to_read(path: &Path, cache: usize) -> Result<Self, OpenError> {
+        let path = &follow_link(path)?;
+        let fs = FsHandle::new(Arc::new(ReadOnly { data: path.clone() }));
+        let lock = FileLock::take_to_read(&fs, path)?;
+        let database = open_database(&fs, path, cache)?;
+        Self::start(fs, path, cache, lock, (database, None))
+    }
+}
+
+/// The files of the operating system, of which the data file does not change. A backup is written to another file.
+#[derive(Debug)]
+struct ReadOnly {
+    data: PathBuf,
+}
+
+impl ReadOnly {
+    fn require_other(&self, path: &Path) -> io::Result<()> {
+        if path == self.data { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
+    }
+}
+
+impl FileSystem for ReadOnly {
+    fn is_file(&self, path: &Path) -> io::Result<bool> {
+        OsFileSystem.is_file(path)
+    }
+
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        if path == self.data {
+            return Ok(Arc::new(Overlay::new(self.open_to_read(path)?)?));
+        }
+        OsFileSystem.open(path)
+    }
+
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        OsFileSystem.open_to_read(path)
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Arc<dyn FsFile>> {
+        OsFileSystem.create(path)
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        OsFileSystem.link(from, to)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.require_other(from).and_then(|()| self.require_other(to))?;
+        OsFileSystem.rename(from, to)
+    }
+
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.require_other(from)?;
+        OsFileSystem.rename_new(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.require_other(path)?;
+        OsFileSystem.remove(path)
+    }
+
+    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        match OsFileSystem.sync_folder(folder) {
+            // A file system that is always read-only has nothing to sync.
+            Err(cause) if cause.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            // A user that may not list the folder of the data file changes nothing there.
+            Err(cause)
+                if cause.kind() == io::ErrorKind::PermissionDenied
+                    && folder == folder_of(&self.data) =>
+            {
+                Ok(())
+            }
+            synced => synced,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What copies are made from, taking rows into a copy, and which rows this release can take.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use redb::{Database, WriteTransaction};
+
+use crate::error::Result;
+use crate::store::disk::engine::{begin, storage_error};
+use crate::store::kinds::record_registry::RecordRegistry;
+use crate::store::values::key::Key;
+use crate::store::values::per_table::PerTable;
+use crate::store::values::position::{Position, Row};
+use crate::store::values::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
+use crate::store::values::sealed::{damaged, unseal};
+use crate::store::write::WriteTx;
+
+use super::origin_metrics::OriginStats;
+use super::{Fault, Lacking, Origin, Take, Turn};
+
+/// How often a copy that takes many rows logs how many it has taken.
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// What a copy is made from.
+pub(in crate::store) struct CopySource {
+    pub(in crate::store) origin: Arc<dyn Origin>,
+    /// The highest layout of the records of each table that this release reads.
+    layouts: PerTable<u64>,
+    /// What the store counts of its work with the origin.
+    pub(in crate::store) stats: OriginStats,
+    /// Set when the store closes: it does not wait until a copy has many rows.
+    is_closing: AtomicBool,
+}
+
+impl CopySource {
+    /// Returns an origin with records of the types in `registry`.
+    pub(in crate::store) fn new(origin: Arc<dyn Origin>, registry: &RecordRegistry) -> Self {
+        let mut layouts = PerTable::new(|| 0);
+        for kind in &registry.record_types {
+            *layouts.slot_mut(kind.table()) = kind.added().len() as u64;
+        }
+        let (stats, is_closing) = (OriginStats::default(), AtomicBool::new(false));
+        Self { origin, layouts, stats, is_closing }
+    }
+
+    /// Stores a row of the origin in a copy, once the batch is applied.
+    ///
+    /// # Errors
+    /// [`Fault::Newer`] if the row says that the origin has tables or layouts of a newer release, and [`Fault::Copy`] if it is
+    /// damaged or the copy fails.
+    pub(in crate::store) fn take(&self, tx: &mut WriteTx<'_>, row: Row) -> Result<(), Fault> {
+        if row.table == Table::Meta && !self.knows(&row)? {
+            return Err(Fault::Newer { found: FORMAT });
+        }
+        Ok(tx.take_row(row)?)
+    }
+
+    /// Calls `take` with what a copy at `known` lacks, however much that is, and returns the last commit.
+    ///
+    /// # Errors
+    /// [`Fault::Outdated`] if the copy is made again sooner.
+    pub(in crate::store) fn since_far(
+        &self,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<Position, Fault> {
+        let lacking = self.origin.lacking(known)?;
+        if lacking.rows > lacking.of / 2 {
+            return Err(Fault::Outdated(lacking));
+        }
+        let Lacking { rows, of } = lacking;
+        tracing::warn!(
+            rows,
+            of,
+            "the copy lacks many rows of the database; it takes them before this node serves again"
+        );
+        let mut taken = TakenRows::new();
+        let head = self.origin.since_far(known, &mut |row| {
+            self.require_open()?;
+            taken.count();
+            take(row)
+        })?;
+        tracing::info!(rows = taken.rows, seq = head.seq, "the copy has what it lacked");
+        Ok(head)
+    }
+
+    /// Calls `take` with all rows, and returns the last commit.
+    pub(in crate::store) fn all(&self, take: &mut Take<'_>) -> Result<Position, Fault> {
+        let mut taken = TakenRows::new();
+        self.origin.since(Position::NONE, &mut |row| {
+            self.require_open()?;
+            taken.count();
+            take(row)
+        })
+    }
+
+    /// Ends what takes many rows.
+    pub(in crate::store) fn close(&self) {
+        self.is_closing.store(true, Ordering::Release);
+    }
+
+    fn require_open(&self) -> Result<(), Fault> {
+        if self.is_closing.load(Ordering::Acquire) {
+            return Err(Fault::Away("this node stops".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether this release knows all tables or the layout that a row of [`Table::Meta`] names.
+    fn knows(&self, row: &Row) -> Result<bool> {
+        let Some(sealed) = &row.sealed else { return Ok(true) };
+        let payload = unseal(row.table, &row.key, sealed)?;
+        let named = |name: &[u8]| Table::ALL.iter().find(|table| table.name().as_bytes() == name);
+        if row.key == TABLES_KEY {
+            return Ok(payload.split(|byte| *byte == b'\n').all(|name| named(name).is_some()));
+        }
+        let Some(table) = row.key.strip_prefix(LAYOUT_KEY) else { return Ok(true) };
+        let found = u64::read(&mut &payload[..]).ok_or_else(|| damaged(row.table, &"a layout"))?;
+        Ok(named(table).is_some_and(|table| found <= *self.layouts.slot(*table)))
+    }
+}
+
+/// Counts the rows that a copy takes, and logs the number every few seconds.
+struct TakenRows {
+    rows: u64,
+    logged_at: Instant,
+}
+
+impl TakenRows {
+    fn new() -> Self {
+        Self { rows: 0, logged_at: Instant::now() }
+    }
+
+    fn count(&mut self) {
+        self.rows += 1;
+        // Reading the clock for each row would take longer than the row.
+        if self.rows.is_multiple_of(256) && self.logged_at.elapsed() >= PROGRESS_INTERVAL {
+            self.logged_at = Instant::now();
+            tracing::info!(rows = self.rows, "taking rows of the database into the copy");
+        }
+    }
+}
+
+/// Takes the turn, and into a new file at `known` what it lacks. What other nodes commit meanwhile is taken before the turn if
+/// it is much. Returns the last commit.
+pub(in crate::store) fn take_turn<'s>(
+    database: &Database,
+    source: &'s CopySource,
+    mut known: Position,
+) -> Result<(Position, Box<dyn Turn + 's>), Fault> {
+    loop {
+        let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
+        match take_rows(database, source, ask, |_, _| Ok(())) {
+            Err(Fault::Behind) => {
+                let ask = |take: &mut Take<'_>| source.origin.since_far(known, take);
+                known = take_rows(database, source, ask, |_, _| Ok(()))?;
+            }
+            taken => return taken,
+        }
+    }
+}
+
+/// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
+pub(in crate::store) fn take_rows<T>(
+    database: &Database,
+    source: &CopySource,
+    ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
+    end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
+) -> Result<T, Fault> {
+    let transaction = begin(database)?;
+    let mut tx = WriteTx::new(&transaction);
+    tx.open_tables()?;
+    let answer = ask(&mut |row| source.take(&mut tx, row))?;
+    tx.finish()?;
+    end(&transaction, &answer)?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(answer)
+}

@@ -1,0 +1,173 @@
+//! What keeps a node from serving. It is logged while it lasts, listed with the nodes, and counted.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::Error;
+
+use super::repeated_warning::RepeatedWarning;
+
+/// What a node of a shared database cannot do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// Its copy cannot be opened, or cannot take what the database has. It serves nothing.
+    Copy,
+    /// The database does not answer. It serves nothing.
+    Reads,
+    /// The database takes no durable writes of it. It serves reads.
+    Writes,
+    /// Another node has its name. It serves, but operators cannot distinguish the two.
+    Name,
+}
+
+impl Trouble {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Copy, Self::Reads, Self::Writes, Self::Name];
+
+    /// Returns the word for it in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Name => "name",
+        }
+    }
+
+    /// Whether it keeps the node from serving.
+    pub const fn stops_serving(self) -> bool {
+        !matches!(self, Self::Name)
+    }
+
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Copy => "the copy of the database cannot be used; requests fail until it can",
+            Self::Reads => "the database is away; requests fail until it answers",
+            Self::Writes => {
+                "the database takes no durable writes; this node is not ready for writes until it does"
+            }
+            Self::Name => "another node has the name of this node",
+        }
+    }
+
+    const fn way_out(self) -> &'static str {
+        match self {
+            Self::Copy => {
+                "do what the cause says, or make room on the disk of the copy; this node then goes on by itself"
+            }
+            Self::Reads => {
+                "do what the cause says, or see that the server runs and that this machine reaches it; this node then goes on by itself"
+            }
+            Self::Writes => {
+                "do what the cause says, or see that a synchronous standby streams; this node then goes on by itself"
+            }
+            Self::Name => "give each node a name of its own (--node)",
+        }
+    }
+
+    const fn end(self) -> &'static str {
+        match self {
+            Self::Copy => "the copy of the database can be used again",
+            Self::Reads => "the database answers again",
+            Self::Writes => "the database takes durable writes again",
+            Self::Name => "no other node has the name of this node",
+        }
+    }
+}
+
+/// The troubles of a node.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Troubles {
+    current: Mutex<BTreeMap<Trouble, Lasting>>,
+    /// Whether there may be any, so that a node without one takes no lock for each answer.
+    has_any: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct Lasting {
+    cause: String,
+    warning: RepeatedWarning,
+}
+
+/// Where a trouble is.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::store) struct At<'a> {
+    /// The database, without a password.
+    pub(in crate::store) database: &'a str,
+    /// The name of the node.
+    pub(in crate::store) node: &'a str,
+    /// The last commit that its copy holds: if the database is lost, the copy with the highest number is the newest.
+    pub(in crate::store) seq: u64,
+}
+
+impl Troubles {
+    /// Records that this lasts, and logs it if that is due.
+    pub(in crate::store) fn note(&self, trouble: Trouble, at: At<'_>, cause: &str) {
+        let At { database, node, seq } = at;
+        self.has_any.store(true, Ordering::Release);
+        let mut current = self.current();
+        let lasting = current.entry(trouble).or_default();
+        cause.clone_into(&mut lasting.cause);
+        if lasting.warning.is_due(cause) {
+            let (what, way_out) = (trouble.what(), trouble.way_out());
+            tracing::warn!(node, database, seq, cause, way_out, "{what}");
+        }
+    }
+
+    /// Records that these are over, and logs it if they were not before.
+    pub(in crate::store) fn end(&self, over: &[Trouble]) {
+        if !self.has_any.load(Ordering::Acquire) {
+            return;
+        }
+        let mut current = self.current();
+        for trouble in over {
+            if current.remove(trouble).is_some() {
+                tracing::info!("{}", trouble.end());
+            }
+        }
+        self.has_any.store(!current.is_empty(), Ordering::Release);
+    }
+
+    /// Returns what lasts, the gravest first.
+    pub(in crate::store) fn list(&self) -> Vec<(Trouble, String)> {
+        let text = |trouble: Trouble, cause: &str| format!("{}: {cause}", trouble.what());
+        self.current().iter().map(|(trouble, one)| (*trouble, text(*trouble, &one.cause))).collect()
+    }
+
+    fn current(&self) -> MutexGuard<'_, BTreeMap<Trouble, Lasting>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns what an operator must know about a row of the origin that a copy did not take.
+pub(in crate::store) fn not_taken(error: &Error) -> String {
+    format!(
+        "the database has a row that cannot be taken ({error}); `steward check` names all of them, and docs/postgresql.md \
+         says what to do when the database is damaged"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_listed_until_it_is_over() {
+        let troubles = Troubles::default();
+        let at = At { database: "postgres://ann@db/x", node: "a", seq: 7 };
+        assert_eq!(troubles.list(), []);
+        troubles.end(&Trouble::ALL);
+        for cause in ["first", "second"] {
+            troubles.note(Trouble::Writes, at, cause);
+            troubles.note(Trouble::Reads, at, cause);
+            let texts = [Trouble::Reads, Trouble::Writes]
+                .map(|trouble| (trouble, format!("{}: {cause}", trouble.what())));
+            assert_eq!(troubles.list(), texts);
+        }
+        troubles.end(&[Trouble::Copy, Trouble::Reads]);
+        assert_eq!(troubles.list().len(), 1);
+        troubles.end(&Trouble::ALL);
+        assert_eq!(troubles.list(), []);
+    }
+}

@@ -1,0 +1,56 @@
+//! The payload of a record.
+//!
+//! ```text
+//! version, layout, length of the metadata (postcard) | metadata (postcard) | fields (JSON)
+//! ```
+//!
+//! The layout is the number of members that had been added to the type of record when the payload was written
+//! ([`Added`](crate::store::record::Added)). Postcard does not mark the end of a value, so the length says where the
+//! metadata of an older layout ends.
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+
+use super::schema::Table;
+use super::sealed::damaged;
+
+/// A payload, split into its parts.
+pub(in crate::store) struct Payload<'p> {
+    pub(in crate::store) version: u64,
+    pub(in crate::store) layout: usize,
+    pub(in crate::store) meta: &'p [u8],
+    pub(in crate::store) fields: &'p [u8],
+}
+
+impl<'p> Payload<'p> {
+    /// Splits the payload of a record of `table`.
+    pub(in crate::store) fn read(table: Table, bytes: &'p [u8]) -> Result<Self> {
+        let ((version, layout, length), rest) =
+            postcard::take_from_bytes::<(u64, usize, usize)>(bytes)
+                .map_err(|error| damaged(table, &error))?;
+        let (meta, fields) =
+            rest.split_at_checked(length).ok_or_else(|| damaged(table, &"a record is cut off"))?;
+        Ok(Self { version, layout, meta, fields })
+    }
+}
+
+/// The room for the fields of most records, in bytes.
+const USUAL_FIELDS: usize = 512;
+
+/// Returns a payload without its fields, which the caller appends.
+pub(in crate::store) fn begin_payload(version: u64, layout: usize, meta: &[u8]) -> Result<Vec<u8>> {
+    let out = Vec::with_capacity(USUAL_FIELDS + meta.len());
+    let mut out =
+        postcard::to_extend(&(version, layout, meta.len()), out).map_err(Error::internal)?;
+    out.extend_from_slice(meta);
+    Ok(out)
+}
+
+/// The room for the metadata of most records, in bytes.
+const USUAL_META: usize = 128;
+
+/// Returns the bytes of a record's metadata.
+pub(in crate::store) fn meta_bytes(meta: &impl Serialize) -> Result<Vec<u8>> {
+    postcard::to_extend(meta, Vec::with_capacity(USUAL_META)).map_err(Error::internal)
+}

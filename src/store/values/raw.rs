@@ -1,0 +1,93 @@
+//! Access to keys and payloads, from a snapshot or from a write under way.
+
+use std::ops::ControlFlow;
+
+use crate::error::Result;
+
+use super::key::{Key, prefix_end};
+use super::schema::Table;
+use super::sealed::damaged;
+use super::window::Order;
+
+/// Called with a key and its verified payload; decides whether the walk continues.
+pub(in crate::store) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
+
+/// Access to keys and payloads, which both kinds of transaction provide.
+pub trait Raw {
+    /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
+    #[doc(hidden)]
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()>;
+
+    /// Calls `visit` with each key from `span.0` up to, but not including, `span.1` (`None`: the end of the table),
+    /// after the first `skip` keys, until `visit` breaks.
+    #[doc(hidden)]
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()>;
+
+    /// Calls `visit` in the same way with each key that begins with `prefix`.
+    #[doc(hidden)]
+    fn raw_walk(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.raw_between(table, (prefix, prefix_end(prefix).as_deref()), skip, order, visit)
+    }
+}
+
+/// A transaction of either kind, for code that reads from a snapshot or from a write under way.
+pub struct AnyTx<'t>(pub &'t dyn Raw);
+
+impl Raw for AnyTx<'_> {
+    fn raw_get(
+        &self,
+        table: Table,
+        key: &[u8],
+        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        self.0.raw_get(table, key, visit)
+    }
+
+    fn raw_between(
+        &self,
+        table: Table,
+        span: (&[u8], Option<&[u8]>),
+        skip: usize,
+        order: Order,
+        visit: &mut Visit<'_>,
+    ) -> Result<()> {
+        self.0.raw_between(table, span, skip, order, visit)
+    }
+}
+
+pub(in crate::store) fn read_number<X: Raw + ?Sized>(
+    tx: &X,
+    table: Table,
+    key: &[u8],
+) -> Result<u64> {
+    let mut number = 0;
+    tx.raw_get(table, key, &mut |payload| {
+        number = number_in(table, payload)?;
+        Ok(())
+    })?;
+    Ok(number)
+}
+
+/// Returns the number in a payload of `table`.
+pub(in crate::store) fn number_in(table: Table, mut payload: &[u8]) -> Result<u64> {
+    u64::read(&mut payload).ok_or_else(|| damaged(table, &"not a number"))
+}

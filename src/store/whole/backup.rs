@@ -1,0 +1,165 @@
+//! `backup`: writes the state of the last commit to a file. The state comes from a store of this process, or from the copy that
+//! a server sends.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use redb::Database;
+use serde::Serialize;
+
+use crate::error::Result;
+use crate::low_priority::{Priority, run_low_priority};
+use crate::store::Store;
+use crate::store::changes::fill::{PAGE_CACHE, fill, require_length};
+use crate::store::changes::value_log::Visitor;
+use crate::store::disk::engine::begin;
+use crate::store::disk::file::{self, FileLock, Owner};
+use crate::store::disk::file_system::{FileReader, FsHandle};
+use crate::store::disk::open_error::OpenError;
+use crate::store::disk::shown_path::ShownPath;
+use crate::store::kinds::record_registry::RecordRegistry;
+use crate::store::reads::progress::Progress;
+use crate::store::reads::snapshot::Snapshot;
+use crate::store::values::schema::Table;
+
+use super::check::check_database;
+use super::sent_copy::SentCopy;
+use super::sliced_walk::SliceLimit;
+
+/// A completed backup.
+#[derive(Debug, Clone, Serialize)]
+pub struct Backup {
+    /// The path of the backup.
+    pub file: ShownPath,
+    /// How many values it contains.
+    pub values: u64,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// The BLAKE3 hash of the file, as `b3sum` prints it.
+    pub blake3: String,
+}
+
+impl Store {
+    /// Writes the state of a commit to a new file at `to` and checks that file. It is the last commit, or one that followed
+    /// meanwhile. The file appears complete or not at all. Reads and writes continue.
+    ///
+    /// # Errors
+    /// When a file already exists, the state is inconsistent, or the operating system reports an error.
+    /// Nothing is left at `to` then.
+    #[doc(hidden)]
+    pub async fn backup(
+        &self,
+        to: PathBuf,
+        registry: RecordRegistry,
+        progress: Progress,
+    ) -> Result<Backup, OpenError> {
+        let walk_begun = self.begin_walk().await;
+        let tables = Table::backed_up();
+        let walk = self.begin_sliced_walk(&tables, SliceLimit::default()).await?;
+        // A failed sync of the backup says nothing about the data file.
+        let fs = self.fs.separate();
+        let write = move || {
+            let _under_way = walk_begun;
+            let mut steps = progress.begin("copying", walk.of);
+            write(&fs, &to, &registry, &progress, |take| walk.each(&tables, &mut steps, take))
+        };
+        run_low_priority(Priority::Upkeep, write).await?
+    }
+}
+
+/// Writes the copy that a server sends to a new file at `to`, as [`Store::backup`] does.
+///
+/// # Errors
+/// The errors of [`Store::backup`]; also when the copy breaks off or comes from a different release.
+pub fn receive(
+    copy: SentCopy<impl Read>,
+    to: &Path,
+    registry: &RecordRegistry,
+    progress: &Progress,
+) -> Result<Backup, OpenError> {
+    let fs = FsHandle::os();
+    complete(&fs, to, || {
+        let mut values = 0;
+        let write = |draft: &Path| {
+            progress.begin("receiving", 0);
+            copy.write_to(&fs, draft, |database| {
+                values = Snapshot::begin(database)?.values()?;
+                require_valid(to, database, registry, progress)
+            })
+        };
+        file::create_as(&fs, to, write, |draft| file::publish(&fs, draft, to))?;
+        Ok(values)
+    })
+}
+
+/// Removes what an interrupted backup to `to` left, unless a process writes that backup now.
+///
+/// # Errors
+/// When the operating system reports an error.
+pub fn remove_incomplete_backup(to: &Path) -> Result<(), OpenError> {
+    let lock = match FileLock::take(to) {
+        Err(OpenError::InUse(_)) => return Ok(()),
+        taken => taken?,
+    };
+    let removed = file::remove_draft(&FsHandle::os(), to);
+    lock.remove();
+    removed
+}
+
+/// Creates a file from the values that `source` passes on. `source` returns how many values they leave.
+fn write(
+    fs: &FsHandle,
+    to: &Path,
+    registry: &RecordRegistry,
+    progress: &Progress,
+    source: impl FnOnce(&mut Visitor<'_>) -> Result<u64>,
+) -> Result<Backup, OpenError> {
+    complete(fs, to, || {
+        let mut values = 0;
+        file::create(fs, (to, Owner::Caller), PAGE_CACHE, |database| {
+            values = fill(begin(database)?, source)?;
+            require_length(database, values)?;
+            require_valid(to, database, registry, progress)
+        })?;
+        Ok(values)
+    })
+}
+
+/// Creates a backup with `create`, which returns how many values it has.
+fn complete(
+    fs: &FsHandle,
+    to: &Path,
+    create: impl FnOnce() -> Result<u64, OpenError>,
+) -> Result<Backup, OpenError> {
+    file::require_absent(fs, to)?;
+    let lock = FileLock::take(to)?;
+    let created = create();
+    lock.release();
+    let values = created?;
+    let (bytes, blake3) = hash(fs, to).map_err(OpenError::io("read", to))?;
+    Ok(Backup { file: ShownPath(to.to_owned()), values, bytes, blake3 })
+}
+
+/// Checks a file that nothing else has open.
+pub(in crate::store) fn require_valid(
+    path: &Path,
+    database: &mut Database,
+    registry: &RecordRegistry,
+    progress: &Progress,
+) -> Result<(), OpenError> {
+    let report = check_database(database, registry, progress)?;
+    match report.problems.first() {
+        None => Ok(()),
+        Some(problem) => Err(OpenError::Unsound {
+            path: path.to_owned(),
+            problem: problem.clone(),
+            count: report.problem_count,
+        }),
+    }
+}
+
+fn hash(fs: &FsHandle, path: &Path) -> io::Result<(u64, String)> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(FileReader::open(fs, path)?)?;
+    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
+}

@@ -1,0 +1,349 @@
+//! Changing records, and keeping their indexes, counts and sums up to date.
+
+pub(super) mod access;
+pub(super) mod adopt;
+mod apply;
+mod batch;
+pub(super) mod cell;
+mod layouts;
+mod measure;
+mod reads;
+mod sums;
+mod taken;
+
+pub(super) use apply::FinishedBatch;
+
+use std::cell::OnceCell;
+
+use redb::WriteTransaction;
+
+use crate::error::{Error, Result};
+use crate::store::changes::batch_diff::BatchDiff;
+use crate::store::changes::hot_values::HotValues;
+use crate::store::changes::pending_values::{PendingValue, PendingValues};
+use crate::store::changes::undo_log::{Change, UndoLog};
+use crate::store::disk::engine::{Bytes, definition, storage_error};
+use crate::store::record::byte_usage::Growth;
+use crate::store::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
+use crate::store::values::key::Key;
+use crate::store::values::per_table::PerTable;
+use crate::store::values::raw::read_number;
+use crate::store::values::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
+use crate::store::values::sealed::{damaged, seal};
+use crate::store::values::window::{Order, Window};
+
+/// A write under way. It reads its own changes; no other read sees them before the commit.
+pub struct WriteTx<'t> {
+    tables: PerTable<OnceCell<redb::Table<'t, Bytes, Bytes>>>,
+    transaction: &'t WriteTransaction,
+    /// The values that the batch has changed since it was last applied to redb.
+    pending: PendingValues,
+    /// Stored values that earlier writes read.
+    hot: HotValues,
+    undo_log: UndoLog,
+    growth: Growth,
+    diff: BatchDiff,
+    /// Whether the batch ends after this write.
+    ends_batch: bool,
+    /// Whether this write is undone even if its rule succeeds.
+    is_discarded: bool,
+    /// The work of this write besides its changes, as a number of records.
+    pub(super) other_work: usize,
+    /// See [`AccessVersion`](access::AccessVersion).
+    pub(super) access_version: Option<u64>,
+}
+
+impl<'t> WriteTx<'t> {
+    pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
+        Self::with(transaction, HotValues::default(), BatchDiff::default())
+    }
+
+    /// Begins a batch that knows these stored values and notes in `diff` what it changes.
+    pub(super) fn with(transaction: &'t WriteTransaction, hot: HotValues, diff: BatchDiff) -> Self {
+        Self {
+            tables: PerTable::new(OnceCell::new),
+            transaction,
+            pending: PendingValues::default(),
+            hot,
+            undo_log: UndoLog::default(),
+            growth: Growth::default(),
+            diff,
+            ends_batch: false,
+            is_discarded: false,
+            other_work: 0,
+            access_version: None,
+        }
+    }
+
+    /// Creates every table, so that every snapshot can open it, and notes their names.
+    pub(super) fn create_tables(&mut self) -> Result<()> {
+        Table::ALL.iter().try_for_each(|table| self.table(*table).map(drop))?;
+        let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
+        self.put_raw(Table::Meta, TABLES_KEY, names.join("\n").as_bytes());
+        Ok(())
+    }
+
+    /// Initializes an empty file of this format: its tables, the mark and the format version.
+    pub(super) fn begin_file(&mut self) -> Result<()> {
+        self.create_tables()?;
+        self.put_raw(Table::Meta, MARK_KEY, MARK);
+        self.put_raw(Table::Meta, FORMAT_KEY, &FORMAT.encoded());
+        Ok(())
+    }
+
+    fn table(&self, table: Table) -> Result<&redb::Table<'t, Bytes, Bytes>> {
+        let cell = self.tables.slot(table);
+        if let Some(opened) = cell.get() {
+            return Ok(opened);
+        }
+        let opened = self.transaction.open_table(definition(table)).map_err(storage_error)?;
+        Ok(cell.get_or_init(|| opened))
+    }
+
+    fn table_mut(&mut self, table: Table) -> Result<&mut redb::Table<'t, Bytes, Bytes>> {
+        self.table(table)?;
+        self.tables.slot_mut(table).get_mut().ok_or_else(|| damaged(table, &"not open"))
+    }
+
+    /// Creates `record`, or replaces the record under its key. The version of the record increases. If an equal record
+    /// is already stored, nothing changes, not even the version.
+    ///
+    /// # Errors
+    /// 500 when a unique index already has another record under the same key. Rules must check this first and return
+    /// an error of their own.
+    pub fn put<R: Record>(&mut self, record: &R) -> Result<()> {
+        let projected = record.projected();
+        let record = projected.as_ref().unwrap_or(record);
+        let key = record.key().encoded();
+        let before = self.get_raw(R::TABLE, &key)?;
+        let version = before.as_deref().map_or(Ok(0), Row::<R>::version_of)?;
+        let payload = record::payload(version + 1, record)?;
+        if let Some(before) = &before
+            && record::is_unchanged::<R>(before, &payload)?
+        {
+            return Ok(());
+        }
+        let payload = match self.next_version::<R>(version)? {
+            next if next == version + 1 => payload,
+            next => record::payload(next, record)?,
+        };
+        let old = before.as_deref().map(Row::<R>::parse).transpose()?;
+        self.replace(key, before, old.as_ref(), record, payload)
+    }
+
+    /// Returns the version that follows `version`; 0 stands for no record.
+    fn next_version<R: Record>(&mut self, version: u64) -> Result<u64> {
+        if R::REUSES_KEYS { self.next_in_sequence(R::TABLE) } else { Ok(version + 1) }
+    }
+
+    /// Increases the version of the record under `key` and changes nothing else, because a dependent of the record
+    /// changed.
+    ///
+    /// # Errors
+    /// 404 `Not found.` when the record does not exist.
+    pub fn bump_version<R: Record>(&mut self, key: &R::Key) -> Result<()> {
+        let key = key.encoded();
+        let before = self.get_raw(R::TABLE, &key)?.ok_or_else(Error::not_found)?;
+        let version = self.next_version::<R>(Row::<R>::version_of(&before)?)?;
+        let record = Row::<R>::parse(&before)?;
+        let payload = record::payload(version, &record)?;
+        self.replace(key, Some(before), Some(&record), &record, payload)
+    }
+
+    /// Replaces `old`, whose payload was `before`, with `record`, whose key and payload are given.
+    pub(super) fn replace<R: Record>(
+        &mut self,
+        key: Vec<u8>,
+        before: Option<Vec<u8>>,
+        old: Option<&R>,
+        record: &R,
+        payload: Vec<u8>,
+    ) -> Result<()> {
+        self.note_layout::<R>()?;
+        self.reindex(&key, old, Some((record, &payload)))?;
+        self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
+        self.resum::<R>(before.as_deref(), Some(&payload))?;
+        self.put_raw(R::TABLE, &key, &payload);
+        self.undo_log.note_change(Change { table: R::TABLE, key, before, after: Some(payload) });
+        Ok(())
+    }
+
+    /// Deletes the record under `key` and returns it, if it exists.
+    pub fn remove<R: Record>(&mut self, key: &R::Key) -> Result<Option<R>> {
+        let key = key.encoded();
+        let Some(before) = self.get_raw(R::TABLE, &key)? else {
+            return Ok(None);
+        };
+        let old = Row::<R>::parse(&before)?;
+        self.note_growth(&key, Some((&old, before.as_slice())), None)?;
+        self.reindex(&key, Some(&old), None)?;
+        self.resum::<R>(Some(&before), None)?;
+        self.remove_raw(R::TABLE, &key);
+        let before = Some(before);
+        self.undo_log.note_change(Change { table: R::TABLE, key, before, after: None });
+        Ok(Some(old))
+    }
+
+    /// Deletes the first `limit` records whose primary key begins with `prefix`, and returns how many it deleted.
+    pub fn remove_some<R: Record>(&mut self, prefix: &impl Key, limit: usize) -> Result<usize> {
+        let mut keys = Vec::new();
+        let window = Window { offset: 0, limit, order: Order::Ascending };
+        self.scan::<R, _>(prefix, window, |row| {
+            keys.push(row.into_record()?.key());
+            Ok(())
+        })?;
+        for key in &keys {
+            self.remove::<R>(key)?;
+        }
+        Ok(keys.len())
+    }
+
+    /// Deletes the first `limit` records whose key in `index` begins with `prefix`, and returns how many it deleted.
+    pub fn remove_indexed<R: Record, K: Key>(
+        &mut self,
+        index: &Index<R, K>,
+        prefix: &impl Key,
+        limit: usize,
+    ) -> Result<usize> {
+        let keys = self.keys(index, prefix, limit)?;
+        for key in &keys {
+            self.remove::<R>(key)?;
+        }
+        Ok(keys.len())
+    }
+
+    /// Sets the count or sum under `key`. A count of 0 is not stored.
+    fn set_count(&mut self, key: &[u8], count: u64) {
+        match count {
+            0 => self.remove_raw(Table::Counts, key),
+            _ => self.put_raw(Table::Counts, key, &count.encoded()),
+        }
+    }
+
+    /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
+    pub(super) fn put_raw(&mut self, table: Table, key: &[u8], payload: &[u8]) {
+        self.set_raw(table, key, Some(seal(table, key, payload)));
+    }
+
+    /// Removes a value and remembers it. Updates no index and no count, and does not list a [`Change`].
+    pub(super) fn remove_raw(&mut self, table: Table, key: &[u8]) {
+        self.set_raw(table, key, None);
+    }
+
+    fn set_raw(&mut self, table: Table, key: &[u8], value: PendingValue) {
+        if table.decides_access() {
+            self.access_version = None;
+        }
+        let before = self.pending.set(table, key, value);
+        self.undo_log.note_value(table, key, before);
+    }
+
+    /// Returns the records that this write changed, in the order of their first change.
+    pub fn changes(&self) -> &[Change] {
+        self.undo_log.changes()
+    }
+
+    /// Names a record that gets an entry in the activity log if this write changes it. Changes of other objects then
+    /// get none, unless the rule names them too. A rule that changes several objects names those that its request is
+    /// about.
+    pub fn log_about<R: Record>(&mut self, key: &R::Key) {
+        self.undo_log.note_subject(R::TABLE, key.encoded());
+    }
+
+    /// Returns the tables and keys of the records that were named with [`log_about`](Self::log_about).
+    pub fn log_subjects(&self) -> &[(Table, Vec<u8>)] {
+        self.undo_log.subjects()
+    }
+
+    /// Runs `rule`, undoes all of its changes, and returns its result. The write must have changed nothing before.
+    ///
+    /// # Errors
+    /// The error of `rule`; 500 when the write has already changed something.
+    pub fn dry_run<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.wrote_anything() {
+            return Err(Error::internal("a dry run would undo what was written before it"));
+        }
+        let outcome = rule(self);
+        self.rollback();
+        outcome
+    }
+
+    /// Returns the version that the record under `key` had before this write, or 0 if it did not exist.
+    pub fn version_before<R: Record>(&self, key: &R::Key) -> Result<u64> {
+        let encoded = key.encoded();
+        let known = |change: &&Change| change.table == R::TABLE && change.key == encoded;
+        match self.changes().iter().find(known) {
+            Some(Change { before: None, .. }) => Ok(0),
+            Some(Change { before: Some(before), .. }) => Row::<R>::version_of(before),
+            None => self.version::<R>(key),
+        }
+    }
+
+    /// Checks every unique index before it changes any, so that a refused record changes nothing.
+    fn reindex<R: Record>(
+        &mut self,
+        key: &[u8],
+        old: Option<&R>,
+        new: Option<(&R, &[u8])>,
+    ) -> Result<()> {
+        let mut due = Vec::with_capacity(R::INDEXES.len());
+        for index in R::INDEXES {
+            let before = old.and_then(|record| index.entry(record));
+            let after = new.and_then(|(record, _)| index.entry(record));
+            let moved = before != after;
+            if let Some(entry) = after.as_ref().filter(|_| moved) {
+                self.require_free(*index, entry)?;
+            }
+            if moved || index.form() == IndexForm::Covering {
+                due.push((index, before.filter(|_| moved), after));
+            }
+        }
+        for (index, before, after) in due {
+            if let Some(entry) = before {
+                self.remove_raw(index.table(), &entry);
+            }
+            if let (Some(entry), Some((_, payload))) = (after, new) {
+                let payload = entry_payload(index.form(), key, payload);
+                self.put_raw(index.table(), &entry, &payload);
+            }
+        }
+        let new = new.map(|(record, _)| record);
+        for count in R::COUNTS {
+            let before = old.and_then(|record| count.key(record));
+            let after = new.and_then(|record| count.key(record));
+            if before != after {
+                if let Some(count) = before {
+                    self.decrement_count(&count)?;
+                }
+                if let Some(count) = after {
+                    self.increment_count(&count)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a unique index already has an entry. Rules check this first, so this is a defect, and nothing may be
+    /// overwritten.
+    fn require_free<R: Record>(&self, index: &dyn Indexed<R>, entry: &[u8]) -> Result<()> {
+        if index.form() == IndexForm::Unique && self.get_raw(index.table(), entry)?.is_some() {
+            let table = index.table().name();
+            return Err(Error::internal(format_args!("{table}: a second record under one key")));
+        }
+        Ok(())
+    }
+
+    /// Adds 1 to the count under `key`.
+    fn increment_count(&mut self, key: &[u8]) -> Result<()> {
+        let number = read_number(self, Table::Counts, key)?;
+        self.set_count(key, number + 1);
+        Ok(())
+    }
+
+    fn decrement_count(&mut self, key: &[u8]) -> Result<()> {
+        let before = read_number(self, Table::Counts, key)?;
+        let uncounted = || damaged(Table::Counts, &"a record exists that was never counted");
+        self.set_count(key, before.checked_sub(1).ok_or_else(uncounted)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! The tasks of the writer thread.
+
+use std::sync::mpsc;
+
+use redb::Database;
+use tokio::sync::oneshot;
+
+use crate::error::{Error, Result};
+use crate::fair_queue::Consumer;
+use crate::store::Store;
+use crate::store::disk::engine::{begin, close, storage_error};
+use crate::store::origin::Fault;
+use crate::store::values::position::{Position, Row};
+use crate::store::write::WriteTx;
+
+use super::queued::{QueuedWrite, flatten_reply};
+
+/// A task for the writer thread.
+pub(in crate::store) enum Task {
+    /// Run a write in the next batch.
+    Write(NextWrite),
+    /// Run a function between two transactions, while no write is in progress.
+    Quiesce(Box<dyn FnOnce() + Send>),
+    /// Pass the open database to a function, then open the file again. The function returns a second function, which
+    /// runs after the file was opened and reports the result.
+    ExclusiveFile(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
+    /// Replace the file.
+    Replace(Replace),
+    /// Check that the file is still usable, because a read failed.
+    Probe,
+    /// Run a function with the open database between two transactions.
+    Inspect(Box<dyn FnOnce(&Database) + Send>),
+    /// Commit an empty transaction, then send the reply.
+    EmptyCommit(oneshot::Sender<()>),
+    /// Take rows of the origin into the copy.
+    Take(NewRows),
+    /// Make all commits of the copy durable.
+    Sync,
+    /// Close the file and stop.
+    Close,
+}
+
+/// What a copy at a position lacks.
+pub(in crate::store) struct NewRows {
+    /// The position of the copy.
+    pub(in crate::store) known: Position,
+    pub(in crate::store) found: Lacked,
+    /// Receives the result. Dropped if the copy could not take the rows now.
+    pub(in crate::store) reply: mpsc::Sender<Result<(), Fault>>,
+}
+
+/// The rows that a copy lacks, if the origin returned them.
+pub(in crate::store) enum Lacked {
+    /// The copy lacks these rows up to the commit `head`.
+    Rows { head: Position, rows: Vec<Row> },
+    /// The copy lacks more rows than are kept in memory.
+    Many,
+    /// The copy is of another past, and must be made again.
+    Past,
+}
+
+/// Replaces the file of the open database. The number is the size of the page cache in bytes.
+pub(in crate::store) type Replace = Box<dyn FnOnce(&Database, usize) -> Replacement + Send>;
+
+/// The result of a replacement of the file.
+pub(in crate::store) enum Replacement {
+    /// The file was replaced by this one, which has the same content. Then call the function.
+    Replaced(Database, Box<dyn FnOnce() + Send>),
+    /// The file was not replaced. Then call the function.
+    Kept(Box<dyn FnOnce() + Send>),
+    /// It is uncertain which of the two files a power cut would leave, or what the open one contains.
+    Unknown(Error),
+}
+
+/// The write that runs next.
+pub(in crate::store) struct NextWrite {
+    /// `None` for a write of the service itself or of its operator.
+    pub(in crate::store) consumer: Option<Consumer>,
+    pub(in crate::store) write: Box<dyn QueuedWrite>,
+}
+
+impl Store {
+    /// Runs `work` on the writer thread between two transactions, so the bytes of the file are exactly the
+    /// last commit. Writes wait meanwhile; reads do not.
+    ///
+    /// # Errors
+    /// 503 when the queue is full or the file is closed.
+    pub(crate) async fn quiesce<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::Quiesce(Box::new(move || {
+            let _ = reply.send(work());
+        })))?;
+        flatten_reply(answer.await)
+    }
+
+    /// Passes the open file to `work` on the writer thread and opens the file again afterwards. Until then
+    /// every read and write fails with 503.
+    ///
+    /// # Errors
+    /// The error of `work`; 503 when the queue is full or the file is closed.
+    pub(crate) async fn with_exclusive_file<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(Database) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (reply, answer) = oneshot::channel();
+        self.enqueue(Task::ExclusiveFile(Box::new(move |database| {
+            let outcome = work(database);
+            Box::new(move || drop(reply.send(outcome)))
+        })))?;
+        flatten_reply(answer.await)?
+    }
+
+    /// Closes the file, runs `work` on the writer thread, and opens the file again. Until then every read and write fails
+    /// with 503.
+    ///
+    /// # Errors
+    /// 503 when the queue is full, the file is closed, or it cannot be closed.
+    #[doc(hidden)]
+    pub async fn closed_while(&self, work: impl FnOnce() + Send + 'static) -> Result<()> {
+        let closed = move |database| {
+            work();
+            close(database)
+        };
+        self.with_exclusive_file(closed).await
+    }
+
+    /// Runs `rule` in its own transaction. After the commit, runs `then` before any other request is served,
+    /// so that the file and the memory of this process change together. Requests fail with 503 meanwhile. In a shared database
+    /// this is an ordinary write, and the listener of [`on_new_secret`](Self::on_new_secret) runs instead of `then`.
+    ///
+    /// # Errors
+    /// The error of the rule; 503 when the file is closed or the commit failed.
+    pub(crate) async fn exclusive_write<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+        then: impl FnOnce(&T) -> Result<()> + Send + 'static,
+    ) -> Result<T> {
+        if self.is_shared() {
+            // The listener does what `then` would.
+            return self.write(rule).await;
+        }
+        self.with_exclusive_file(move |database| {
+            let transaction = begin(&database)?;
+            let mut tx = WriteTx::new(&transaction);
+            let answer = rule(&mut tx)?;
+            tx.finish()?;
+            transaction.commit().map_err(storage_error)?;
+            then(&answer)?;
+            Ok(answer)
+        })
+        .await
+    }
+
+    pub(in crate::store) fn enqueue(&self, task: Task) -> Result<()> {
+        self.require_ready()?;
+        self.queue.send(task)
+    }
+}

@@ -1,0 +1,227 @@
+//! Passing the file on, replacing it, and opening it again after a failure.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use redb::Database;
+
+use crate::error::{Error, Result};
+use crate::store::changes::hot_values::HotValues;
+use crate::store::disk::engine::{RETRY_AFTER, closed};
+use crate::store::disk::file;
+use crate::store::origin::copy;
+use crate::store::origin::copy_source::CopySource;
+use crate::store::origin::trouble::{At, Trouble};
+
+use super::super::rewrite;
+use super::super::task::{NextWrite, Replace, Replacement, Task};
+use super::Writer;
+
+/// The first delay after a failure of the file. While the file cannot be opened, the delay doubles with each attempt, up
+/// to [`MAX_REOPEN_DELAY`].
+const MIN_REOPEN_DELAY: Duration = Duration::from_millis(50);
+/// The maximum delay between two attempts to open the file again.
+const MAX_REOPEN_DELAY: Duration = Duration::from_secs(5);
+
+impl Writer {
+    /// Passes the database to `work`, then opens the file again. Returns `None` if the store is closed before that.
+    pub(super) fn with_exclusive_file(
+        &mut self,
+        database: Database,
+        work: Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>,
+    ) -> Option<Database> {
+        if let Err(cause) = self.sync_copy(&database) {
+            return self.reopen(database, false, &cause);
+        }
+        // If `work` panics, its reply channel is dropped, and the caller gets 503.
+        let tell = self.shared.stats.run_busy(|| {
+            self.shared.close();
+            catch_unwind(AssertUnwindSafe(|| work(database))).ok()
+        });
+        let opened = self.open_again(Duration::ZERO);
+        if let Some(tell) = tell {
+            tell();
+        }
+        opened
+    }
+
+    /// Replaces the file with the copy that `prepare` returns. Reads continue: those of older snapshots in the replaced file.
+    /// Returns `None` if the store is closed before a file is open.
+    pub(super) fn replace(&mut self, database: Database, prepare: Replace) -> Option<Database> {
+        if let Err(cause) = self.sync_copy(&database) {
+            return self.reopen(database, false, &cause);
+        }
+        let prepared = catch_unwind(AssertUnwindSafe(|| prepare(&database, self.cache)));
+        match prepared.unwrap_or_else(|_| Replacement::Unknown(Error::internal("redb panicked"))) {
+            Replacement::Kept(tell) => {
+                tell();
+                Some(database)
+            }
+            Replacement::Unknown(cause) => self.reopen(database, false, &cause),
+            Replacement::Replaced(copy, tell) => {
+                let replaced = std::mem::take(&mut self.file);
+                self.shared.place.note(&self.fs, &self.path);
+                if let Err(cause) = self.publish(&copy) {
+                    return self.reopen(copy, false, &cause);
+                }
+                replaced.close_after_snapshots(database);
+                tell();
+                Some(copy)
+            }
+        }
+    }
+
+    /// Closes the file and opens it again, with as many attempts as needed. Reads and writes fail until then: after an
+    /// I/O error the handle refuses all writes, and its state in memory is unreliable. After a failed write the file is
+    /// opened at once, so that reads continue; writes fail for [`MIN_REOPEN_DELAY`] more. Returns `None` if the store is
+    /// closed before the file is open again.
+    pub(super) fn reopen(
+        &mut self,
+        database: Database,
+        wrote: bool,
+        cause: &Error,
+    ) -> Option<Database> {
+        if !self.note_trouble(cause) {
+            tracing::error!(%cause, "the data file failed; opening it again");
+        }
+        self.shared.close();
+        drop(database);
+        let (first, rest) = if wrote {
+            (Duration::ZERO, MIN_REOPEN_DELAY)
+        } else {
+            (MIN_REOPEN_DELAY, Duration::ZERO)
+        };
+        if self.refuse_for(first) == StoreClosed::Yes {
+            return None;
+        }
+        self.open_again(rest)
+    }
+
+    /// Opens the file, with as many attempts as needed. Reads continue at once, writes after `rest`.
+    fn open_again(&mut self, rest: Duration) -> Option<Database> {
+        let mut wait = MIN_REOPEN_DELAY;
+        loop {
+            match self.try_open() {
+                Ok(database) => {
+                    tracing::info!("the data file is open again");
+                    if self.refuse_for(rest) == StoreClosed::Yes {
+                        return None;
+                    }
+                    self.shared.ready.store(true, Ordering::Release);
+                    self.answer_unanswered();
+                    return Some(database);
+                }
+                Err(cause) => self.note_closed(&cause),
+            }
+            wait = (wait * 2).min(MAX_REOPEN_DELAY);
+            if self.refuse_for(wait) == StoreClosed::Yes {
+                return None;
+            }
+        }
+    }
+
+    /// Reports why the file cannot be opened. Writes that an origin has and the copy could not show are answered: they may wait
+    /// for long.
+    fn note_closed(&mut self, cause: &Error) {
+        if !self.note_trouble(cause) {
+            tracing::error!(%cause, "the data file cannot be opened yet");
+        }
+        let unanswered = self.origin.as_mut().and_then(|origin| origin.unanswered.take());
+        for write in unanswered.into_iter().flat_map(|(_, writes)| writes) {
+            write.answer(Err(Error::outcome_unknown(RETRY_AFTER, cause)));
+        }
+    }
+
+    /// Records why the copy of an origin is closed. Returns false for a data file.
+    fn note_trouble(&self, cause: &Error) -> bool {
+        let Some(origin) = &self.origin else { return false };
+        let (database, node) = (origin.source.origin.shown(), origin.source.origin.node());
+        let at = At { database, node, seq: origin.position.seq };
+        origin.state.troubles.note(Trouble::Copy, at, &cause.to_string());
+        true
+    }
+
+    fn try_open(&mut self) -> Result<Database> {
+        if let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) {
+            return self.try_open_copy(&source);
+        }
+        if self.fs.has_failed_sync() {
+            self.shared.stats.run_busy(|| rewrite::rewrite(&self.fs, &self.path))?;
+        }
+        self.hot = HotValues::default();
+        let database = file::open(&self.fs, &self.path, self.cache).map_err(Error::internal)?;
+        self.shared.place.note(&self.fs, &self.path);
+        // It may be another file: `restore` replaces it.
+        self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        self.publish(&database)?;
+        self.fs.clear_failed_sync();
+        Ok(database)
+    }
+
+    /// Opens the copy, and takes what it lacks. After a failed sync, what is on disk is uncertain, and the copy is made again.
+    fn try_open_copy(&mut self, source: &CopySource) -> Result<Database> {
+        if self.fs.has_failed_sync() {
+            copy::set_aside(&self.fs, &self.path, "damaged").map_err(Error::internal)?;
+            self.fs.clear_failed_sync();
+        }
+        self.hot = HotValues::default();
+        let open = || copy::open(&self.fs, &self.path, self.cache, source);
+        let opened = self.shared.stats.run_busy(open);
+        let (database, position) = opened.map_err(Error::internal)?;
+        self.start_at(position);
+        self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        self.shared.watchers.call(None, || super::snapshot(&database, &self.sender))?;
+        self.publish(&database)?;
+        Ok(database)
+    }
+
+    /// Refuses all tasks for the duration `wait`.
+    fn refuse_for(&mut self, wait: Duration) -> StoreClosed {
+        let until = Instant::now() + wait;
+        loop {
+            if let Some(task) = self.queue.try_recv() {
+                if refuse(task) == StoreClosed::Yes {
+                    return StoreClosed::Yes;
+                }
+                continue;
+            }
+            if self.queue.is_closed() {
+                return StoreClosed::Yes;
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return StoreClosed::No;
+            }
+            std::thread::sleep(left.min(Duration::from_millis(10)));
+        }
+    }
+}
+
+/// Whether the store was asked to close.
+#[derive(PartialEq, Eq)]
+enum StoreClosed {
+    Yes,
+    No,
+}
+
+/// Refuses a task while the file is closed.
+fn refuse(task: Task) -> StoreClosed {
+    match task {
+        Task::Write(NextWrite { write, .. }) => {
+            write.answer(Err(closed()));
+        }
+        // Dropping the reply channel gives the caller 503.
+        Task::Quiesce(_)
+        | Task::ExclusiveFile(_)
+        | Task::Replace(_)
+        | Task::Probe
+        | Task::Inspect(_)
+        | Task::Take(_)
+        | Task::Sync
+        | Task::EmptyCommit(_) => {}
+        Task::Close => return StoreClosed::Yes,
+    }
+    StoreClosed::No
+}

@@ -1,0 +1,326 @@
+//! Batches of a store with an origin: the origin takes a batch before the copy commits it.
+//!
+//! A batch runs on the copy, uncommitted. Then its changed rows go to the origin, in a commit that names the commit on which
+//! the batch was computed. If another node was first, the batch runs again on what that node left. All attempts of a batch
+//! have one name, so that an attempt whose outcome is unknown is found later, and no write is done twice.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use redb::{Database, WriteTransaction};
+use uuid::Uuid;
+
+use crate::error::{Error, Result};
+use crate::store::disk::engine::{RETRY_AFTER, storage_error};
+use crate::store::format::copy_position::put_position;
+use crate::store::origin::copy_source::CopySource;
+use crate::store::origin::origin_commit::{Sent, send};
+use crate::store::origin::origin_metrics::OriginCall;
+use crate::store::origin::origin_state::{OriginState, away};
+use crate::store::origin::{Commit, Fault, Turn, random_name};
+use crate::store::values::position::{Position, Row};
+use crate::store::write::{FinishedBatch, WriteTx};
+
+use super::super::metrics::Commit as BatchCommit;
+use super::super::queued::QueuedWrite;
+use super::super::task::{Lacked, NewRows, NextWrite};
+use super::{BatchRun, Writer};
+
+/// How long a batch tries to get an answer of the origin.
+const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How many batches begin with a turn after one was overtaken.
+const WARY_BATCHES: u32 = 16;
+/// The size of changes after which a batch ends, in bytes: 1 MiB.
+pub(super) const BATCH_BYTES: usize = 1024 * 1024;
+
+/// What the writer knows of its origin.
+pub(in crate::store) struct OriginWriter {
+    pub(in crate::store) source: Arc<CopySource>,
+    pub(in crate::store) state: Arc<OriginState>,
+    /// The last commit that the copy holds.
+    pub(in crate::store) position: Position,
+    /// How many batches still begin with a turn.
+    wary: u32,
+    pub(super) synced_at: Instant,
+    /// The last commit of which this node knows that a failover keeps it.
+    pub(super) kept: Position,
+    /// Writes that the origin has in a commit of this number, but the copy has not.
+    pub(super) unanswered: Option<(u64, Vec<Box<dyn QueuedWrite>>)>,
+}
+
+impl OriginWriter {
+    pub(in crate::store) fn new(
+        source: Arc<CopySource>,
+        state: Arc<OriginState>,
+        position: Position,
+    ) -> Self {
+        let (synced_at, kept) = (Instant::now(), Position::NONE);
+        Self { source, state, position, wary: 0, synced_at, kept, unanswered: None }
+    }
+}
+
+/// How an attempt to commit a batch ended, if the copy did not fail.
+pub(super) enum Attempt {
+    /// The writes are done.
+    Done,
+    /// Another node was first.
+    Overtaken,
+    /// The writes are not done, or it is not known whether they are.
+    Refused(Error),
+}
+
+/// The state on which a batch begins.
+struct Beginning<'o> {
+    /// The last commit before the batch.
+    from: Position,
+    turn: Option<Box<dyn Turn + 'o>>,
+}
+
+/// What a commit of the copy publishes.
+struct Standing {
+    position: Position,
+    finished: FinishedBatch,
+    writes: usize,
+    /// Whether this node made the commit at the position.
+    is_own: bool,
+}
+
+impl Writer {
+    /// Runs a batch, and commits it to the origin and then to the copy. Returns the error of the batch, if the origin refused
+    /// it.
+    ///
+    /// # Errors
+    /// When the copy failed.
+    pub(super) fn transact_with_origin(
+        &mut self,
+        database: &Database,
+        source: &CopySource,
+        first: NextWrite,
+        ran: &mut Vec<Box<dyn QueuedWrite>>,
+    ) -> Result<Option<Error>> {
+        let (name, until) = (random_name(), Instant::now() + COMMIT_TIMEOUT);
+        let mut first = Some(first);
+        loop {
+            let refused = match self.attempt(database, (source, name, until), &mut first, ran)? {
+                Attempt::Done => return Ok(None),
+                Attempt::Overtaken => {
+                    source.stats.note_overtaken();
+                    self.set_wary(WARY_BATCHES);
+                    if Instant::now() < until {
+                        continue;
+                    }
+                    Error::unavailable(
+                        RETRY_AFTER,
+                        "commits of other nodes came first again and again",
+                    )
+                }
+                Attempt::Refused(error) => error,
+            };
+            ran.extend(first.map(|first| first.write));
+            return Ok(Some(refused));
+        }
+    }
+
+    fn attempt(
+        &mut self,
+        database: &Database,
+        (source, name, until): (&CopySource, Uuid, Instant),
+        first: &mut Option<NextWrite>,
+        ran: &mut Vec<Box<dyn QueuedWrite>>,
+    ) -> Result<Attempt> {
+        if self.origin.as_ref().is_some_and(|origin| origin.state.is_away()) {
+            return Ok(Attempt::Refused(away()));
+        }
+        let (transaction, is_synced) = self.begin_copy(database)?;
+        let mut tx = self.begin_batch(&transaction);
+        let beginning = match self.take_turn(&mut tx, source) {
+            Ok(beginning) => beginning,
+            Err(fault) => return refuse(fault),
+        };
+        let Beginning { from, turn } = beginning;
+        let done = match first.take() {
+            Some(first) => self.run_batch(&mut tx, first, ran)?,
+            None => run_again(&mut tx, ran)?,
+        };
+        if !done.changed && from == self.position() {
+            drop(turn);
+            self.hot = tx.into_hot();
+            transaction.abort().map_err(storage_error)?;
+            return Ok(self.end_unchanged(source, done, until));
+        }
+        let mut finished = tx.finish()?;
+        let rows = finished.diff.take_rows();
+        let position = if rows.is_empty() {
+            drop(turn);
+            from
+        } else {
+            match send(source, turn, &Commit { from, name, rows: &rows }, until) {
+                Sent::Stands(position) => position,
+                Sent::Overtaken => {
+                    transaction.abort().map_err(storage_error)?;
+                    return Ok(Attempt::Overtaken);
+                }
+                Sent::Refused(error) => {
+                    transaction.abort().map_err(storage_error)?;
+                    return Ok(Attempt::Refused(error));
+                }
+            }
+        };
+        let (writes, is_own) = (ran.len(), !rows.is_empty());
+        let standing = Standing { position, finished, writes, is_own };
+        if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
+            // The origin has the batch: it is answered when the copy has caught up.
+            let writes = std::mem::take(ran);
+            if let Some(origin) = &mut self.origin {
+                origin.unanswered = Some((position.seq, writes));
+            }
+            return Err(cause);
+        }
+        if is_own { Ok(Attempt::Done) } else { Ok(self.end_unchanged(source, done, until)) }
+    }
+
+    /// Takes the turn if another node was first lately, and the rows that it left.
+    fn take_turn<'o>(
+        &mut self,
+        tx: &mut WriteTx<'_>,
+        source: &'o CopySource,
+    ) -> Result<Beginning<'o>, Fault> {
+        let mut beginning = Beginning { from: self.position(), turn: None };
+        let wary = self.origin.as_ref().map_or(0, |origin| origin.wary);
+        if wary > 0 {
+            self.set_wary(wary - 1);
+            let begun = Instant::now();
+            let take = &mut |row| source.take(tx, row);
+            let (from, turn) = source.origin.turn(beginning.from, take)?;
+            source.stats.note_call(OriginCall::Turn, begun);
+            beginning = Beginning { from, turn: Some(turn) };
+        }
+        tx.end_taking()?;
+        Ok(beginning)
+    }
+
+    /// Takes rows of the origin into the copy, up to its head.
+    ///
+    /// # Errors
+    /// When the copy failed, or must be made again.
+    pub(super) fn take_rows(&mut self, database: &Database, new: NewRows) -> Result<()> {
+        let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) else {
+            return Ok(());
+        };
+        let NewRows { known, found, reply } = new;
+        let from = self.position();
+        let is_known = |head: &Position| *head == from || head.seq < from.seq;
+        if matches!(&found, Lacked::Rows { head, .. } if is_known(head)) {
+            let _ = reply.send(Ok(()));
+            return Ok(());
+        }
+        let (transaction, is_synced) = self.begin_copy(database)?;
+        let mut tx = self.begin_batch(&transaction);
+        let mut take = |row: Row| source.take(&mut tx, row);
+        let caught_up = match found {
+            Lacked::Rows { head, rows } if known == from => {
+                rows.into_iter().try_for_each(&mut take).map(|()| head)
+            }
+            Lacked::Many => source.since_far(from, &mut take),
+            Lacked::Rows { .. } | Lacked::Past => source.origin.since(from, &mut take),
+        };
+        let position = match caught_up.and_then(|head| Ok(tx.end_taking().map(|()| head)?)) {
+            Ok(position) => position,
+            Err(fault) => {
+                drop(tx);
+                transaction.abort().map_err(storage_error)?;
+                let _ = reply.send(Err(require_intact(fault)?));
+                return Ok(());
+            }
+        };
+        let finished = tx.finish()?;
+        let standing = Standing { position, finished, writes: 0, is_own: false };
+        self.stand(database, (transaction, is_synced), standing)?;
+        let _ = reply.send(Ok(()));
+        Ok(())
+    }
+
+    /// Commits to the copy what the origin has, and shows it.
+    fn stand(
+        &mut self,
+        database: &Database,
+        (transaction, is_synced): (WriteTransaction, bool),
+        standing: Standing,
+    ) -> Result<()> {
+        let Standing { position, finished, writes, is_own } = standing;
+        let FinishedBatch { hot, diff } = finished;
+        let begun = Instant::now();
+        let primary = self.origin.as_ref().map(|origin| origin.source.origin.primary());
+        put_position(&transaction, position, primary.unwrap_or_default())?;
+        transaction.commit().map_err(storage_error)?;
+        if let Some(origin) = &mut self.origin {
+            origin.position = position;
+            origin.kept = if is_own { position } else { origin.kept };
+        }
+        self.note_synced(is_synced);
+        if diff.changes_access() {
+            self.shared.access_version.fetch_add(1, Ordering::Relaxed);
+        }
+        let state = || super::snapshot(database, &self.sender);
+        self.shared.watchers.call(Some(&diff), state)?;
+        self.publish(database)?;
+        self.shared.stats.note_commit(BatchCommit { writes, took: begun.elapsed() });
+        diff.end_commit();
+        self.hot = hot;
+        Ok(())
+    }
+
+    fn set_wary(&mut self, batches: u32) {
+        if let Some(origin) = &mut self.origin {
+            origin.wary = batches;
+        }
+    }
+
+    /// Answers the writes of the last batch that the origin had and the copy could not commit, now that it is open again.
+    pub(super) fn answer_unanswered(&mut self) {
+        let unanswered = self.origin.as_mut().and_then(|origin| origin.unanswered.take());
+        let Some((seq, writes)) = unanswered else { return };
+        let caught_up = self.shared.snapshot.load_full();
+        let answer = caught_up.filter(|state| state.position.seq >= seq).ok_or_else(|| {
+            Error::unavailable(RETRY_AFTER, "the change was made, but the copy could not show it")
+        });
+        for write in writes {
+            write.answer(answer.clone());
+        }
+    }
+}
+
+/// Ends an attempt that the origin did not let begin.
+fn refuse(fault: Fault) -> Result<Attempt> {
+    match require_intact(fault)? {
+        Fault::Copy(error) => Ok(Attempt::Refused(error)),
+        fault => Ok(Attempt::Refused(Error::unavailable(RETRY_AFTER, fault))),
+    }
+}
+
+/// Returns the fault, unless the copy failed or belongs to another past. Then it must be opened again.
+fn require_intact(fault: Fault) -> Result<Fault> {
+    match fault {
+        Fault::Copy(error) if error.status() == 503 => Err(error),
+        fault @ (Fault::Forked | Fault::TooOld | Fault::Outdated(_)) => {
+            Err(Error::unavailable(RETRY_AFTER, fault))
+        }
+        fault => Ok(fault),
+    }
+}
+
+/// Runs the writes of a batch again. Leaves out those whose callers no longer wait.
+fn run_again(tx: &mut WriteTx<'_>, ran: &mut [Box<dyn QueuedWrite>]) -> Result<BatchRun> {
+    let mut done = BatchRun::default();
+    for write in ran.iter_mut().filter(|write| !write.is_abandoned()) {
+        tx.begin();
+        if write.run(tx) && !tx.is_discarded() {
+            done.note(tx);
+            tx.savepoint()?;
+        } else {
+            tx.rollback();
+        }
+    }
+    Ok(done)
+}
