@@ -15,6 +15,7 @@ use redb::Database;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::low_priority::{Priority, run_low_priority};
 use crate::secret::SigningSecret;
 use crate::store::changes::fill::{fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin_unsynced};
@@ -34,9 +35,7 @@ use crate::store::values::sealed::damaged;
 use crate::store::whole::sent_copy::SentCopy;
 use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;
-
-use super::Store;
-use crate::low_priority::{Priority, run_low_priority};
+use crate::store::writer::Store;
 use organization_export::{OrganizationHeader, OrganizationRecords, SelectOrganization};
 
 /// The version of the line format.

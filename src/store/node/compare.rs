@@ -7,7 +7,6 @@ use tempfile::TempDir;
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, close};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::open_error::OpenError;
@@ -20,6 +19,7 @@ use crate::store::reads::stored_rows::StoredRows;
 use crate::store::values::position::Row;
 use crate::store::values::schema::Table;
 use crate::store::values::sealed::HexKey;
+use crate::store::writer::Store;
 
 use super::shared_restore::keep;
 

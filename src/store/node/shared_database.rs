@@ -7,7 +7,6 @@ use redb::Database;
 
 use crate::error::Error;
 use crate::secret::{SeededRng, SigningSecret};
-use crate::store::Store;
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsHandle};
@@ -24,6 +23,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::reads::stored_rows::StoredRows;
 use crate::store::values::position::Position;
 use crate::store::write::WriteTx;
+use crate::store::writer::Store;
 use crate::store::writer::thread::OriginWriter;
 
 impl Store {

@@ -7,13 +7,13 @@ use redb::Database;
 
 use crate::error::Error;
 use crate::secret::{SeededRng, SigningSecret};
-use crate::store::Store;
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner};
 use crate::store::disk::file_system::{FileSystem, FsHandle, OsFileSystem};
 use crate::store::disk::open_error::OpenError;
 use crate::store::format::migrate::open_database;
 use crate::store::write::WriteTx;
+use crate::store::writer::Store;
 
 impl Store {
     /// Creates a data file at `path`, fills it with `fill`, and opens it. The file appears complete or not at

@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::store::Store;
 use crate::store::disk::file::{FileLock, folder_of, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsFile, FsHandle, OsFileSystem};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::overlay::Overlay;
 use crate::store::format::migrate::open_database;
+use crate::store::writer::Store;
 
 impl Store {
     /// Opens the data file at `path` for reading. What redb writes to it stays in memory, also the migration of an older file.

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use crate::error::Result;
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::disk::open_error::OpenError;
 use crate::store::format::migrate::require_known_layouts;
 use crate::store::kinds::record_registry::{RecordRegistry, RecordType};
@@ -14,6 +13,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::Payload;
 use crate::store::values::raw::Raw;
 use crate::store::values::window::Order;
+use crate::store::writer::Store;
 
 /// How many records one write stores again.
 const UPGRADE_BATCH: usize = 500;

@@ -16,8 +16,8 @@ mod upkeep;
 mod writing;
 
 use std::convert::Infallible;
-use std::path::PathBuf;
-use std::sync::mpsc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
 
 use redb::{Database, ReadableDatabase};
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::secret::Seed;
 use crate::store::disk::engine::{RETRY_AFTER, begin, definition};
 use crate::store::record::byte_usage;

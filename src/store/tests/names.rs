@@ -4,6 +4,7 @@ use rustix::io::Errno;
 
 use super::*;
 use crate::store::disk::file;
+use crate::store::disk::file_system::{FileSystem, FsHandle, OsFileSystem};
 
 /// A disk on which a file has one name only, such as `exFAT`. It says so with this error.
 #[derive(Debug, Clone, Copy)]

@@ -5,6 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use redb::ReadableDatabase;
 
 use super::*;
+use crate::store::disk::file::FileLock;
+use crate::store::disk::file_system::OsFileSystem;
 use crate::store::format::migrate::{Step, format_of, migrate};
 use crate::store::values::{raw, sealed};
 

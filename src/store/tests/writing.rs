@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use futures_util::FutureExt;
 
 use super::*;
+use crate::fair_queue::Consumer;
 use crate::store::writer::queue::{LIMITS, MAX_QUEUED};
-use crate::store::writer::queued::QueuedWrite;
+use crate::store::writer::queued::{PendingWrite, QueuedWrite};
 
 /// How often a test tries to get several writes into one batch. A batch also ends after a time limit, which a busy machine
 /// may exceed.

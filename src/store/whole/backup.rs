@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::changes::fill::{PAGE_CACHE, fill, require_length};
 use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::begin;
@@ -21,6 +20,7 @@ use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
+use crate::store::writer::Store;
 
 use super::check::check_database;
 use super::sent_copy::SentCopy;

@@ -14,7 +14,6 @@ use redb::backends::FileBackend;
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::changes::fill::{fill, open_unnamed};
 use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, begin_unsynced};
@@ -30,6 +29,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::schema::Table;
 use crate::store::values::sealed::HexKey;
+use crate::store::writer::Store;
 
 use super::sliced_walk::{SliceLimit, SlicedWalk};
 

@@ -9,10 +9,10 @@ use tokio::sync::OwnedRwLockWriteGuard;
 use tokio::time::timeout;
 
 use crate::error::{Error, Result};
-use crate::store::Store;
 use crate::store::disk::engine::{RETRY_AFTER, close, storage_error};
 use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
+use crate::store::writer::Store;
 
 use super::space::FreeSpace;
 

@@ -10,7 +10,6 @@ use tokio::sync::{OwnedRwLockWriteGuard, oneshot};
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::changes::fill::{PAGE_CACHE, fill};
 use crate::store::disk::engine::{RETRY_AFTER, begin};
 use crate::store::disk::file;
@@ -22,6 +21,7 @@ use crate::store::format::copy_position::carry_position;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
+use crate::store::writer::Store;
 use crate::store::writer::queued::flatten_reply;
 use crate::store::writer::swap::{NotSwapped, fill_copy, swap};
 use crate::store::writer::task::{Replacement, Task};

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::secret::SigningSecret;
-use crate::store::Store;
 use crate::store::disk::engine::{DEFAULT_CACHE, begin, close, definition, storage_error};
 use crate::store::disk::file::{self, FileLock, beside, follow_link};
 use crate::store::disk::file_system::FsHandle;
@@ -23,6 +22,7 @@ use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::write::cell::{Cell, stored_cell};
+use crate::store::writer::Store;
 
 use super::backup::require_valid;
 

@@ -9,7 +9,6 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::changes::fill::{PAGE_CACHE, fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin, close};
 use crate::store::disk::file::{change_draft, folder_of, new_draft};
@@ -19,6 +18,7 @@ use crate::store::disk::paths::unnamed_file;
 use crate::store::format::migrate::is_of_this_release;
 use crate::store::reads::progress::Progress;
 use crate::store::values::schema::Table;
+use crate::store::writer::Store;
 
 use super::sliced_walk::SliceLimit;
 

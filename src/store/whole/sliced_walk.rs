@@ -11,7 +11,6 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
-use crate::store::Store;
 use crate::store::changes::value_log::{ValueLog, Visitor};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::disk::file::folder_of;
@@ -20,6 +19,7 @@ use crate::store::reads::progress::Steps;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::values::sealed::{HexKey, damaged, unseal};
+use crate::store::writer::Store;
 use crate::store::writer::task::Task;
 
 /// How much is read from one snapshot. A slice has at least one value.

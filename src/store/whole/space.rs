@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::Store;
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::disk::file::folder_of;
 use crate::store::disk::file_system::{FreeBytes, FsHandle};
 use crate::store::values::schema::Table;
+use crate::store::writer::Store;
 
 /// How long a measurement is used.
 const CACHE_TIME: Duration = Duration::from_secs(1);

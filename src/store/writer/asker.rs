@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
-use crate::store::Store;
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;
@@ -19,6 +18,7 @@ use crate::store::origin::trouble::{At, Trouble, not_taken};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::{Position, Row};
 
+use super::Store;
 use super::queue::Sender;
 use super::shared::Shared;
 use super::task::{Lacked, NewRows, Task};

@@ -6,8 +6,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::store::Store;
 use crate::store::disk::file_system::{FileIdentity, FsHandle};
+
+use super::Store;
 
 /// Why a write is refused.
 pub(in crate::store) const DISPLACED: &str = "the data file was removed or replaced";

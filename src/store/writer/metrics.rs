@@ -8,10 +8,10 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::oneshot;
 
 use crate::error::Result;
-use crate::store::Store;
 use crate::store::origin::origin_metrics::{OriginCall, OriginMetrics};
 use crate::store::record::byte_usage::Owner;
 
+use super::Store;
 use super::queued::flatten_reply;
 use super::task::Task;
 

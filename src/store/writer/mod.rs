@@ -1,4 +1,4 @@
-//! The thread that commits, and what other threads share with it.
+//! The handle of a store, the thread that commits, and what they share.
 
 pub(super) mod asker;
 pub(super) mod file_place;
@@ -11,3 +11,247 @@ pub(super) mod swap;
 pub(super) mod task;
 pub(super) mod thread;
 pub(super) mod watchers;
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+use redb::Database;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedRwLockReadGuard, RwLock};
+
+use crate::error::Result;
+use crate::fair_queue::Consumer;
+use crate::secret::SigningSecret;
+use crate::store::changes::hot_values::HotValues;
+use crate::store::disk::engine::closed;
+use crate::store::disk::file::{self, FileLock, follow_link};
+use crate::store::disk::file_system::{FileSystem, FsHandle, OsFileSystem};
+use crate::store::disk::open_error::OpenError;
+use crate::store::format::migrate::open_database;
+use crate::store::format::secrets::{WorkspaceId, stored_secret};
+use crate::store::origin::copy_source::CopySource;
+use crate::store::origin::origin_state::away;
+use crate::store::reads::snapshot::Snapshot;
+use crate::store::write::WriteTx;
+use crate::store::write::cell::{Cell, stored_cell};
+
+use asker::Asker;
+use queue::Sender;
+use queued::{PendingWrite, flatten_reply};
+use shared::Shared;
+use task::Task;
+use thread::{OriginWriter, Writer};
+
+/// An open data file.
+///
+/// Cloning is cheap. [`close`](Store::close) waits until the file is closed. If the last clone is dropped
+/// without it, the writer thread closes the file a moment later.
+#[derive(Clone)]
+pub struct Store {
+    pub(in crate::store) shared: Arc<Shared>,
+    pub(in crate::store) queue: Arc<Sender>,
+    pub(in crate::store) thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+    pub(in crate::store) path: Arc<Path>,
+    pub(in crate::store) fs: FsHandle,
+    /// The shared database whose copy the file is; `None` for a data file.
+    pub(in crate::store) source: Option<Arc<CopySource>>,
+    /// Shared by readers of the whole file; held exclusively by a compaction.
+    pub(in crate::store) walk_lock: Arc<RwLock<()>>,
+}
+
+impl Store {
+    /// Opens the data file at `path` with a page cache of `cache` bytes. If `path` is a symbolic link, the
+    /// store uses the path of its target.
+    ///
+    /// # Errors
+    /// When the file is missing, in use, not a Steward data file, newer than this release, or damaged.
+    pub fn open(path: &Path, cache: usize) -> Result<Self, OpenError> {
+        Self::open_on(OsFileSystem::shared(), path, cache)
+    }
+
+    /// Opens the data file as [`open`](Self::open) does, on another disk.
+    #[doc(hidden)]
+    pub fn open_on(
+        file_system: Arc<dyn FileSystem>,
+        path: &Path,
+        cache: usize,
+    ) -> Result<Self, OpenError> {
+        let (fs, path) = (FsHandle::new(file_system), &follow_link(path)?);
+        let lock = FileLock::take_for_existing(&fs, path)?;
+        let opened = file::remove_draft(&fs, path);
+        match opened.and_then(|()| open_database(&fs, path, cache)) {
+            Ok(database) => Self::start(fs, path, cache, lock, (database, None)),
+            Err(error) => {
+                lock.release();
+                Err(error)
+            }
+        }
+    }
+
+    pub(in crate::store) fn start(
+        fs: FsHandle,
+        path: &Path,
+        cache: usize,
+        lock: FileLock,
+        (database, origin): (Database, Option<OriginWriter>),
+    ) -> Result<Self, OpenError> {
+        let (queue, tasks) = queue::queue();
+        let queue = Arc::new(queue);
+        let file = Arc::default();
+        let first =
+            thread::snapshot(&database, &Arc::downgrade(&queue))?.of_file(Arc::clone(&file));
+        let first = origin.iter().fold(first, |first, origin| first.at(origin.position));
+        let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
+        let shared = Arc::new(Shared::new(first, state));
+        shared.place.note(&fs, path);
+        let runtime = Handle::try_current().ok();
+        let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
+        if let Some(OriginWriter { source, state, .. }) = &origin {
+            let asker = Asker {
+                source: Arc::clone(source),
+                state: Arc::clone(state),
+                shared: Arc::clone(&shared),
+                queue: Arc::downgrade(&queue),
+                runtime: runtime.clone(),
+            };
+            asker.start().map_err(OpenError::io("start a thread of", path))?;
+        }
+        let writer = Writer {
+            fs: fs.clone(),
+            path: path.to_owned(),
+            cache,
+            lock,
+            queue: tasks,
+            sender: Arc::downgrade(&queue),
+            shared: Arc::clone(&shared),
+            expected: 1,
+            hot: HotValues::default(),
+            file,
+            runtime,
+            origin,
+        };
+        let thread = std::thread::Builder::new()
+            .name("writer".to_owned())
+            .spawn(move || writer.run(database))
+            .map_err(OpenError::io("start the writer of", path))?;
+        Ok(Self {
+            shared,
+            queue,
+            thread: Arc::new(Mutex::new(Some(thread))),
+            path: path.into(),
+            fs,
+            source,
+            walk_lock: Arc::default(),
+        })
+    }
+
+    /// The path of the data file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the file is open and accepts writes.
+    pub fn ready(&self) -> bool {
+        self.shared.ready.load(Ordering::Acquire)
+            && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
+    }
+
+    /// Whether reads are answered, as far as that is known.
+    pub(crate) fn answers_reads(&self) -> bool {
+        let is_open = self.shared.snapshot.load().is_some();
+        is_open && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
+    }
+
+    /// Returns the state of the last commit. The state does not change while the caller holds it.
+    #[doc(hidden)]
+    pub fn snapshot(&self) -> Result<Arc<Snapshot>> {
+        self.shared.snapshot.load_full().ok_or_else(closed)
+    }
+
+    /// Returns the cell that the data belongs to.
+    pub fn cell(&self) -> Result<Cell> {
+        stored_cell(&*self.snapshot()?)
+    }
+
+    /// Returns the signing secret of this data file.
+    #[doc(hidden)]
+    pub fn signing_secret(&self) -> Result<SigningSecret> {
+        stored_secret(&*self.snapshot()?)
+    }
+
+    /// Returns the workspace of this data file.
+    pub(crate) fn workspace(&self) -> Result<WorkspaceId> {
+        WorkspaceId::stored(&*self.snapshot()?)
+    }
+
+    /// Begins to read the whole file. The file is not compacted until the caller drops the guard.
+    pub(in crate::store) async fn begin_walk(&self) -> OwnedRwLockReadGuard<()> {
+        Arc::clone(&self.walk_lock).read_owned().await
+    }
+
+    /// Runs `rule` as a write of the service or its operator. See [`write_for`](Self::write_for) for writes
+    /// of a consumer.
+    ///
+    /// # Errors
+    /// The error of the rule; 503 when the queue is full, the file is closed, or the commit failed.
+    #[doc(hidden)]
+    pub async fn write<T, F>(&self, rule: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.write_for(None, rule).await.map(|(written, _)| written)
+    }
+
+    /// Runs `rule` inside the current write transaction. Once the commit is on disk, returns the result of
+    /// the rule and the state that the commit left. That state includes other writes of the same commit,
+    /// unless the rule ended its batch ([`WriteTx::end_batch`]). The queue serves consumers in turn.
+    ///
+    /// The rule may run more than once: on a shared database, the commit of another node may come first. So the rule must
+    /// depend on nothing but its arguments and `tx`. If it returns an error or panics, all of its changes are undone.
+    ///
+    /// # Errors
+    /// The error of the rule; 503 when the queue or the consumer's share of it is full, the file is closed,
+    /// or the commit failed.
+    #[doc(hidden)]
+    pub async fn write_for<T, F>(
+        &self,
+        consumer: Option<Consumer>,
+        rule: F,
+    ) -> Result<(T, Arc<Snapshot>)>
+    where
+        T: Send + 'static,
+        F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+    {
+        let (queued, answer) = PendingWrite::new(rule);
+        let sent = self.require_ready().and_then(|()| self.queue.send_write(consumer, queued));
+        let written = match sent {
+            Ok(()) => flatten_reply(answer.await).flatten(),
+            Err(refused) => Err(refused),
+        };
+        self.shared.stats.note_refusal(&written);
+        written.flatten()
+    }
+
+    pub(in crate::store) fn require_ready(&self) -> Result<()> {
+        match &self.shared.origin {
+            Some(origin) if origin.is_away() => Err(away()),
+            _ if self.shared.ready.load(Ordering::Acquire) => Ok(()),
+            _ => Err(closed()),
+        }
+    }
+
+    /// Completes the queued writes, closes the file cleanly and releases its lock.
+    pub async fn close(&self) {
+        if let Some(source) = &self.source {
+            source.close();
+        }
+        self.queue.send_always(Task::Close);
+        let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+    }
+}

@@ -7,12 +7,12 @@ use tokio::sync::oneshot;
 
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
-use crate::store::Store;
 use crate::store::disk::engine::{begin, close, storage_error};
 use crate::store::origin::Fault;
 use crate::store::values::position::{Position, Row};
 use crate::store::write::WriteTx;
 
+use super::Store;
 use super::queued::{QueuedWrite, flatten_reply};
 
 /// A task for the writer thread.

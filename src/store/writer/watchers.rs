@@ -8,12 +8,13 @@ use tokio::sync::Notify;
 
 use crate::error::Result;
 use crate::secret::SigningSecret;
-use crate::store::Store;
 use crate::store::changes::batch_diff::{BatchDiff, CommitsOf};
 use crate::store::format::secrets::stored_secret;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::write::WriteTx;
+
+use super::Store;
 
 /// The watchers of a store.
 #[derive(Default)]
