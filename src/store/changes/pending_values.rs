@@ -11,10 +11,10 @@ use redb::{AccessGuard, ReadableTable, StorageError};
 use crate::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::packed::{self, Entry};
+use crate::store::values::checksum::{payload_of, unseal};
 use crate::store::values::per_table::PerTable;
 use crate::store::values::raw::Visit;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::{payload_of, unseal};
 use crate::store::values::window::Order;
 
 /// A sealed value, or `None` for a key that the batch removed.

@@ -8,9 +8,9 @@ use redb::{
 };
 
 use crate::error::{Error, Result};
+use crate::store::values::checksum::unseal;
 use crate::store::values::raw::Visit;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::unseal;
 use crate::store::values::window::Order;
 
 /// The default size of redb's page cache: 64 MiB.

@@ -27,11 +27,11 @@ use crate::store::kinds::export_lines::{self, ExportLine, IncludedSecrets, Seque
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
+use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
 use crate::store::values::schema::{
     CELL_KEY, FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
-use crate::store::values::sealed::damaged;
 use crate::store::whole::sent_copy::SentCopy;
 use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;

@@ -21,8 +21,8 @@ use crate::error::{Error, Result};
 use crate::json::deserialize_storable;
 use crate::secret::{SeededRng, SigningSecret};
 use crate::store::record::{Added, Record, Row, payload};
+use crate::store::values::checksum::damaged;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::damaged;
 
 use super::canonical::{serialize_canonical, with_line_end};
 

@@ -6,10 +6,10 @@ use crate::error::Result;
 use crate::store::reads::check_report::{CheckReport, check_number};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::{Added, Record, Reference, Row, Tx, entry_payload};
+use crate::store::values::checksum::HexKey;
 use crate::store::values::key::Key;
 use crate::store::values::per_table::PerTable;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::HexKey;
 use crate::store::write::WriteTx;
 
 use super::expected_counts::ExpectedCounts;

@@ -16,10 +16,10 @@ use crate::store::format::copy_position::{position_of, primary_of, put_position}
 use crate::store::format::migrate::format_of;
 use crate::store::format::secrets::WorkspaceId;
 use crate::store::reads::snapshot::Snapshot;
+use crate::store::values::checksum::{damaged, unseal};
 use crate::store::values::key::Key;
 use crate::store::values::position::Position;
 use crate::store::values::schema::{CELL_KEY, SECRET_KEY, Table};
-use crate::store::values::sealed::{damaged, unseal};
 
 use super::copy_source::{CopySource, take_rows};
 use super::shared_upgrade::{is_current, upgrade};

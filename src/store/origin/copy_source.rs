@@ -9,11 +9,11 @@ use redb::{Database, WriteTransaction};
 use crate::error::Result;
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::kinds::record_registry::RecordRegistry;
+use crate::store::values::checksum::{damaged, unseal};
 use crate::store::values::key::Key;
 use crate::store::values::per_table::PerTable;
 use crate::store::values::position::{Position, Row};
 use crate::store::values::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
-use crate::store::values::sealed::{damaged, unseal};
 use crate::store::write::WriteTx;
 
 use super::origin_metrics::OriginStats;

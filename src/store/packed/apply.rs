@@ -7,8 +7,8 @@ use redb::ReadableTable;
 
 use crate::error::Result;
 use crate::store::disk::engine::{Bytes, storage_error};
+use crate::store::values::checksum::{payload_of, seal, unseal};
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::{payload_of, seal, unseal};
 
 use super::block::{pack, unpack, walk_block};
 use super::read::block_at;

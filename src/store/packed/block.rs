@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::store::values::checksum::damaged;
 use crate::store::values::raw::Visit;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::damaged;
 
 /// A block ends once its entries take more than this many bytes. So mostly two blocks fit on one page of the file.
 const FULL: usize = 1500;

@@ -10,11 +10,11 @@ use crate::store::disk::engine::{
     Bytes, begin_read, definition, get_value, storage_error, walk_range,
 };
 use crate::store::packed::{self, unpack};
+use crate::store::values::checksum::unseal;
 use crate::store::values::per_table::PerTable;
 use crate::store::values::position::Position;
 use crate::store::values::raw::{Raw, Visit};
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::unseal;
 use crate::store::values::window::Order;
 
 use super::opened_file::OpenedFile;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::store::values::checksum::damaged;
 use crate::store::values::payload::{Payload, begin_payload};
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::damaged;
 
 use super::Record;
 

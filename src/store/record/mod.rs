@@ -16,10 +16,10 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::json::JsonText;
+use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{Payload, begin_payload, meta_bytes};
 use crate::store::values::schema::{Table, count_key};
-use crate::store::values::sealed::damaged;
 
 use byte_usage::Owner;
 

@@ -11,8 +11,8 @@ use tokio::runtime::Handle;
 
 use super::*;
 use crate::store::reads::progress::Steps;
+use crate::store::values::checksum::seal;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY};
-use crate::store::values::sealed::seal;
 use crate::store::whole::sliced_walk::SliceLimit;
 
 /// Returns a progress that writes to `store` when the copying begins, and notes how often `state` is held when the next

@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 
+use super::checksum::damaged;
 use super::schema::Table;
-use super::sealed::damaged;
 
 /// A payload, split into its parts.
 pub(in crate::store) struct Payload<'p> {

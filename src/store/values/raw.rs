@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 
 use crate::error::Result;
 
+use super::checksum::damaged;
 use super::key::{Key, prefix_end};
 use super::schema::Table;
-use super::sealed::damaged;
 use super::window::Order;
 
 /// Called with a key and its verified payload; decides whether the walk continues.

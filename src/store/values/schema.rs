@@ -1,7 +1,7 @@
 //! Every table and index of a data file, and the version of the file format.
 //!
 //! All tables map bytes to bytes. [`Key`] encodes the keys. Every value is sealed with a checksum over
-//! table, key and value ([`sealed`](super::sealed)), which each read verifies.
+//! table, key and value ([`checksum`](super::checksum)), which each read verifies.
 //!
 //! In the key descriptions below, "as above" stands for the primary key of the indexed record.
 

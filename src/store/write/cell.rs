@@ -7,10 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
+use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
 use crate::store::values::raw::{Raw, read_number};
 use crate::store::values::schema::{CELL_KEY, Table};
-use crate::store::values::sealed::damaged;
 
 use super::WriteTx;
 

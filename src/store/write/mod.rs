@@ -25,11 +25,11 @@ use crate::store::changes::undo_log::{Change, UndoLog};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
+use crate::store::values::checksum::{damaged, seal};
 use crate::store::values::key::Key;
 use crate::store::values::per_table::PerTable;
 use crate::store::values::raw::read_number;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
-use crate::store::values::sealed::{damaged, seal};
 use crate::store::values::window::{Order, Window};
 
 /// A write under way. It reads its own changes; no other read sees them before the commit.

@@ -2,10 +2,10 @@
 
 use crate::error::Result;
 use crate::store::record::{Record, Sum};
+use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
 use crate::store::values::raw::read_number;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::damaged;
 
 use super::WriteTx;
 

@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::store::disk::engine::storage_error;
+use crate::store::values::checksum::unseal;
 use crate::store::values::position::Row;
 use crate::store::values::schema::Table;
-use crate::store::values::sealed::unseal;
 
 use super::WriteTx;
 use super::batch::MAX_PENDING;

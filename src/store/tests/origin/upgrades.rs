@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::store::disk::engine::definition;
+use crate::store::values::checksum::seal;
 use crate::store::values::position::Row;
-use crate::store::values::sealed::seal;
 
 /// Returns the list of tables of a release that had all but one of them.
 fn older_tables() -> Vec<u8> {
