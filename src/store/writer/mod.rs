@@ -1,11 +1,11 @@
 //! The handle of a store, the thread that commits, and what they share.
 
 pub(super) mod asker;
+pub(super) mod failed_sync;
 pub(super) mod file_place;
 pub(super) mod metrics;
 pub(super) mod queue;
 pub(super) mod queued;
-pub(super) mod rewrite;
 pub(super) mod shared;
 pub(super) mod swap;
 pub(super) mod task;

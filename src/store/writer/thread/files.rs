@@ -15,7 +15,7 @@ use crate::store::origin::copy;
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::trouble::{At, Trouble};
 
-use super::super::rewrite;
+use super::super::failed_sync;
 use super::super::task::{NextWrite, Replace, Replacement, Task};
 use super::Writer;
 
@@ -148,7 +148,7 @@ impl Writer {
             return self.try_open_copy(&source);
         }
         if self.fs.has_failed_sync() {
-            self.shared.stats.run_busy(|| rewrite::rewrite(&self.fs, &self.path))?;
+            self.shared.stats.run_busy(|| failed_sync::rewrite(&self.fs, &self.path))?;
         }
         self.hot = HotValues::default();
         let database = file::open(&self.fs, &self.path, self.cache).map_err(Error::internal)?;
