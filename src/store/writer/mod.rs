@@ -1,8 +1,8 @@
 //! The handle of a store, the thread that commits, and what they share.
 
-pub(super) mod asker;
 pub(super) mod failed_sync;
 pub(super) mod file_place;
+pub(super) mod freshness;
 pub(super) mod metrics;
 pub(super) mod queue;
 pub(super) mod queued;
@@ -37,7 +37,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::write::WriteTx;
 use crate::store::write::cell::{Cell, stored_cell};
 
-use asker::Asker;
+use freshness::FreshnessThread;
 use queue::Sender;
 use queued::{PendingWrite, flatten_reply};
 use shared::Shared;
@@ -109,14 +109,14 @@ impl Store {
         let runtime = Handle::try_current().ok();
         let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
         if let Some(OriginWriter { source, state, .. }) = &origin {
-            let asker = Asker {
+            let freshness = FreshnessThread {
                 source: Arc::clone(source),
                 state: Arc::clone(state),
                 shared: Arc::clone(&shared),
                 queue: Arc::downgrade(&queue),
                 runtime: runtime.clone(),
             };
-            asker.start().map_err(OpenError::io("start a thread of", path))?;
+            freshness.start().map_err(OpenError::io("start a thread of", path))?;
         }
         let writer = Writer {
             fs: fs.clone(),

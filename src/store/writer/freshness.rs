@@ -81,7 +81,7 @@ impl Store {
 }
 
 /// What the thread needs.
-pub(in crate::store) struct Asker {
+pub(in crate::store) struct FreshnessThread {
     pub(in crate::store) source: Arc<CopySource>,
     pub(in crate::store) state: Arc<OriginState>,
     pub(in crate::store) shared: Arc<Shared>,
@@ -90,10 +90,10 @@ pub(in crate::store) struct Asker {
     pub(in crate::store) runtime: Option<Handle>,
 }
 
-impl Asker {
+impl FreshnessThread {
     /// Starts the thread. It ends when the store is closed.
     pub(in crate::store) fn start(self) -> std::io::Result<()> {
-        std::thread::Builder::new().name("asker".to_owned()).spawn(move || self.run())?;
+        std::thread::Builder::new().name("freshness".to_owned()).spawn(move || self.run())?;
         Ok(())
     }
 
