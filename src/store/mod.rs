@@ -47,7 +47,7 @@ pub use kinds::canonical::canonical_line;
 pub use kinds::export_lines::Redaction;
 pub use kinds::record_registry::{RecordRegistry, RecordType, RecordTypeOf};
 pub use node::shared_restore::{found_from, require_no_workspace};
-pub(crate) use origin::origin_metrics::{OriginCall, OriginMetrics};
+pub(crate) use origin::metrics::{OriginCall, OriginMetrics};
 pub use origin::repeated_warning::RepeatedWarning;
 pub use origin::trouble::Trouble;
 pub use reads::bounded_read::{BoundedRead, CancelToken};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use time::OffsetDateTime;
 
 use crate::store::disk::open_error::OpenError;
-use crate::store::origin::origin_state::OriginState;
+use crate::store::origin::state::OriginState;
 use crate::store::origin::trouble::{At, Trouble};
 use crate::store::origin::{Beat, Fault, Origin};
 use crate::store::values::position::Position;

@@ -22,8 +22,8 @@ use crate::store::values::position::Position;
 use crate::store::values::schema::{CELL_KEY, SECRET_KEY, Table};
 
 use super::copy_source::{CopySource, take_rows};
-use super::shared_upgrade::{is_current, upgrade};
 use super::trouble::not_taken;
+use super::upgrade::{is_current, upgrade};
 use super::{Fault, Origin, Take};
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this

@@ -16,7 +16,7 @@ use crate::store::values::position::{Position, Row};
 use crate::store::values::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
 use crate::store::write::WriteTx;
 
-use super::origin_metrics::OriginStats;
+use super::metrics::OriginStats;
 use super::{Fault, Lacking, Origin, Take, Turn};
 
 /// How often a copy that takes many rows logs how many it has taken.

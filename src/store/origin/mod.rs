@@ -4,19 +4,19 @@
 //! computed. The origin takes it only if that commit is still the last one. Every row carries the number of the commit
 //! that wrote it, so what a copy lacks is one range of rows.
 
+pub(super) mod commits;
 pub(super) mod copy;
 pub(super) mod copy_source;
-pub(super) mod origin_commit;
-pub(super) mod origin_metrics;
-pub(super) mod origin_state;
+pub(super) mod metrics;
 pub(in crate::store) mod postgres;
 pub(super) mod repeated_warning;
 #[cfg(test)]
 pub(in crate::store) mod scripted;
-pub(super) mod shared_upgrade;
+pub(super) mod state;
 #[cfg(test)]
 mod tests;
 pub(super) mod trouble;
+pub(super) mod upgrade;
 
 use std::fmt::{self, Debug, Display};
 

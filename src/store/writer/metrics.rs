@@ -8,7 +8,7 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::oneshot;
 
 use crate::error::Result;
-use crate::store::origin::origin_metrics::{OriginCall, OriginMetrics};
+use crate::store::origin::metrics::{OriginCall, OriginMetrics};
 use crate::store::record::byte_usage::Owner;
 
 use super::Store;

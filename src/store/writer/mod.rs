@@ -32,7 +32,7 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::format::migrate::open_database;
 use crate::store::format::secrets::{WorkspaceId, stored_secret};
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::origin_state::away;
+use crate::store::origin::state::away;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::write::WriteTx;
 use crate::store::write::cell::{Cell, stored_cell};

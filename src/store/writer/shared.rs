@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use arc_swap::ArcSwapOption;
 
 use crate::store::changes::value_log::ValueLogs;
-use crate::store::origin::origin_state::OriginState;
+use crate::store::origin::state::OriginState;
 use crate::store::reads::snapshot::Snapshot;
 
 use super::file_place::FilePlace;

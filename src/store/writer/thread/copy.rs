@@ -7,8 +7,8 @@ use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
+use crate::store::origin::commits::confirm;
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::origin_commit::confirm;
 use crate::store::origin::trouble::Trouble;
 use crate::store::values::position::Position;
 
