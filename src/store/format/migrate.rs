@@ -18,7 +18,7 @@ use crate::store::values::raw::read_number;
 use crate::store::values::schema::{self, Table};
 use crate::store::write::WriteTx;
 
-use super::copy_position::position_of;
+use super::stored_position::position_of;
 
 /// Migrates a file from one format to the next.
 pub(in crate::store) type Step = fn(&mut WriteTx<'_>) -> Result<()>;

@@ -12,7 +12,7 @@ use crate::store::disk::file::{self, FileLock, Owner, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsHandle};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::Place;
-use crate::store::format::copy_position::put_position;
+use crate::store::format::stored_position::put_position;
 use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::opening::create::fill_new;
 use crate::store::origin::copy::{self, origin_error};

@@ -17,7 +17,7 @@ use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::owner::adopt;
 use crate::store::disk::panics::catch_panic;
-use crate::store::format::copy_position::carry_position;
+use crate::store::format::stored_position::carry_position;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;

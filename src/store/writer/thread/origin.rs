@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, storage_error};
-use crate::store::format::copy_position::put_position;
+use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::{Sent, send};
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::metrics::OriginCall;
