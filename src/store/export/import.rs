@@ -15,10 +15,10 @@ use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::Destination;
 use crate::store::disk::shown_path::ShownPath;
-use crate::store::kinds::export_lines::{
+use crate::store::kinds::import_writer::ImportWriter;
+use crate::store::kinds::json_lines::{
     self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,
 };
-use crate::store::kinds::import_writer::ImportWriter;
 use crate::store::kinds::record_registry::{RecordRegistry, RecordType, RecordTypes};
 use crate::store::reads::progress::Progress;
 use crate::store::record::missing;
@@ -112,7 +112,7 @@ impl<R: BufRead> Reader<R> {
 
     pub(in crate::store) fn header(&mut self) -> Result<Header> {
         let header = match (self.next()?, std::str::from_utf8(&self.line)) {
-            (true, Ok(text)) => export_lines::parse(text, ""),
+            (true, Ok(text)) => json_lines::parse(text, ""),
             (true, Err(_)) => Err(invalid_field("", "is not UTF-8 text")),
             (false, _) => Err(invalid_field("", "is missing")),
         };
@@ -273,16 +273,16 @@ impl Import<'_, '_> {
         let secret: SigningSecret = line.meta_alone()?;
         self.writer.require_order(Table::Meta, &[])?;
         self.writer.tx.put_secret(&secret);
-        export_lines::write_meta(Table::Meta, &secret, &mut self.writer.rendered)
+        json_lines::write_meta(Table::Meta, &secret, &mut self.writer.rendered)
     }
 
     fn sequence(&mut self, line: &ExportLine) -> Result<()> {
-        let sequence: export_lines::Sequence = line.meta_alone()?;
+        let sequence: json_lines::Sequence = line.meta_alone()?;
         let (table, last) = sequence.checked()?;
         let key = table.name().to_owned().encoded();
         self.writer.require_order(Table::Sequences, &key)?;
         self.writer.tx.put_raw(Table::Sequences, &key, &last.encoded());
-        export_lines::write_meta(Table::Sequences, &sequence, &mut self.writer.rendered)
+        json_lines::write_meta(Table::Sequences, &sequence, &mut self.writer.rendered)
     }
 
     /// Compares the lines with the header and completes the file. Returns the number of lines.

@@ -3,7 +3,7 @@
 
 pub(super) mod import;
 pub(super) mod organization_export;
-pub(super) mod staged_export;
+pub(super) mod organization_import;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::shown_path::ShownPath;
-use crate::store::kinds::export_lines::{self, ExportLine, IncludedSecrets, Sequence};
+use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
@@ -242,7 +242,7 @@ impl<'e> ExportWriter<'e> {
                 let (of, last) = of
                     .zip(last)
                     .ok_or_else(|| damaged(table, &"not a sequence of a known table"))?;
-                export_lines::write_meta(table, &Sequence::of(*of, last), line)?;
+                json_lines::write_meta(table, &Sequence::of(*of, last), line)?;
                 true
             }
             (_, Some(record_type)) => record_type.write_line(secrets, &payload, line)?,
@@ -274,7 +274,7 @@ impl<'e> ExportWriter<'e> {
         let is_due = self.options.secrets && self.organization.is_none();
         let Some(first) = self.first.take().filter(|_| is_due) else { return Ok(()) };
         let secret = SigningSecret::from_parts(first, self.renewed.take());
-        export_lines::write_meta(Table::Meta, &secret, &mut self.line)?;
+        json_lines::write_meta(Table::Meta, &secret, &mut self.line)?;
         self.flush(Table::Meta)
     }
 

@@ -6,7 +6,7 @@ use crate::store::values::key::Key;
 use crate::store::values::schema::Table;
 use crate::store::write::WriteTx;
 
-use super::export_lines::{
+use super::json_lines::{
     self, ExportLine, IncludedSecrets, ParsedRecord, Redaction, Regenerator, invalid_field,
 };
 
@@ -41,7 +41,7 @@ impl<'t> ImportWriter<'t> {
         let is_hidden = self.secrets.hide(redaction);
         let regenerator = self.regenerator.as_mut().filter(|_| is_hidden);
         let ParsedRecord { record, payload } = line.record(redaction, regenerator)?;
-        export_lines::write_record(redaction, self.secrets, &payload, &mut self.rendered)?;
+        json_lines::write_record(redaction, self.secrets, &payload, &mut self.rendered)?;
         let key = record.key().encoded();
         self.require_order(R::TABLE, &key)?;
         self.tx.replace(key, None, None, &record, payload)

@@ -2,6 +2,6 @@
 
 pub(super) mod canonical;
 pub(super) mod expected_counts;
-pub(super) mod export_lines;
 pub(super) mod import_writer;
+pub(super) mod json_lines;
 pub(super) mod record_registry;

@@ -13,8 +13,8 @@ use crate::store::values::schema::Table;
 use crate::store::write::WriteTx;
 
 use super::expected_counts::ExpectedCounts;
-use super::export_lines::{self, ExportLine, IncludedSecrets, Redaction};
 use super::import_writer::ImportWriter;
+use super::json_lines::{self, ExportLine, IncludedSecrets, Redaction};
 
 /// Whether a reference to a missing record is allowed.
 pub type IsPendingDeletion = fn(&Snapshot, &Reference) -> Result<bool>;
@@ -143,7 +143,7 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<bool> {
-        export_lines::write_record(&self.0, secrets, payload, out)
+        json_lines::write_record(&self.0, secrets, payload, out)
     }
 
     fn read_line(&self, line: &ExportLine, writer: &mut ImportWriter<'_>) -> Result<()> {

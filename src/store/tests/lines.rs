@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::store::kinds::export_lines::{self, ExportLine, IncludedSecrets};
+use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets};
 use crate::store::record::payload;
 
 fn things() -> impl Strategy<Value = (u64, Thing)> {
@@ -19,7 +19,7 @@ fn line_of(redaction: &Redaction<Thing>, secrets: bool, stored: &[u8]) -> Option
     let mut line = Vec::new();
     let secrets = if secrets { IncludedSecrets::Everything } else { IncludedSecrets::Nothing };
     let written =
-        export_lines::write_record(redaction, secrets, stored, &mut line).expect("a sound record");
+        json_lines::write_record(redaction, secrets, stored, &mut line).expect("a sound record");
     assert_eq!(written, !line.is_empty());
     written.then_some(line)
 }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
 use crate::store::changes::fill::open_unnamed;
 use crate::store::disk::open_error::OpenError;
-use crate::store::kinds::export_lines::{Regenerator, invalid_field};
+use crate::store::kinds::json_lines::{Regenerator, invalid_field};
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
