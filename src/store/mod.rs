@@ -30,7 +30,7 @@ mod write;
 mod writer;
 
 pub(crate) use changes::batch_diff::CommitsOf;
-pub use changes::undo_log::Change;
+pub use changes::write_changes::Change;
 pub use disk::address::{looks_like_address, mask_addresses};
 pub use disk::engine::DEFAULT_CACHE;
 pub use disk::file::{beside, folder_of, follow_link};

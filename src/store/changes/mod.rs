@@ -4,5 +4,5 @@ pub(super) mod batch_diff;
 pub(super) mod fill;
 pub(super) mod hot_values;
 pub(super) mod pending_values;
-pub(super) mod undo_log;
 pub(super) mod value_log;
+pub(super) mod write_changes;

@@ -1,7 +1,7 @@
 //! One write within a batch: keeping it, undoing it, and ending the batch after it.
 
 use crate::error::Result;
-use crate::store::changes::undo_log::UndoLog;
+use crate::store::changes::write_changes::WriteChanges;
 use crate::store::record::byte_usage::Growth;
 
 use super::WriteTx;
@@ -52,18 +52,18 @@ impl WriteTx<'_> {
 
     /// Returns how many records this write has changed, with its other work.
     pub(in crate::store) const fn records_changed(&self) -> usize {
-        self.undo_log.changed_records() + self.other_work
+        self.write_changes.changed_records() + self.other_work
     }
 
     /// Whether this write has written anything.
     pub(in crate::store) fn wrote_anything(&self) -> bool {
-        self.undo_log.wrote_anything()
+        self.write_changes.wrote_anything()
     }
 
     /// Keeps the changes of this write and begins the next one.
     pub(in crate::store) fn savepoint(&mut self) -> Result<()> {
         self.growth = Growth::default();
-        self.undo_log = UndoLog::default();
+        self.write_changes = WriteChanges::default();
         self.ends_batch = false;
         if self.pending.bytes() > MAX_PENDING {
             self.apply()?;
@@ -75,7 +75,7 @@ impl WriteTx<'_> {
     pub(in crate::store) fn rollback(&mut self) {
         self.growth = Growth::default();
         self.ends_batch = false;
-        for entry in std::mem::take(&mut self.undo_log).into_entries() {
+        for entry in std::mem::take(&mut self.write_changes).into_entries() {
             self.pending.restore(entry.table, entry.key, entry.before);
         }
     }

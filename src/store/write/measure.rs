@@ -1,7 +1,7 @@
 //! What a write adds: bytes of each tenant, and counts.
 
 use crate::error::Result;
-use crate::store::changes::undo_log::UndoEntry;
+use crate::store::changes::write_changes::PriorValue;
 use crate::store::record::Record;
 use crate::store::record::byte_usage::{self, Owner};
 use crate::store::values::raw::{number_in, read_number};
@@ -46,7 +46,9 @@ impl WriteTx<'_> {
     pub fn raised_counts<R: Record>(&self) -> Result<Vec<(Vec<u8>, u64)>> {
         let prefix = count_key(R::TABLE, &[]);
         let mut raised = Vec::new();
-        for UndoEntry { key, before, .. } in self.undo_log.first_entries(Table::Counts, &prefix) {
+        for PriorValue { key, before, .. } in
+            self.write_changes.first_entries(Table::Counts, &prefix)
+        {
             let mut number = 0;
             self.pending_or_stored(before.as_ref(), (Table::Counts, key), &mut |payload| {
                 number = number_in(Table::Counts, payload)?;

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::{PendingValue, PendingValues};
-use crate::store::changes::undo_log::{Change, UndoLog};
+use crate::store::changes::write_changes::{Change, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
@@ -40,7 +40,7 @@ pub struct WriteTx<'t> {
     pending: PendingValues,
     /// Stored values that earlier writes read.
     hot: HotValues,
-    undo_log: UndoLog,
+    write_changes: WriteChanges,
     growth: Growth,
     diff: BatchDiff,
     /// Whether the batch ends after this write.
@@ -65,7 +65,7 @@ impl<'t> WriteTx<'t> {
             transaction,
             pending: PendingValues::default(),
             hot,
-            undo_log: UndoLog::default(),
+            write_changes: WriteChanges::default(),
             growth: Growth::default(),
             diff,
             ends_batch: false,
@@ -164,7 +164,12 @@ impl<'t> WriteTx<'t> {
         self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;
         self.put_raw(R::TABLE, &key, &payload);
-        self.undo_log.note_change(Change { table: R::TABLE, key, before, after: Some(payload) });
+        self.write_changes.note_change(Change {
+            table: R::TABLE,
+            key,
+            before,
+            after: Some(payload),
+        });
         Ok(())
     }
 
@@ -180,7 +185,7 @@ impl<'t> WriteTx<'t> {
         self.resum::<R>(Some(&before), None)?;
         self.remove_raw(R::TABLE, &key);
         let before = Some(before);
-        self.undo_log.note_change(Change { table: R::TABLE, key, before, after: None });
+        self.write_changes.note_change(Change { table: R::TABLE, key, before, after: None });
         Ok(Some(old))
     }
 
@@ -235,24 +240,24 @@ impl<'t> WriteTx<'t> {
             self.access_version = None;
         }
         let before = self.pending.set(table, key, value);
-        self.undo_log.note_value(table, key, before);
+        self.write_changes.note_value(table, key, before);
     }
 
     /// Returns the records that this write changed, in the order of their first change.
     pub fn changes(&self) -> &[Change] {
-        self.undo_log.changes()
+        self.write_changes.changes()
     }
 
     /// Names a record that gets an entry in the activity log if this write changes it. Changes of other objects then
     /// get none, unless the rule names them too. A rule that changes several objects names those that its request is
     /// about.
     pub fn log_about<R: Record>(&mut self, key: &R::Key) {
-        self.undo_log.note_subject(R::TABLE, key.encoded());
+        self.write_changes.note_subject(R::TABLE, key.encoded());
     }
 
     /// Returns the tables and keys of the records that were named with [`log_about`](Self::log_about).
     pub fn log_subjects(&self) -> &[(Table, Vec<u8>)] {
-        self.undo_log.subjects()
+        self.write_changes.subjects()
     }
 
     /// Runs `rule`, undoes all of its changes, and returns its result. The write must have changed nothing before.

@@ -10,7 +10,7 @@ use crate::store::values::schema::Table;
 use super::pending_values::PendingValue;
 
 /// One value as it was before the write changed it.
-pub(in crate::store) struct UndoEntry {
+pub(in crate::store) struct PriorValue {
     pub(in crate::store) table: Table,
     pub(in crate::store) key: Vec<u8>,
     /// What the batch had stored; `None` if it had not changed the key.
@@ -50,8 +50,8 @@ impl Change {
 
 /// The changes of one write.
 #[derive(Default)]
-pub(in crate::store) struct UndoLog {
-    entries: Vec<UndoEntry>,
+pub(in crate::store) struct WriteChanges {
+    entries: Vec<PriorValue>,
     changes: Vec<Change>,
     /// The index of each change. Filled once there are more than `MAX_LINEAR_SEARCH` changes.
     positions: HashMap<(Table, Vec<u8>), usize>,
@@ -62,14 +62,14 @@ pub(in crate::store) struct UndoLog {
 /// Up to this many changes are searched linearly.
 const MAX_LINEAR_SEARCH: usize = 16;
 
-impl UndoLog {
+impl WriteChanges {
     pub(in crate::store) fn note_value(
         &mut self,
         table: Table,
         key: &[u8],
         before: Option<PendingValue>,
     ) {
-        self.entries.push(UndoEntry { table, key: key.to_vec(), before });
+        self.entries.push(PriorValue { table, key: key.to_vec(), before });
     }
 
     /// Adds a change. Two changes of one record are merged into one, from the first state to the last.
@@ -110,8 +110,8 @@ impl UndoLog {
     }
 
     /// Returns the first entry of each key in `table` that begins with `prefix`.
-    pub(in crate::store) fn first_entries(&self, table: Table, prefix: &[u8]) -> Vec<&UndoEntry> {
-        let mut first = Vec::<&UndoEntry>::new();
+    pub(in crate::store) fn first_entries(&self, table: Table, prefix: &[u8]) -> Vec<&PriorValue> {
+        let mut first = Vec::<&PriorValue>::new();
         for entry in &self.entries {
             if entry.table == table
                 && entry.key.starts_with(prefix)
@@ -128,7 +128,7 @@ impl UndoLog {
     }
 
     /// Returns the previous values, newest first: the order in which to undo them.
-    pub(in crate::store) fn into_entries(self) -> impl Iterator<Item = UndoEntry> {
+    pub(in crate::store) fn into_entries(self) -> impl Iterator<Item = PriorValue> {
         self.entries.into_iter().rev()
     }
 }
