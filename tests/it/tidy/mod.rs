@@ -64,6 +64,11 @@ fn no_rule_uses_what_calls_rules() {
 }
 
 #[test]
+fn files_of_the_store_use_no_reexport_of_it() {
+    assert_none(sources().iter().flat_map(rules::definitions));
+}
+
+#[test]
 fn console_uses_no_store_and_no_rule() {
     assert_none(sources().iter().flat_map(rules::console));
 }

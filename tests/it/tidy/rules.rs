@@ -107,6 +107,25 @@ pub fn independence(source: &Source) -> Vec<Violation> {
         .collect()
 }
 
+/// Files of the store name an item where it is defined: a re-export of `store/mod.rs` would hide that two folders use each
+/// other.
+pub fn definitions(source: &Source) -> Vec<Violation> {
+    if source.is_test() || source.top_part() != "store" || source.path == "store/mod.rs" {
+        return Vec::new();
+    }
+    let is_reexport = |at: usize, path: &[String]| {
+        let item = path.get(1).filter(|_| path[0] == "store");
+        item.is_some_and(|item| item.starts_with(char::is_uppercase))
+            // A macro of the store is used in the rest of the crate.
+            && !source.code[..at].ends_with('$')
+    };
+    let paths = source.module_paths().into_iter();
+    let broken = paths.filter(|(at, path)| is_reexport(*at, path));
+    broken
+        .map(|(at, path)| violation(source, at, format!("{} is a re-export", path.join("::"))))
+        .collect()
+}
+
 /// The modules and items of resources that the console may use, some of them in one file only: sessions, the rendering of
 /// texts, the built-in templates, and the rule which scope includes another.
 const OF_CONSOLE: [(&str, Option<&str>); 4] = [

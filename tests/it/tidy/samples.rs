@@ -1,7 +1,7 @@
 //! Tests that each rule finds its violations.
 
 use super::rules::{
-    Violation, clocks, console, crates, independence, purity, responses, size, wire,
+    Violation, clocks, console, crates, definitions, independence, purity, responses, size, wire,
 };
 use super::source::Source;
 
@@ -96,4 +96,13 @@ fn unfinished_or_too_long_file_is_found() {
     assert_eq!(broken(size, "ids.rs", text), [1, 3, 2]);
     assert_eq!(broken(size, "ids.rs", &"\n".repeat(400)), NONE);
     assert_eq!(broken(size, "ids.rs", &"\n".repeat(401)).len(), 1);
+}
+
+#[test]
+fn reexport_of_the_store_is_found() {
+    let text = "use crate::store::{Row, reads::Snapshot};\nuse super::super::Tx;\n$crate::store::Tx;\nuse super::Key;\n";
+    assert_eq!(broken(definitions, "store/write/apply.rs", text), [1, 2]);
+    assert_eq!(broken(definitions, "store/tests/writing.rs", text), NONE);
+    assert_eq!(broken(definitions, "store/mod.rs", text), NONE);
+    assert_eq!(broken(definitions, "state.rs", text), NONE);
 }
