@@ -1,5 +1,9 @@
 //! The servers that a URL names, and which of them need TLS.
 
+mod password_file;
+mod settings;
+mod tls;
+
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -11,9 +15,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::store::disk::place::DatabaseUrl;
 
 use super::super::Fault;
-use super::password_file::PasswordFile;
-use super::settings::Settings;
-use super::tls;
+
+use password_file::PasswordFile;
+use settings::Settings;
 
 /// How long it may take to connect to one server, until it accepts statements.
 const CONNECT: Duration = Duration::from_secs(3);

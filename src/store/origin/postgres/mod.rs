@@ -9,13 +9,10 @@ mod failure;
 mod holders;
 mod hosts;
 mod link;
-mod password_file;
 mod read;
-mod settings;
 mod sql;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod turn;
 mod upkeep;
 mod whole;

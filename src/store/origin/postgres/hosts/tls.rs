@@ -4,9 +4,8 @@ use std::path::Path;
 
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::store::origin::Fault;
 use crate::trust_anchors::{Identity, client_config, read_certificates, system_certificates};
-
-use super::super::Fault;
 
 /// Returns what connects with TLS. The server's certificate must be valid for its name in the URL, and come from an
 /// authority in the PEM file `ca` or be in it, or come from one of the system's. `own` has the certificate and the key of the

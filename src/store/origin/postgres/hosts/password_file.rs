@@ -7,15 +7,15 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
-use super::super::Fault;
+use crate::store::origin::Fault;
 
 /// The largest file, in bytes.
 const MAX_SIZE: u64 = 1 << 20;
 
 /// Where the password of one server is.
 #[derive(Clone)]
-pub(super) struct PasswordFile {
-    pub(super) path: PathBuf,
+pub(in crate::store::origin::postgres) struct PasswordFile {
+    pub(in crate::store::origin::postgres) path: PathBuf,
     /// Whether an operator named the file, so that it must exist.
     pub(super) is_named: bool,
     /// The name of the host or the folder of the socket, the port, the database and the user.

@@ -7,8 +7,7 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 
 use crate::store::disk::place::DatabaseUrl;
-
-use super::super::Fault;
+use crate::store::origin::Fault;
 
 /// Variables by which PostgreSQL's own clients find or check a server, and which this program does not read.
 const UNREAD: [&str; 6] =
