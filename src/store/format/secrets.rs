@@ -1,4 +1,4 @@
-//! Storing and rotating the signing secret.
+//! The signing secret of a file, and the workspace that it names.
 
 use std::path::Path;
 
