@@ -204,7 +204,7 @@ impl ValueLogs {
     }
 
     /// Begins a commit. Returns the logs that note its changes, without what a commit that failed has added.
-    pub(in crate::store) fn begin_commit(&self) -> Vec<Arc<ValueLog>> {
+    pub(super) fn begin_commit(&self) -> Vec<Arc<ValueLog>> {
         let mut logs = self.logs();
         logs.retain(|log| log.strong_count() > 0);
         let active: Vec<_> = logs.iter().filter_map(Weak::upgrade).collect();

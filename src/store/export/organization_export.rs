@@ -75,7 +75,7 @@ pub struct OrganizationHeader {
 
 /// Returns a text that two installations have in common exactly if each accepts the API keys of the other. It reveals
 /// nothing of the signing secret.
-pub(in crate::store) fn key_origin(secret: &SigningSecret) -> Result<String> {
+pub(super) fn key_origin(secret: &SigningSecret) -> Result<String> {
     let origin = secret.subkey(Purpose::KeyOrigin)?;
     Ok(blake3::Hash::from_bytes(origin).to_hex().to_string())
 }

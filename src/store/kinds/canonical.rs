@@ -14,14 +14,14 @@ pub fn canonical_line(line: &Value) -> Result<Vec<u8>> {
 }
 
 /// Returns the JSON of `line` with a line end.
-pub(in crate::store) fn with_line_end(line: &impl Serialize) -> Result<Vec<u8>> {
+pub(super) fn with_line_end(line: &impl Serialize) -> Result<Vec<u8>> {
     let mut text = serde_json::to_vec(line).map_err(Error::internal)?;
     text.push(b'\n');
     Ok(text)
 }
 
 /// Serializes a member of a line in canonical form.
-pub(in crate::store) fn serialize_canonical<'v, S: Serializer>(
+pub(super) fn serialize_canonical<'v, S: Serializer>(
     value: impl Into<Option<&'v Value>>,
     to: S,
 ) -> Result<S::Ok, S::Error> {

@@ -98,7 +98,7 @@ pub(in crate::store) struct OpenedCopy {
 
 /// Runs `work` on a thread of its own and waits for it: the methods of an origin block, and never run on a thread of an
 /// async runtime.
-pub(in crate::store) fn on_thread<T: Send>(
+pub(super) fn on_thread<T: Send>(
     work: impl FnOnce() -> Result<T, OpenError> + Send,
 ) -> Result<T, OpenError> {
     let done = std::thread::scope(|scope| scope.spawn(work).join());

@@ -112,7 +112,7 @@ fn found_with(
 
 /// Replaces the content of the origin with that of a backup. Leaves what the origin had in a data file at `kept`, on disk
 /// before anything is replaced.
-pub(in crate::store) fn replace_with(
+pub(super) fn replace_with(
     source: &CopySource,
     (backup, progress): (&Database, &Progress),
     kept: &Path,

@@ -67,12 +67,12 @@ impl OriginStats {
     }
 
     /// Records a commit that got no answer.
-    pub(in crate::store) fn note_unknown(&self) {
+    pub(super) fn note_unknown(&self) {
         self.unknown.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Records a copy that was made from all rows.
-    pub(in crate::store) fn note_copy_made(&self) {
+    pub(super) fn note_copy_made(&self) {
         self.copies_made.fetch_add(1, Ordering::Relaxed);
     }
 

@@ -197,7 +197,7 @@ impl Snapshot {
 impl Snapshot {
     /// Walks as [`raw_between`](Raw::raw_between) does. Calls `spend` with the size of each value before
     /// verifying it, and with 0 for each skipped key.
-    pub(in crate::store) fn between_spending(
+    pub(super) fn between_spending(
         &self,
         table: Table,
         span: (&[u8], Option<&[u8]>),

@@ -190,7 +190,7 @@ fn check_snapshot(
 }
 
 /// Checks a file that nothing else has open: all values, a lookup of every key, and redb's own structure.
-pub(in crate::store) fn check_database(
+pub(super) fn check_database(
     database: &mut Database,
     registry: &RecordRegistry,
     progress: &Progress,

@@ -132,7 +132,7 @@ impl SlicedWalk {
 
     /// Calls `inspect`, which may end the reading, and `take` with every stored value of a table. A damaged value is passed on
     /// as it is. Returns how the reading ended; `take` gets what was read before.
-    pub(in crate::store) fn walk_table(
+    pub(super) fn walk_table(
         &self,
         table: Table,
         steps: &mut Steps,

@@ -11,7 +11,7 @@ use crate::store::disk::file_system::{FileIdentity, FsHandle};
 use super::Store;
 
 /// Why a write is refused.
-pub(in crate::store) const DISPLACED: &str = "the data file was removed or replaced";
+pub(super) const DISPLACED: &str = "the data file was removed or replaced";
 /// How often that is logged while it lasts.
 const LOG_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -39,7 +39,7 @@ impl FilePlace {
     }
 
     /// Whether `path` now names another file or none. Logs it. Call it on the writer thread, which replaces the file.
-    pub(in crate::store) fn is_displaced(&self, fs: &FsHandle, path: &Path) -> bool {
+    pub(super) fn is_displaced(&self, fs: &FsHandle, path: &Path) -> bool {
         let mut known = self.known();
         let is_displaced = known.is_displaced(fs, path);
         let was_logged = known.logged_at.is_some_and(|at| at.elapsed() < LOG_INTERVAL);

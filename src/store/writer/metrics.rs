@@ -54,20 +54,20 @@ impl Drop for BusyGuard<'_> {
 impl WriterStats {
     /// Runs work on the writer thread that is not a write and takes time proportional to the size of the
     /// file.
-    pub(in crate::store) fn run_busy<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(super) fn run_busy<T>(&self, work: impl FnOnce() -> T) -> T {
         self.is_busy.store(true, Ordering::Release);
         let _ends = BusyGuard(&self.is_busy);
         work()
     }
 
-    pub(in crate::store) fn note_commit(&self, commit: Commit) {
+    pub(super) fn note_commit(&self, commit: Commit) {
         self.note(Some(Instant::now()));
         if let Some(listener) = self.listener.get() {
             listener(commit);
         }
     }
 
-    pub(in crate::store) fn note_close(&self) {
+    pub(super) fn note_close(&self) {
         self.note(None);
     }
 

@@ -174,11 +174,7 @@ impl Receiver {
 
     /// Returns the next task if it is a write. If the channel is empty, waits before until `enough` tasks are queued, at most
     /// for the time `patience`, which becomes less by the wait.
-    pub(in crate::store) fn next_write(
-        &self,
-        enough: usize,
-        patience: &mut Duration,
-    ) -> Option<NextWrite> {
+    pub(super) fn next_write(&self, enough: usize, patience: &mut Duration) -> Option<NextWrite> {
         let mut state = self.0.lock();
         state.end_running();
         if state.channel.is_empty() && enough > 0 && !patience.is_zero() {
@@ -197,7 +193,7 @@ impl Receiver {
 
     /// Keeps the slot of the running write, which changed `records` records, for a cooldown. Returns `None` if the write has
     /// no consumer.
-    pub(in crate::store) fn begin_cooldown(&self, records: usize) -> Option<Cooldown> {
+    pub(super) fn begin_cooldown(&self, records: usize) -> Option<Cooldown> {
         let consumer = self.0.lock().running.take()?;
         let rest = COOLDOWN_PER_RECORD.saturating_mul(u32::try_from(records).unwrap_or(u32::MAX));
         Some(Cooldown { queue: Arc::clone(&self.0), consumer, until: Instant::now() + rest })
