@@ -15,8 +15,7 @@ use crate::state::App;
 use crate::store::{BoundedRead, Order};
 use crate::time::Timestamp;
 
-use super::body::MemberBody;
-use super::rights::MemberRightsBody;
+use super::api::{MemberBody, MemberRightsBody};
 use super::{Filter, MemberPatch, Membership, Orders};
 
 const LIST: &str = "/api/organizations/{organization_id}/members/";
@@ -107,7 +106,7 @@ async fn rights(
 ) -> ApiResult {
     let caller = &access.tenant.member;
     let user = named?.resolve(&*access.snapshot, caller.user)?;
-    super::rights::body(&*access.snapshot, caller, user).map(ApiResponse::Json)
+    super::api::body(&*access.snapshot, caller, user).map(ApiResponse::Json)
 }
 
 async fn update(

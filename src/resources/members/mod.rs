@@ -1,13 +1,9 @@
 //! Members: users in organizations, each with a level. See `docs/spec/members.md`.
 
-pub mod body;
+pub mod api;
 pub mod http;
 mod level;
-mod list;
 mod origin;
-mod registration;
-mod removal;
-mod rights;
 
 use std::ops::ControlFlow;
 
@@ -21,17 +17,16 @@ use crate::input;
 use crate::input::{Choice, Choices};
 use crate::json::WriteJson;
 use crate::resources::organizations::Organization;
+use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
-use crate::store::{Index, Key, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use body::MemberReader;
+use api::MemberReader;
+pub use api::{Filter, Orders, RECORDS, list};
 pub use level::Level;
-pub use list::{Filter, Orders, list};
 pub use origin::{JoinedBy, MembershipOrigin};
-pub use registration::RECORDS;
-pub use removal::{delete, is_last_member, is_pending_deletion};
 
 /// The membership of one user in one organization.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -139,7 +134,7 @@ pub fn create(
             "A user with this email address already belongs to the organization.",
         ));
     }
-    removal::require_deletion_complete(tx, organization, user)?;
+    require_deletion_complete(tx, organization, user)?;
     let member = Membership {
         organization,
         user,
@@ -326,4 +321,44 @@ pub fn current_organization(tx: &impl Tx, user: &users::Meta) -> Result<Option<O
         Ok(ControlFlow::Break(()))
     })?;
     Ok(oldest)
+}
+
+/// Deletes a membership and its origin. Marks the member's permissions for deletion in later transactions.
+pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, user: UserId) -> Result<()> {
+    let key = (organization, user);
+    tx.log_about::<Membership>(&key);
+    tx.remove::<Membership>(&key)?;
+    tx.remove::<MembershipOrigin>(&key)?;
+    tx.put(&PendingDeletion::Member(organization, user))
+}
+
+/// Returns whether permissions of a former member are still being deleted.
+pub fn is_pending_deletion(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<bool> {
+    tx.exists::<PendingDeletion>(&PendingDeletion::Member(organization, user).key())
+}
+
+/// Fails with 503 while permissions of a former membership of the user are being deleted.
+fn require_deletion_complete(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<()> {
+    if is_pending_deletion(tx, organization, user)? {
+        return Err(Error::overloaded(1, "a former membership is still being removed"));
+    }
+    Ok(())
+}
+
+/// Returns whether the organization has no other member, including members that lists do not show.
+pub fn is_last_member(tx: &impl Tx, member: &Membership) -> Result<bool> {
+    let (mut members, two) = (0, Window { offset: 0, limit: 2, order: Order::Ascending });
+    tx.scan::<Membership, _>(&member.organization, two, |_| {
+        members += 1;
+        Ok(())
+    })?;
+    Ok(members == 1)
 }

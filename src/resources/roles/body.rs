@@ -5,7 +5,7 @@ use crate::etag::Versioned;
 use crate::ids::{OrganizationId, RoleId, RoleMembershipId};
 use crate::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::Membership;
-use crate::resources::members::body::{MemberBody, MemberReader};
+use crate::resources::members::api::{MemberBody, MemberReader};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Order, Row, Tx, Window};
 use crate::time::Timestamp;

@@ -1,0 +1,272 @@
+//! What the API shows of members, their lists, and what members declare about their records.
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::ids::{MembershipId, OrganizationId};
+use crate::input::{Choices, choices_schema};
+use crate::json::{self, WriteJson, output};
+use crate::resources::loggable::{Location, Loggable};
+use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, User};
+use crate::store::{Row, Tx, Window};
+use crate::time::Timestamp;
+
+use super::{
+    BY_JOINING, JoinedBy, Level, Membership, MembershipOrigin, UserId, find_listed, is_listed,
+    require_may_give, require_may_remove,
+};
+
+output! {
+    /// A member of an organization.
+    pub struct MemberBody as Member {
+        /// The id of the membership, different from the user's id.
+        id: MembershipId,
+        /// The user.
+        user: EmbeddedUser as users::Fields,
+        /// The level of the member: 1 member, 8 admin, 15 owner.
+        level: Level,
+        /// When the user joined.
+        joined_at: Timestamp,
+        /// When the membership was last updated.
+        updated_at: Timestamp,
+        /// Always false: users authenticate with API keys.
+        is_2fa_enabled: bool = false,
+        /// Always false.
+        has_social_auth: bool = false,
+        /// Always null: there is no login.
+        last_login: Option<Timestamp> = null,
+        /// The user that created the invite; null for a member that joined without an invite.
+        invited_by: EmbeddedUser as Option<users::Fields>,
+        /// How the user received the invite: by `mail`, which proves the address, or by `link`; null without an invite.
+        joined_by: Option<JoinedBy>,
+    }
+}
+
+/// Reads the JSON of members, with a cache of users.
+#[derive(Default)]
+pub struct MemberReader {
+    users: EmbeddedUsers,
+    inviters: EmbeddedUsers,
+}
+
+impl MemberReader {
+    /// Returns the JSON of a member.
+    pub fn body(&mut self, tx: &impl Tx, member: &Membership) -> Result<MemberBody> {
+        let origin = tx.meta::<MembershipOrigin>(&(member.organization, member.user))?;
+        let inviter = origin.and_then(|origin| origin.invited_by);
+        Ok(MemberBody {
+            id: member.id,
+            user: self.users.find(tx, Some(member.user))?,
+            level: member.level,
+            joined_at: member.joined_at,
+            updated_at: member.updated_at,
+            invited_by: self.inviters.find(tx, inviter)?,
+            joined_by: origin.map(|origin| origin.joined_by),
+        })
+    }
+}
+
+output! {
+    /// What you may change about a member. A key also needs the scope `organization_member:write`.
+    pub struct MemberRightsBody as MemberRights {
+        /// The levels that you may give the member.
+        levels: Vec<Level>,
+        /// Why you may not give the other levels. Null if you may give all.
+        level_reason: Option<String>,
+        /// Whether you may remove the member.
+        can_remove: bool,
+        /// Why you may not remove the member. Null if you may.
+        removal_reason: Option<String>,
+    }
+}
+
+/// Returns the JSON of what the caller may change about a member.
+///
+/// # Errors
+/// 404 if the user is not a member that lists show.
+pub fn body(tx: &impl Tx, caller: &Membership, user: UserId) -> Result<Vec<u8>> {
+    let member = find_listed(tx, caller.organization, user)?.ok_or_else(Error::not_found)?;
+    let (mut levels, mut refusal) = (Vec::new(), None);
+    for level in Level::ALL {
+        match require_may_give(caller, &member, level) {
+            Ok(()) => levels.push(level),
+            Err(error) => refusal = refusal.or(Some(error)),
+        }
+    }
+    let removal = require_may_remove(caller, &member).err();
+    let body = MemberRightsBody {
+        levels,
+        level_reason: refusal.map(|error| error.detail().to_owned()),
+        can_remove: removal.is_none(),
+        removal_reason: removal.map(|error| error.detail().to_owned()),
+    };
+    body.to_json(256)
+}
+
+/// The values of `order`.
+pub struct Orders;
+
+impl Choices for Orders {
+    type Value = &'static str;
+    const ALL: &'static [&'static str] = &["-joined_at", "joined_at"];
+}
+
+choices_schema!(Orders);
+
+/// The filters of a list.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only the member with exactly this address.
+    pub email: Option<String>,
+    /// Only members whose name or address contains this text, ignoring case. Must be in lower case.
+    pub search: Option<String>,
+    /// Only members that were updated at or after this time.
+    pub updated_after: Option<Timestamp>,
+}
+
+impl Filter {
+    /// Returns whether the list must visit every member. A filter by address uses the index of users.
+    pub fn scans(&self) -> bool {
+        self.email.is_none() && (self.search.is_some() || self.updated_after.is_some())
+    }
+
+    /// Returns whether a member matches the filters other than `email`.
+    pub fn matches(&self, tx: &impl Tx, member: &Membership) -> Result<bool> {
+        if self.updated_after.is_some_and(|moment| member.updated_at < moment) {
+            return Ok(false);
+        }
+        self.search.as_ref().map_or(Ok(true), |search| matches_search(tx, member, search))
+    }
+}
+
+fn matches_search(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
+    let user: User = tx.get(&member.user)?;
+    let users::Fields { first_name, last_name, email, .. } = user.fields;
+    Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(search))
+}
+
+/// Lists the members of an organization that match `filter`. Returns the total and the items in `window` as the items
+/// of a JSON array.
+pub fn list(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    filter: &Filter,
+    window: Window,
+) -> Result<(u64, Vec<u8>)> {
+    let (mut count, mut items) = (0, MemberItems::default());
+    let mut look_at = |member: &Membership| {
+        if filter.matches(tx, member)? {
+            if window.shows(count) {
+                items.push(tx, member)?;
+            }
+            count += 1;
+        }
+        Ok(())
+    };
+    if let Some(email) = &filter.email {
+        if let Some(member) = find_by_address(tx, organization, email)? {
+            look_at(&member)?;
+        }
+    } else if filter.scans() {
+        let all = Window::all(window.order);
+        tx.walk(&BY_JOINING, &organization, all, |row| look_at(&row.meta))?;
+    } else {
+        return list_all(tx, organization, window);
+    }
+    Ok((count as u64, items.text.into_bytes()))
+}
+
+fn list_all(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
+    let mut items = MemberItems::default();
+    let count = tx.count::<Membership>(&organization)?;
+    if window.begins_within(count) {
+        tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.meta))?;
+    }
+    Ok((count, items.text.into_bytes()))
+}
+
+fn find_by_address(
+    tx: &impl Tx,
+    organization: OrganizationId,
+    email: &str,
+) -> Result<Option<Membership>> {
+    match users::find_by_email(tx, email)? {
+        Some(user) if user.fields.email == email => find_listed(tx, organization, user.meta.id),
+        _ => Ok(None),
+    }
+}
+
+#[derive(Default)]
+struct MemberItems {
+    text: json::JsonItems,
+    reader: MemberReader,
+}
+
+impl MemberItems {
+    fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
+        self.text.push(self.reader.body(tx, member)?)
+    }
+}
+
+/// The records of members.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<Membership>()
+        .logged()
+        .parent(|(organization, user)| PendingDeletion::Member(organization, user))
+        .deleted_with_organization()
+        .names_users(|member, visit| visit(&mut member.user))
+        .adapted(|member, tx| {
+            member.listed = is_listed(&tx.get(&member.user)?);
+            Ok(())
+        }),
+    &record::<MembershipOrigin>().logged().deleted_with_organization().names_users(
+        |MembershipOrigin { user, invited_by, .. }, visit| {
+            std::iter::once(user).chain(invited_by).for_each(visit);
+        },
+    ),
+];
+
+impl Loggable for Membership {
+    const SCOPE: &'static str = "OrganizationMembership";
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), None))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("level".to_owned(), row.meta.level.into())]))
+    }
+}
+
+/// The entry of a membership includes its origin when the membership is created and when it is deleted.
+impl Loggable for MembershipOrigin {
+    const SCOPE: &'static str = Membership::SCOPE;
+    const LOG_ALL_FIELDS: bool = true;
+    const PARENT: Option<&'static str> = Some(Membership::SCOPE);
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.membership.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), None))
+    }
+
+    fn fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {
+        let MembershipOrigin { invited_by, joined_by, took_over, .. } = row.meta;
+        let mut fields = Map::from_iter([
+            ("invited_by".to_owned(), json!(users::find_email(tx, invited_by)?)),
+            ("joined_by".to_owned(), json!(joined_by)),
+        ]);
+        if let Some(since) = took_over {
+            fields.insert("took_over_account_since".to_owned(), json!(since));
+        }
+        Ok(fields)
+    }
+}
