@@ -21,7 +21,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::body::{ListedRole, RoleBody, basic_body};
+use super::api::{ListedRole, RoleBody, basic_body};
 use super::{ListOptions, NewRole, Role, RolePatch};
 
 const LIST: &str = "/api/organizations/{organization_id}/roles/";

@@ -13,7 +13,7 @@ use crate::http::routes::{PathParameter, Routes};
 use crate::ids::{RoleId, RoleMembershipId};
 use crate::input::{Parsed, Schema};
 use crate::resources::members::Level;
-use crate::resources::roles::body::{RoleMembershipBody, list_members, member_body};
+use crate::resources::roles::api::{RoleMembershipBody, list_members, member_body};
 use crate::resources::roles::{NewRoleMembership, RoleMembership, memberships};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;

@@ -1,17 +1,49 @@
-//! The JSON of roles and of their members.
+//! What the API reads and shows of roles, and what roles declare about their records.
+
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{OrganizationId, RoleId, RoleMembershipId};
+use crate::input;
+use crate::input::{Name, Required, UuidField};
 use crate::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
+use crate::resources::loggable::{Location, Loggable};
 use crate::resources::members::Membership;
 use crate::resources::members::api::{MemberBody, MemberReader};
+use crate::resources::organizations::Organization;
+use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
-use crate::store::{Order, Row, Tx, Window};
+use crate::store::{Order, Reference, Row, Tx, Window};
 use crate::time::Timestamp;
 
 use super::memberships::BY_JOINING;
-use super::{Fields, Role, RoleMembership, default_of};
+use super::{DefaultRole, Fields, PendingListing, Role, RoleMembership, default_of};
+
+input! {
+    /// The role to create, or to replace.
+    pub struct NewRole {
+        /// The name of the role. No other role of the organization may have it, without regard to case.
+        name: Required<Name<200>>,
+    }
+}
+
+input! {
+    /// The fields of a role to update.
+    pub struct RolePatch {
+        /// The name of the role. No other role of the organization may have it, without regard to case.
+        name: Name<200>,
+    }
+}
+
+input! {
+    /// The member to add to a role.
+    pub struct NewRoleMembership {
+        /// The UUID of the user, who must be a member of the organization.
+        user_uuid: Required<UuidField>,
+    }
+}
 
 output! {
     /// A role of an organization.
@@ -227,4 +259,79 @@ pub(super) fn member_body(tx: &impl Tx, member: &RoleMembership) -> Result<Versi
     let body = RoleMembershipReader::default().body(tx, member)?;
     let key = (member.organization, member.role, member.user);
     Ok(Versioned::new(tx.version::<RoleMembership>(&key)?, body.to_json(1024)?))
+}
+
+/// The records of roles.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<Role>()
+        .logged()
+        .parent(|(organization, role)| PendingDeletion::Role(organization, role))
+        .deleted_with_organization(),
+    &record::<RoleMembership>()
+        .logged()
+        .deleted_with_organization()
+        .names_users(|member, visit| visit(&mut member.user))
+        .adapted(|member, tx| {
+            member.listed = tx.get::<Membership>(&(member.organization, member.user))?.listed;
+            Ok(())
+        })
+        .deleted_with_role(|tx, role, limit| tx.remove_some::<RoleMembership>(&role, limit)),
+    &record::<PendingListing>(),
+    &record::<DefaultRole>().logged().deleted_with_organization(),
+];
+
+impl Loggable for Role {
+    const SCOPE: &'static str = "Role";
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.1.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.0), None))
+    }
+}
+
+/// A member of a role: the entry names the role and the member's address.
+impl Loggable for RoleMembership {
+    const SCOPE: &'static str = "RoleMembership";
+    const LOG_ALL_FIELDS: bool = true;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), None))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        Some(Reference::to::<Role>(&(meta.organization, meta.role)))
+    }
+
+    fn fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {
+        let RoleMembership { role, user, .. } = row.meta;
+        Ok(Map::from_iter([
+            ("role_id".to_owned(), json!(role)),
+            ("user".to_owned(), json!(users::find_email(tx, Some(user))?)),
+        ]))
+    }
+}
+
+/// The default role is a field of its organization.
+impl Loggable for DefaultRole {
+    const SCOPE: &'static str = Organization::SCOPE;
+    const PARENT: Option<&'static str> = Some(Organization::SCOPE);
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.organization.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), None))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("default_role_id".to_owned(), json!(row.meta.role))]))
+    }
 }
