@@ -13,8 +13,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Order;
 
-use super::body::{CreatedInvite, InviteBody};
-use super::input::MAX_PER_REQUEST;
+use super::api::{CreatedInvite, InviteBody, MAX_PER_REQUEST};
 use super::mail::{InviteMailBody, ListedInviteMail};
 use super::{Invite, InviteConfig, InviteFields, MailService, NewInvite, NewInvites};
 

@@ -1,13 +1,11 @@
 //! Invites to an organization. See `docs/spec/invites.md`.
 
-pub mod body;
+pub mod api;
 pub mod http;
-mod input;
 mod links;
 mod mail;
 mod pending;
 mod project_access;
-mod registration;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -26,12 +24,11 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use input::{InviteFields, NewInvite, NewInvites};
+pub use api::{InviteFields, NewInvite, NewInvites, RECORDS};
 pub use links::{InviteLinks, TokenKind};
 pub use mail::{InviteMail, MailService, list_mails, mail_body, record_mail};
 use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;
-pub use registration::RECORDS;
 
 /// An invite.
 #[derive(Debug, Clone, PartialEq)]
@@ -180,10 +177,10 @@ pub fn create_all(
             require_grantable(tx, caller, fields)?;
             Ok(fields)
         });
-        all.push(checked.map_err(|error| input::at_index(index, error))?);
+        all.push(checked.map_err(|error| api::at_index(index, error))?);
     }
     for (index, fields) in all.into_iter().enumerate() {
-        put(tx, caller, terms, fields, rng, now).map_err(|error| input::at_index(index, error))?;
+        put(tx, caller, terms, fields, rng, now).map_err(|error| api::at_index(index, error))?;
     }
     Ok(())
 }
@@ -205,7 +202,7 @@ fn put(
     require_person(&fields.target_email)?;
     require_no_member(tx, organization, &fields.target_email)?;
     let id = InviteId(rng.uuid(now));
-    let shown = input::fields_of(fields.clone(), id, terms.sends_mail, now);
+    let shown = api::fields_of(fields.clone(), id, terms.sends_mail, now);
     let mut invite = Invite {
         meta: Meta {
             id,
@@ -330,7 +327,7 @@ pub fn list(
 ) -> Result<(u64, Vec<u8>)> {
     let organization = caller.organization;
     let count = tx.count::<Invite>(&organization)?;
-    let mut items = body::InviteItems::of(caller);
+    let mut items = api::InviteItems::of(caller);
     if window.begins_within(count) {
         tx.walk(&BY_SERIAL, &organization, window, |row| items.push(tx, &row, now))?;
     }
@@ -348,7 +345,7 @@ pub fn body(
     links: Option<&InviteLinks>,
     now: Timestamp,
 ) -> Result<Versioned> {
-    body::created(tx, (organization, id), links, now)
+    api::created(tx, (organization, id), links, now)
 }
 
 impl InviteConfig {
