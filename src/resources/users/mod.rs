@@ -1,10 +1,7 @@
 //! Users, identified by their e-mail address. See `docs/spec/users.md`.
 
-mod filter;
+mod api;
 pub mod http;
-mod input;
-mod link_accounts;
-mod registration;
 
 use std::rc::Rc;
 
@@ -19,10 +16,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Owner, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use filter::UserFilter;
-pub use input::{NewUser, UserPatch};
-pub use link_accounts::{UnverifiedAccount, find_unproven, set_verified, take_over};
-pub use registration::RECORDS;
+pub use api::{NewUser, RECORDS, UserFilter, UserPatch};
 
 /// A user.
 #[derive(Debug, Clone, PartialEq)]
@@ -193,7 +187,7 @@ pub fn update(
 ) -> Result<()> {
     let before: (User, Profile) = (tx.get(&id)?, tx.get(&id)?);
     let (mut user, mut profile) = before.clone();
-    input::apply(patch.clone(), &mut user.fields, &mut profile.fields);
+    api::apply(patch.clone(), &mut user.fields, &mut profile.fields);
     (user.meta.current_organization, user.meta.current_project) = current;
     if user == before.0 && profile != before.1 {
         tx.bump_version::<User>(&id)?;
@@ -287,4 +281,62 @@ impl EmbeddedUsers {
             }
         }
     }
+}
+
+/// Marks an account that was created by accepting an invite with its link. Its address is unverified, so a user who
+/// verifies the address may take over the account. Deleted when the address is proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnverifiedAccount {
+    /// The user of the account.
+    pub user: UserId,
+    /// The organization of the invite. It may have been deleted.
+    pub organization: OrganizationId,
+    /// The user that created the invite.
+    pub invited_by: Option<UserId>,
+    /// When the account was created.
+    pub at: Timestamp,
+}
+
+impl_record!(UnverifiedAccount {
+    table: LinkAccounts,
+    key: |account| -> UserId { account.user },
+    owner: |_, _| Ok(None),
+    references: |account| [Reference::to::<User>(&account.user)],
+});
+
+/// Returns how the account was created, if a link created it and its address was never proven.
+pub fn find_unproven(tx: &impl Tx, user: UserId) -> Result<Option<UnverifiedAccount>> {
+    tx.meta::<UnverifiedAccount>(&user)
+}
+
+/// Marks the address of the user as verified.
+///
+/// # Errors
+/// 404 if the user was deleted.
+pub fn set_verified(tx: &mut WriteTx<'_>, id: UserId) -> Result<()> {
+    let mut user: User = tx.get(&id)?;
+    user.fields.is_email_verified = true;
+    tx.put(&user)?;
+    tx.remove::<UnverifiedAccount>(&id).map(drop)
+}
+
+/// Gives an account to the user that proved its address: replaces names and role, and resets the profile. The caller
+/// must delete the account's keys and memberships.
+///
+/// # Errors
+/// 404 if the user was deleted.
+pub fn take_over(
+    tx: &mut WriteTx<'_>,
+    id: UserId,
+    new: &NewUser,
+    role: Option<String>,
+) -> Result<()> {
+    let mut user: User = tx.get(&id)?;
+    user.meta.current_project = None;
+    user.fields.first_name = new.first_name.clone().unwrap_or_default();
+    user.fields.last_name = new.last_name.clone().unwrap_or_default();
+    user.fields.role_at_organization = role;
+    user.fields.hedgehog_config = None;
+    tx.put(&user)?;
+    tx.put(&Profile { user: id, fields: ProfileFields::default() })
 }

@@ -9,7 +9,7 @@ use crate::resources::organizations::http::body::{BasicOrganization, Organizatio
 use crate::resources::projects::body::ProjectSummary;
 use crate::time::Timestamp;
 
-use super::super::input::{ThemeMode, ToolbarMode};
+use super::super::api::{ThemeMode, ToolbarMode};
 
 choices_schema!(ToolbarMode, ThemeMode);
 

@@ -1,18 +1,25 @@
-//! The request bodies that create and update a user.
+//! What requests say about users, and what users declare about their records.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::{Error, Result};
+use crate::ids::{UserId, UserUuid};
 use crate::input;
 use crate::input::{
     Choice, Choices, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required,
     Schema, Text, UuidField,
 };
+use crate::resources::loggable::{Location, Loggable, public_fields};
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Row, Tx};
 
-use super::{Fields, ProfileFields};
+use super::{BY_UUID, Fields, Meta, Profile, ProfileFields, UnverifiedAccount, User};
 
 /// The roles of a user in an organization.
-pub(super) const ROLES: &[&str] =
+const ROLES: &[&str] =
     &["engineering", "data", "product", "founder", "leadership", "marketing", "sales", "other"];
 
 /// The values of `role_at_organization`.
@@ -124,4 +131,91 @@ fn public_hedgehog(config: &Map<String, Value>) -> Map<String, Value> {
         .filter(|(name, _)| PUBLIC_HEDGEHOG.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect()
+}
+
+/// The user that the `user` parameter of a list names: a UUID or `@me`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UserFilter {
+    /// The caller, `@me`.
+    Caller,
+    /// The user with this UUID.
+    Uuid(UserUuid),
+}
+
+impl FieldType for UserFilter {
+    type Value = Self;
+
+    fn read(value: &Value) -> Result<Self> {
+        if value == "@me" {
+            return Ok(Self::Caller);
+        }
+        UuidField::read(value).map(|uuid| Self::Uuid(UserUuid(uuid)))
+    }
+
+    fn schema() -> Schema {
+        let me = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["@me"]));
+        AnyOfBuilder::new().item(UuidField::schema()).item(me).into()
+    }
+}
+
+impl UserFilter {
+    /// Returns the user; `None` if no user has this UUID.
+    pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<Option<UserId>> {
+        match self {
+            Self::Caller => Ok(Some(caller)),
+            Self::Uuid(uuid) => tx.lookup(&BY_UUID, &uuid),
+        }
+    }
+}
+
+impl PartialSchema for UserFilter {
+    fn schema() -> RefOr<Schema> {
+        <Self as FieldType>::schema().into()
+    }
+}
+
+impl ToSchema for UserFilter {}
+
+/// The records of users.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<User>().logged().numbered(|user| user.meta.id.0),
+    &record::<Profile>().logged(),
+    &record::<UnverifiedAccount>(),
+];
+
+impl Loggable for User {
+    const SCOPE: &'static str = "User";
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
+    }
+
+    fn location(_: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((None, None))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        let mut fields = public_fields(row)?;
+        let Meta { is_active, current_organization, current_project, .. } = &row.meta;
+        for (name, value) in [
+            ("is_active", json!(is_active)),
+            ("current_organization", json!(current_organization)),
+            ("current_project", json!(current_project)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
+        Ok(fields)
+    }
+}
+
+impl Loggable for Profile {
+    const SCOPE: &'static str = User::SCOPE;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.to_string()
+    }
+
+    fn location(_: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((None, None))
+    }
 }
