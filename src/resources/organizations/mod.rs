@@ -1,7 +1,6 @@
 //! Organizations: the tenants. See `docs/spec/organizations.md`.
 
 pub mod http;
-mod registration;
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -10,11 +9,12 @@ use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
 use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
+use crate::resources::loggable::{Location, Loggable};
+use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::registration::{RegisteredRecord, record};
 use crate::secret::SeededRng;
 use crate::store::{Index, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
-
-pub use registration::RECORDS;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,4 +211,22 @@ pub fn set_updated(tx: &mut WriteTx<'_>, id: OrganizationId, now: Timestamp) -> 
 /// 404 if it was deleted before.
 pub fn delete(tx: &mut WriteTx<'_>, id: OrganizationId) -> Result<()> {
     tx.remove::<Organization>(&id)?.map(drop).ok_or_else(Error::not_found)
+}
+
+/// The records of organizations.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<Organization>()
+    .logged()
+    .parent(PendingDeletion::Organization)
+    .adapted(free_arriving_slug)];
+
+impl Loggable for Organization {
+    const SCOPE: &'static str = "Organization";
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.id), None))
+    }
 }
