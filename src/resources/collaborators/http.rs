@@ -16,8 +16,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::Tx;
 
-use super::body::CollaboratorBody;
-use super::{Collaborator, NewCollaborator, RestrictedDashboard};
+use super::{Collaborator, CollaboratorBody, NewCollaborator, RestrictedDashboard};
 
 const LIST: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/collaborators/";
 const ONE: &str =

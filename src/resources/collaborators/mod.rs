@@ -1,32 +1,33 @@
 //! Collaborators: the users who may edit a restricted dashboard. See `docs/spec/collaborators.md`.
 
-pub mod body;
 pub mod http;
-mod registration;
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
-use crate::input::{Choice, Choices, Parsed, Required, UuidField};
-use crate::json::{Array, WriteJson};
+use crate::input::{Choice, Choices, Parsed, Required, UuidField, choices_schema};
+use crate::json::{Array, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{
     self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS,
 };
+use crate::resources::access_objects::Object;
+use crate::resources::loggable::{Location, Loggable};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
+use crate::resources::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
-use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{
+    Index, Key, Order, Record, Reference, Row, Table, Tx, Window, WriteTx, impl_record,
+};
 use crate::time::Timestamp;
-
-use body::CollaboratorBody;
-pub use registration::RECORDS;
 
 /// A user who may edit a restricted dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -264,4 +265,60 @@ fn view_body<T>(
         })
     })?;
     viewed.ok_or_else(Error::not_found)
+}
+
+choices_schema!(Privileges);
+
+output! {
+    /// A user who may edit a restricted dashboard.
+    pub struct CollaboratorBody<'a> as DashboardCollaborator {
+        /// UUID of the collaborator, not of the user.
+        id: CollaboratorId,
+        /// The dashboard.
+        dashboard_id: DashboardId,
+        /// The user.
+        user: JsonText<'a, users::Fields> as users::Fields,
+        /// What the user may do. Always 37, for edit.
+        level: i64 as Privileges,
+        /// When the user became a collaborator.
+        added_at: Timestamp,
+        /// When the collaborator last changed.
+        updated_at: Timestamp,
+        /// UUID of the user, for the path of the DELETE request.
+        user_uuid: UserUuid,
+    }
+}
+
+/// The records of collaborators.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<Collaborator>()
+    .logged()
+    .names_users(|collaborator, visit| visit(&mut collaborator.user))
+    .deleted_with_project()
+    .deleted_with_member(|tx, member, limit| tx.remove_indexed(&BY_USER, &member, limit))];
+
+/// A collaborator of a dashboard: the item is the dashboard and the user.
+impl Loggable for Collaborator {
+    const SCOPE: &'static str = "DashboardCollaborator";
+    const LOG_ALL_FIELDS: bool = true;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        format!("{}:{}", meta.dashboard, meta.user)
+    }
+
+    fn object_of(item_id: &str) -> Option<Object> {
+        item_id.split(':').next()?.parse().ok().map(Object::Dashboard)
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        let key = (meta.project, meta.dashboard).encoded();
+        Some(Reference { table: Table::Dashboards, key })
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("level".to_owned(), row.meta.level.into())]))
+    }
 }
