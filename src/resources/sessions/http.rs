@@ -9,7 +9,7 @@ use crate::ids::SessionId;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 
-use super::body::{SessionBody, Viewer};
+use super::api::{SessionBody, Viewer};
 
 const LIST: &str = "/api/users/@me/sessions/";
 const ONE: &str = "/api/users/@me/sessions/{id}/";
@@ -35,7 +35,7 @@ async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
         let caller = &at.caller;
         let sees_keys = caller.key.has_scope("personal_api_key:read");
         let viewer = Viewer { user: caller.user.id, session: caller.key.session, sees_keys };
-        super::body::list(tx, viewer, now)
+        super::api::list(tx, viewer, now)
     });
     listed.await.map(ApiResponse::Json)
 }

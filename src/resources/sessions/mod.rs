@@ -4,13 +4,12 @@
 //! that a browser [asked for](SignInRequest). The file stores only a keyed digest of its secret. [`SessionText`] has the
 //! text that a browser keeps, and [`verify`] checks it.
 
-pub mod body;
+pub mod api;
 pub mod http;
 pub mod letter;
 mod links;
 mod mail_code;
 mod mail_requests;
-mod registration;
 mod session_text;
 mod verified;
 
@@ -27,13 +26,13 @@ use crate::resources::users::User;
 use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
+pub use api::RECORDS;
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
 pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode};
 pub use mail_requests::{
     MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
     find_open_request, find_recipient, open_request, remove_requests,
 };
-pub use registration::RECORDS;
 pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
 pub use verified::{LiveSession, VerifiedSession, get_live, verify};
 

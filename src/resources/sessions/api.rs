@@ -1,4 +1,4 @@
-//! The JSON of a session.
+//! What the API shows of sessions, and what sessions declare about their records. The activity log does not cover them.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -8,11 +8,15 @@ use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::input::{Choices, choices_schema};
 use crate::json::{Array, output};
 use crate::resources::api_keys::ApiKey;
-use crate::store::{Order, Tx, Window};
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Order, Redaction, Tx, Window};
 use crate::time::Timestamp;
 
 use super::verified::check_live;
-use super::{BY_USER, BoundKey, Fields, Meta, Session};
+use super::{
+    BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all, remove_links,
+    remove_requests,
+};
 
 /// The values of `source`.
 pub struct Source;
@@ -116,3 +120,10 @@ fn find_key(tx: &impl Tx, bound: &BoundKey) -> Result<Option<SessionKey>> {
         mask_value: fields.mask_value,
     }))
 }
+
+/// The records of sessions. Backups and exports leave their tables out.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<Session>().redacted(Redaction::Whole).deleted_with_account(remove_all),
+    &record::<SignInLink>().redacted(Redaction::Whole).deleted_with_account(remove_links),
+    &record::<SignInRequest>().redacted(Redaction::Whole).deleted_with_account(remove_requests),
+];
