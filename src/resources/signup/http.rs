@@ -21,7 +21,7 @@ use crate::state::App;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::body::{InviteOffer, Signup};
+use super::api::{InviteOffer, Signup};
 use super::{Acceptance, AcceptedBy, SignupConfig, SignupFields};
 
 const ONE: &str = "/api/signup/{id}/";

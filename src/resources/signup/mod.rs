@@ -1,11 +1,9 @@
 //! Signup: accepting an invite, as a new user or with an account. See `docs/spec/signup.md`.
 
-pub mod body;
+pub mod api;
 pub mod http;
-mod input;
 mod joiner;
 mod letters;
-mod takeover;
 
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
@@ -24,12 +22,12 @@ use crate::secret::SeededRng;
 use crate::store::{Row, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use body::{FirstKey, InviteOffer, JoinedOrganization, Signup};
+use api::{FirstKey, InviteOffer, JoinedOrganization, Signup};
 use joiner::{Joiner, account_exists, require_open};
 
-pub use input::{Acceptance, SignupFields};
+pub use api::{Acceptance, SignupFields};
+pub use joiner::UnprovenAccount;
 pub use letters::InviteMails;
-pub use takeover::UnprovenAccount;
 
 /// Signing up stores records of other resources only.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[];
@@ -215,7 +213,7 @@ pub fn accept(
     if let Joiner::TakesOver(account) = joiner {
         users::take_over(tx, user, &sent.new_user(&invite.fields.target_email)?, sent.role()?)?;
         if sends_mail {
-            takeover::enqueue_notice(tx, &invite, account, rng, now)?;
+            joiner::enqueue_notice(tx, &invite, account, rng, now)?;
         }
     }
     let first_key = match by {
