@@ -1,10 +1,9 @@
 //! Domains of an organization and their verification. See `docs/spec/domains.md`.
 
+mod api;
 mod certificate;
 mod challenge;
 pub mod http;
-mod input;
-mod registration;
 mod saml;
 
 use base64::Engine;
@@ -22,8 +21,7 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use input::{DomainFields, DomainPatch, DomainVerification, NewDomain};
-pub use registration::RECORDS;
+pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS};
 
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +49,7 @@ pub struct Fields {
     /// Whether users that sign in with an address in the domain become members.
     pub jit_provisioning_enabled: bool,
     /// How users with an address in the domain must sign in; empty for any way.
-    #[schema(value_type = input::Providers)]
+    #[schema(value_type = api::Providers)]
     pub sso_enforcement: String,
     /// Whether all SAML fields are set.
     pub has_saml: bool,
@@ -95,7 +93,7 @@ pub fn create(
 ) -> Result<DomainId> {
     if let Some(name) = new.name() {
         require_free(tx, name)?;
-        input::require_domain(name)?;
+        api::require_domain(name)?;
     }
     let new = new.get()?.clone();
     let id = DomainId(rng.uuid(now));
@@ -143,7 +141,7 @@ pub fn update(
 ) -> Result<()> {
     let mut domain: Domain = tx.get(&(organization, id))?;
     let patch = patch.get()?;
-    input::require_verified(&domain.fields, patch)?;
+    api::require_verified(&domain.fields, patch)?;
     patch.clone().apply_to(&mut domain.fields);
     domain.fields.has_saml = saml::is_complete(&domain.fields);
     saml::require_enforceable(&domain.fields, patch)?;

@@ -1,4 +1,4 @@
-//! The request bodies that create, update and verify a domain.
+//! What the API reads of domains, and what domains declare about their records.
 
 use std::marker::PhantomData;
 
@@ -11,9 +11,12 @@ use crate::input::{
     Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,
     Text, WebUrl, choices_schema,
 };
+use crate::resources::loggable::{Location, Loggable, public_text};
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Row, Tx};
 
 use super::certificate::Certificate;
-use super::{Fields, saml};
+use super::{Domain, Fields, saml};
 
 /// The values of `sso_enforcement`.
 pub struct Providers;
@@ -179,6 +182,26 @@ pub(super) fn require_verified(domain: &Fields, patch: &DomainPatch) -> Result<(
             Err(Error::field(field, "verification_required", detail))
         }
         None => Ok(()),
+    }
+}
+
+/// The records of domains.
+pub const RECORDS: &[&dyn RegisteredRecord] =
+    &[&record::<Domain>().logged().deleted_with_organization()];
+
+impl Loggable for Domain {
+    const SCOPE: &'static str = "OrganizationDomain";
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.1.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.0), None))
+    }
+
+    fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
+        public_text(row, "domain")
     }
 }
 
