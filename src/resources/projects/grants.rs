@@ -1,4 +1,7 @@
 //! Grants: the access of single members, of roles, and of everyone by default to a project. See `docs/spec/access-controls.md`.
+//!
+//! The access of everyone is the grant for everyone, and the field `access_control`, which is true for no access. Both
+//! are one fact, and every change of one changes the other in the same transaction.
 
 use std::collections::HashSet;
 use std::iter;
@@ -14,7 +17,7 @@ use crate::resources::roles;
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use super::{Meta, Project};
+use super::{Meta, Project, Settings};
 
 /// The level of a grant. Levels are ordered from no access to the most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -219,6 +222,56 @@ pub fn raise(
     let held = held.map_or(GrantLevel::None, |grant| grant.level);
     if level > held && tx.exists::<Project>(&(organization, project))? {
         set(tx, organization, project, subject, level, now)?;
+    }
+    Ok(())
+}
+
+/// Sets the level of everyone on a project, and `access_control` with it. `None` deletes the grant, which opens the
+/// project.
+///
+/// # Errors
+/// 404 if the project does not exist.
+pub fn set_default(
+    tx: &mut WriteTx<'_>,
+    (organization, id): (OrganizationId, ProjectId),
+    level: Option<GrantLevel>,
+    now: Timestamp,
+) -> Result<Option<Grant>> {
+    let (key, of_everyone) = ((organization, id), (organization, id, Subject::Everyone));
+    let grant = if let Some(level) = level {
+        tx.log_about::<Grant>(&of_everyone);
+        Some(set(tx, organization, id, Subject::Everyone, level, now)?)
+    } else {
+        tx.remove::<Grant>(&of_everyone)?;
+        None
+    };
+    let (mut project, mut settings): (Project, Settings) = (tx.get(&key)?, tx.get(&key)?);
+    let is_private = level == Some(GrantLevel::None);
+    if project.fields.access_control != is_private {
+        project.fields.access_control = is_private;
+        settings.fields.updated_at = now;
+        // Opening a project is logged as its own change, and not as that of the grant which closed it.
+        if grant.is_none() {
+            tx.log_about::<Project>(&key);
+        }
+        tx.put(&project)?;
+        tx.put(&settings)?;
+    }
+    Ok(grant)
+}
+
+/// Sets or deletes the grant for everyone, as `access_control` of the stored project says.
+pub(super) fn follow_access_control(
+    tx: &mut WriteTx<'_>,
+    project: &Project,
+    now: Timestamp,
+) -> Result<()> {
+    let (organization, id) = (project.meta.organization, project.meta.id);
+    let key = (organization, id, Subject::Everyone);
+    if project.fields.access_control {
+        set(tx, organization, id, Subject::Everyone, GrantLevel::None, now)?;
+    } else if tx.meta::<Grant>(&key)?.is_some_and(|grant| grant.level == GrantLevel::None) {
+        tx.remove::<Grant>(&key)?;
     }
     Ok(())
 }

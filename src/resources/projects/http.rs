@@ -22,7 +22,7 @@ use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
-use super::body::{ProjectBody, ProjectSummary};
+use super::api::{ProjectBody, ProjectSummary};
 use super::of_member::{MemberProjectBody, OfMember};
 use super::{NewProject, Project, ProjectFields, Viewer};
 

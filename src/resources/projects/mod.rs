@@ -3,14 +3,11 @@
 //! A project is stored as two records. [`Project`] holds the fields that lists show, [`Settings`] all other
 //! fields.
 
-pub mod body;
-mod default_access;
+pub mod api;
 mod field_types;
 pub mod grants;
 pub mod http;
-mod input;
 mod of_member;
-mod registration;
 mod settings;
 mod visibility;
 
@@ -30,10 +27,9 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-use body::ProjectBody;
-pub use default_access::set_default;
-pub use input::{NewProject, ProjectFields};
-pub use registration::RECORDS;
+use api::ProjectBody;
+pub use api::{NewProject, ProjectFields, RECORDS};
+pub use grants::set_default;
 pub use settings::Settings;
 pub use visibility::{current_project, hidden_projects, is_visible, list, list_visible};
 
@@ -144,7 +140,7 @@ fn add(
         return Err(Error::denied("Your organization access level is insufficient."));
     }
     let fields = new.fields.get()?;
-    input::require_creatable(fields)?;
+    api::require_creatable(fields)?;
     require_may_restrict(caller, fields.access_control.is_some())?;
     let organization = caller.organization;
     let id = ProjectId(tx.next_number(Table::Projects)?);
@@ -165,10 +161,10 @@ fn add(
     };
     let filters = settings::default_test_account_filters(tx, organization)?;
     let mut settings = Settings::new(organization, id, filters, now);
-    input::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;
+    api::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;
     tx.put(&project)?;
     tx.put(&settings)?;
-    default_access::follow_access_control(tx, &project, now)?;
+    grants::follow_access_control(tx, &project, now)?;
     users::set_current_tenant(tx, caller.user, organization, Some(id))?;
     Ok(id)
 }
@@ -218,7 +214,7 @@ pub fn update(
         ));
     }
     let (mut project, mut settings) = before.clone();
-    input::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;
+    api::apply(fields.clone(), &mut project.fields, &mut settings.fields)?;
     if (&project, &settings) == (&before.0, &before.1) {
         return Ok(());
     }
@@ -228,7 +224,7 @@ pub fn update(
         tx.bump_version::<Project>(&key)?;
     } else {
         tx.put(&project)?;
-        default_access::follow_access_control(tx, &project, now)?;
+        grants::follow_access_control(tx, &project, now)?;
     }
     tx.put(&settings)
 }

@@ -20,7 +20,8 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::body::{
     self as organization_body, MAX_PROJECTS, OrganizationBody, write_basic_of, write_full,
 };
-use crate::resources::projects::{self, body::ProjectSummary};
+use crate::resources::projects;
+use crate::resources::projects::api::ProjectSummary;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, LargeResponse};
 use crate::store::{AnyTx, Tx, WriteTx};

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId};
 use crate::json::{Array, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::{Level, Membership};
-use crate::resources::projects::body::ProjectSummary;
+use crate::resources::projects::api::ProjectSummary;
 use crate::resources::projects::{self, Project};
 use crate::resources::roles;
 use crate::store::{Order, Tx, Window};

@@ -6,7 +6,7 @@ use crate::ids::{UserId, UserUuid};
 use crate::input::choices_schema;
 use crate::json::{WrittenBy, output};
 use crate::resources::organizations::http::body::{BasicOrganization, OrganizationBody};
-use crate::resources::projects::body::ProjectSummary;
+use crate::resources::projects::api::ProjectSummary;
 use crate::time::Timestamp;
 
 use super::super::api::{ThemeMode, ToolbarMode};

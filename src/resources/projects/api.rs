@@ -1,4 +1,4 @@
-//! Request bodies that create or update a project. See `docs/spec/projects.md`.
+//! What the API reads and shows of projects, and what projects declare about their records.
 
 use std::mem;
 
@@ -10,10 +10,17 @@ use crate::input::{
     Choice, Choices, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf,
     Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
+use crate::json::{JsonText, output};
 use crate::patch::{Apply, Patch};
+use crate::resources::loggable::{Location, Loggable};
+use crate::resources::members::Level;
+use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Reference, Row, Tx};
 
 use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};
-use super::{Fields, settings};
+use super::grants::{self, Grant};
+use super::{Fields, Project, REDACTION, Settings, settings};
 
 /// The values of `week_start_day`.
 pub struct WeekStart;
@@ -209,4 +216,107 @@ fn merge_survey(sent: Patch<Value>, slot: &mut Option<Value>) -> Result<()> {
 /// Applies the limits of free-form fields to the result of a merge.
 fn require_bounded(attr: &str, value: &Value) -> Result<()> {
     FreeForm::read(value).map(drop).map_err(|error| error.with_attr_prefix(attr))
+}
+
+output! {
+    /// A project in a list.
+    pub struct ProjectSummary<'a> {
+        /// The stored fields.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// Always false: this service does not ingest events.
+        ingested_event: bool = false,
+    }
+}
+
+output! {
+    /// A project with all its settings.
+    pub struct ProjectBody<'a> as Project {
+        /// The fields that list items show.
+        ..own: JsonText<'a, Fields> as Fields,
+        /// The settings.
+        ..settings: JsonText<'a, settings::Fields> as settings::Fields,
+        /// The caller's level in the project: 1 for member, 8 for admin, 15 for owner; null for no access.
+        effective_membership_level: Option<i64> as Option<Level>,
+        /// Always false: groups are not supported.
+        has_group_types: bool = false,
+        /// A signed token for the stream of live events, valid for 7 days. Null in the replay of an idempotent
+        /// request.
+        live_events_token: &'a str as Option<String>,
+        /// Always `false`, as JSON text.
+        person_on_events_querying_enabled: String = "false",
+        /// Always an empty object, as JSON text.
+        default_modifiers: String = "{}",
+        /// Always an empty array, as JSON text.
+        product_intents: String = "[]",
+    }
+}
+
+/// The records of projects. `cascade_delete` deletes the projects of a deleted organization one by one.
+pub const RECORDS: &[&dyn RegisteredRecord] = &[
+    &record::<Project>()
+        .redacted(REDACTION)
+        .logged()
+        .parent(|(organization, project)| PendingDeletion::Project(organization, project))
+        .numbered(|project| project.meta.id.0),
+    &record::<Settings>().redacted(settings::REDACTION).logged(),
+    &record::<Grant>()
+        .logged()
+        .names_users(|grant, visit| grant.subject.visit_user(visit))
+        .deleted_with_project_of_organization()
+        .deleted_with_member(|tx, member, limit| {
+            tx.remove_indexed(&grants::BY_USER, &member, limit)
+        })
+        .deleted_with_role(|tx, role, limit| tx.remove_indexed(&grants::BY_ROLE, &role, limit)),
+];
+
+impl Loggable for Project {
+    const SCOPE: &'static str = "Project";
+    const HIDDEN: &'static [&'static str] = &["api_token"];
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.id.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.id)))
+    }
+}
+
+impl Loggable for Settings {
+    const SCOPE: &'static str = Project::SCOPE;
+    const HIDDEN: &'static [&'static str] = &["slack_incoming_webhook"];
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.1.to_string()
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.0), Some(meta.1)))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        Some(Reference::to::<Project>(meta))
+    }
+}
+
+/// An access control on a project: the item is the project and the subject.
+impl Loggable for Grant {
+    const SCOPE: &'static str = "AccessControl";
+    const LOG_ALL_FIELDS: bool = true;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        format!("{}:{}", meta.project, meta.subject)
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        Some(Reference::to::<Project>(&(meta.organization, meta.project)))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("access_level".to_owned(), row.meta.level.as_str().into())]))
+    }
 }
