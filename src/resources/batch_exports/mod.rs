@@ -1,11 +1,10 @@
 //! Batch exports: what a project exports, how often, and where. Steward stores exports but does not run them. See
 //! `docs/spec/batch-exports.md`.
 
+mod api;
 mod destination;
 mod hogql;
 pub mod http;
-mod input;
-mod registration;
 mod secrets;
 
 use std::collections::BTreeSet;
@@ -25,11 +24,11 @@ use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use destination::Target;
-pub use input::{
-    BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields, PatchBody,
+pub use api::{
+    BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields,
+    PatchBody, RECORDS,
 };
-pub use registration::RECORDS;
+pub use destination::Target;
 pub use secrets::Secrets;
 
 /// A batch export.
@@ -65,12 +64,12 @@ pub struct Fields {
     /// The name of the export.
     pub name: String,
     /// The model that it exports.
-    #[schema(value_type = Option<input::Models>)]
+    #[schema(value_type = Option<api::Models>)]
     pub model: Option<String>,
     /// The destination of the export, without secrets.
     pub destination: Target,
     /// How often the export runs.
-    #[schema(value_type = input::Intervals)]
+    #[schema(value_type = api::Intervals)]
     pub interval: String,
     /// Whether it is paused.
     pub paused: bool,
@@ -148,7 +147,7 @@ pub fn create(
         serial: tx.next_number(Table::BatchExports)?,
     };
     let secrets = new.destination.secrets.clone();
-    tx.put(&BatchExport { meta, fields: input::shown(new, (id, project.id), now) })?;
+    tx.put(&BatchExport { meta, fields: api::shown(new, (id, project.id), now) })?;
     secrets::put(tx, (project.id, id), secrets)?;
     Ok(id)
 }
