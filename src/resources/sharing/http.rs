@@ -29,10 +29,9 @@ use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
 use self::path::{PathObject, PathToken};
-use super::body::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};
+use super::api::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};
 use super::page::{self, PublicPage};
-use super::shareable::Shareable;
-use super::{Sharing, SharingKey, SharingPatch};
+use super::{Shareable, Sharing, SharingKey, SharingPatch};
 
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
 const REFRESH_OF_DASHBOARD: &str =

@@ -10,7 +10,7 @@ use askama::Template;
 use crate::error::{Error, Result};
 use crate::store::BoundedRead;
 
-use super::body::{DashboardKey, SharedDashboard, SharedInsight, SharedTile, for_each_tile};
+use super::api::{DashboardKey, SharedDashboard, SharedInsight, SharedTile, for_each_tile};
 
 pub use definition::Definition;
 pub use markdown::html as text_html;

@@ -1,8 +1,7 @@
-//! The public view of a dashboard or an insight. Every public field is listed here, so that no new field becomes public
-//! by accident. No user, e-mail address or other object is public.
+//! The public view of a dashboard or an insight, and what sharing declares about its records. Every public field is
+//! listed here, so that no new field becomes public by accident. No user, e-mail address or other object is public.
 //!
-//! Tiles are read one at a time, because a parsed free-form field takes up to a hundred times the memory of
-//! its JSON.
+//! Tiles are read one at a time, because a parsed free-form field takes up to a hundred times the memory of its JSON.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -12,12 +11,18 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::json::{Array, WriteJson, WrittenBy, output};
+use crate::resources::access_objects::Object;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details};
-use crate::store::{Order, Record, Row, Tx, Window};
+use crate::resources::loggable::{Location, Loggable};
+use crate::resources::projects;
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::store::{Order, Record, Reference, Row, Tx, Window};
 use crate::time::Timestamp;
+
+use super::{Fields, REDACTION, Sharing};
 
 /// The key of a dashboard.
 pub type DashboardKey = (ProjectId, DashboardId);
@@ -262,4 +267,48 @@ impl SharedInsight {
 /// Parses some of the fields of a record.
 fn parse_fields<R: Record, T: DeserializeOwned>(row: &Row<'_, R>) -> Result<T> {
     serde_json::from_slice(row.fields).map_err(Error::internal)
+}
+
+/// The records of sharing.
+pub const RECORDS: &[&dyn RegisteredRecord] =
+    &[&record::<Sharing>().redacted(REDACTION).logged().deleted_with_project()];
+
+impl Loggable for Sharing {
+    const SCOPE: &'static str = Dashboard::SCOPE;
+    const HIDDEN: &'static [&'static str] = &["access_token"];
+
+    fn scope(meta: &Self::Meta) -> &'static str {
+        match meta.object {
+            Object::Dashboard(_) => Dashboard::SCOPE,
+            Object::Insight(_) => Insight::SCOPE,
+        }
+    }
+
+    fn item_id(meta: &Self::Meta) -> String {
+        meta.object.number().to_string()
+    }
+
+    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
+        let project = projects::find_by_id(tx, meta.project)?;
+        Ok((project.map(|project| project.organization), Some(meta.project)))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        Some(meta.object.reference(meta.project))
+    }
+
+    fn blank() -> Result<Option<Map<String, Value>>> {
+        Ok(Some(logged_fields(0, false)))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        let fields: Fields = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+        Ok(logged_fields(row.meta.serial, fields.enabled))
+    }
+}
+
+/// Returns the fields that the log compares. The serial number stands for the access token.
+fn logged_fields(serial: u64, enabled: bool) -> Map<String, Value> {
+    let fields = [("access_token", serial.into()), ("is_shared", enabled.into())];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
