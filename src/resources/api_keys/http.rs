@@ -1,23 +1,24 @@
 //! `/api/personal_api_keys/`.
 
-mod operations;
-
 use axum::extract::State;
+use uuid::Uuid;
 
-use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
-use crate::error::Error;
+use crate::auth::{Caller, Global, KeyReach, PathTarget, ReadAccess, Requirements, WriteAccess};
+use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::path::PathId;
-use crate::http::routes::Routes;
+use crate::http::routes::{RouteSpec, RouteTable, Routes};
 use crate::ids::ApiKeyId;
 use crate::input::Parsed;
+use crate::json::{Array, output};
+use crate::resources::api_keys::{self, KeyPermissions};
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
+use crate::store::Tx;
+use crate::time::Timestamp;
 
-use super::body::PersonalApiKeyBody;
+use super::api::PersonalApiKeyBody;
 use super::{ApiKey, PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
-
-use operations::KeyOperation;
 
 const LIST: &str = "/api/personal_api_keys/";
 const CURRENT: &str = "/api/personal_api_keys/@current/";
@@ -70,7 +71,7 @@ pub fn routes(routes: &mut Routes) {
         .example(r#"{"grace_seconds": 3600}"#)
         .returns::<PersonalApiKeyBody>(200);
     let table = routes.table();
-    let of_key = move |State(app), access, id| operations::of_key(app, access, id, table.clone());
+    let of_key = move |State(app), access, id| of_key(app, access, id, table.clone());
     routes
         .get(OPERATIONS_OF_ONE, "personal_api_keys_operations_list", read, of_key)
         .summary(
@@ -79,8 +80,7 @@ pub fn routes(routes: &mut Routes) {
         .id::<ApiKeyId>()
         .returns_all::<KeyOperation>();
     let table = routes.table();
-    let of_new_key =
-        move |app, access, body| operations::of_new_key(app, access, body, table.clone());
+    let of_new_key = move |app, access, body| of_new_key(app, access, body, table.clone());
     routes
         .post(OPERATIONS, "personal_api_keys_operations_create", read, of_new_key)
         .summary(
@@ -178,4 +178,91 @@ async fn roll(
         super::body_with(tx, id, Some(issued.value())).map(ApiResponse::Object)
     })
     .await
+}
+
+output! {
+    /// An operation of the API, and whether a key could use it.
+    pub struct KeyOperation<'a> {
+        /// The id of the operation in the OpenAPI document.
+        operation: &'a str as String,
+        /// The HTTP method.
+        method: &'a str as String,
+        /// The path, with its parameters in braces.
+        path: &'a str as String,
+        /// What the operation does.
+        summary: &'a str as String,
+        /// The resource of the operation, its tag in the OpenAPI document.
+        resource: &'a str as String,
+        /// The scope that the operation requires; null if any key may use it.
+        scope: Option<&'a str> as Option<String>,
+        /// Whether the key passes the authorization of the operation in at least one organization or project that it
+        /// reaches.
+        allowed: bool,
+        /// Why the key cannot use the operation; null if it can.
+        reason: Option<&'a str> as Option<String>,
+    }
+}
+
+/// Lists what one of the caller's keys can do.
+async fn of_key(
+    app: App,
+    access: ReadAccess<Global>,
+    PathId(id): PathId<ApiKeyId>,
+    table: RouteTable,
+) -> ApiResult {
+    let (id, now) = (id?, app.now());
+    let listed = app.long_reads().read(access, move |tx, at| {
+        let key = api_keys::get_own(tx, at.caller.user.id, id)?;
+        let key = (id, KeyPermissions::of(key.meta));
+        operations(tx, &at.caller, key, table.specs(), now)
+    });
+    listed.await.map(ApiResponse::Json)
+}
+
+/// Lists what a key could do that the caller could create with this access.
+async fn of_new_key(
+    State(app): State<App>,
+    access: WriteAccess<Global>,
+    JsonBody(sent): JsonBody,
+    table: RouteTable,
+) -> ApiResult {
+    let (wanted, now) = (Parsed::<PersonalApiKeyAccess>::new(&sent), app.now());
+    let listed = app.long_reads().read(app.read_access(&access)?, move |tx, at| {
+        let grantor = &at.caller.key.permissions;
+        let permissions = api_keys::issuable_permissions(tx, grantor, &wanted, now)?;
+        let key = (ApiKeyId(Uuid::nil()), permissions);
+        operations(tx, &at.caller, key, table.specs(), now)
+    });
+    listed.await.map(ApiResponse::Json)
+}
+
+/// Returns the operations that require a key and can succeed, in the order of the OpenAPI document, as a JSON array.
+fn operations(
+    tx: &impl Tx,
+    requester: &Caller,
+    key: (ApiKeyId, KeyPermissions),
+    specs: &[RouteSpec],
+    now: Timestamp,
+) -> Result<Vec<u8>> {
+    let mut reach = KeyReach::of(tx, requester, key, now)?;
+    let mut out = Vec::with_capacity(256 * specs.len());
+    let listed = specs.iter().filter(|spec| !spec.is_public() && spec.status < 400);
+    Array::write(&mut out, |array| {
+        for spec in listed {
+            let route = (spec.requirements, PathTarget::of(spec.path));
+            let refusal = reach.refusal(tx, route)?;
+            array.push(KeyOperation {
+                operation: spec.operation,
+                method: spec.method.as_str(),
+                path: spec.path,
+                summary: spec.summary,
+                resource: spec.resource.name,
+                scope: spec.requirements.scope,
+                allowed: refusal.is_none(),
+                reason: refusal.as_ref().map(Error::detail),
+            })?;
+        }
+        Ok(())
+    })?;
+    Ok(out)
 }

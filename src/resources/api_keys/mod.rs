@@ -3,17 +3,13 @@
 //! A key is stored as the Argon2id hash of its secret, never in plain text. [`IssuedKey`] has the text of a new key,
 //! and [`parse_key`] reads the text that a request presents.
 
-pub mod body;
+pub mod api;
 mod grantors;
 mod hash;
 pub mod http;
-mod input;
-mod issued_key;
 mod issuing;
 mod key_text;
 mod permissions;
-mod registration;
-mod rotation;
 mod scopes;
 
 use std::time::Duration;
@@ -22,21 +18,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
-use crate::input::{FieldType, Name};
+use crate::input::{FieldType, Name, Parsed};
 use crate::resources::users::User;
 use crate::store::{Index, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use body::{body, body_with, list};
+pub use api::{
+    PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RECORDS, RollFields, body,
+    body_with, list,
+};
 pub use grantors::Grantors;
 pub use hash::RetiredSecret;
-pub use input::{PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};
-pub use issued_key::IssuedKey;
+use issuing::get_manageable;
 pub use issuing::{get_own, issuable_permissions, issue, require_issuable, revoke, update};
-pub use key_text::{TagKey, parse as parse_key};
+pub use key_text::{IssuedKey, TagKey, parse as parse_key};
 pub use permissions::KeyPermissions;
-pub use registration::RECORDS;
-pub use rotation::{require_can_rotate, rotate};
 pub use scopes::{Scopes, includes_scope, is_scope};
 
 /// A personal API key.
@@ -205,4 +201,43 @@ pub fn record_use(tx: &mut WriteTx<'_>, id: ApiKeyId, now: Timestamp) -> Result<
         return Ok(());
     }
     tx.put(&ApiKeyUse { key: id, last_used_at: now })
+}
+
+/// Checks that the caller may roll a key.
+///
+/// # Errors
+/// The same as [`rotate`].
+pub fn require_can_rotate(
+    tx: &impl Tx,
+    grantor: &KeyPermissions,
+    id: ApiKeyId,
+    sent: &Parsed<RollFields>,
+) -> Result<()> {
+    get_manageable(tx, grantor, id)?;
+    sent.get().map(drop)
+}
+
+/// Gives a key a new secret, which can never have more access than the caller's key has now. The old secret remains
+/// valid for `grace_seconds`; the secret before it becomes invalid.
+///
+/// # Errors
+/// 404 if the caller's user has no such key, 403 if it has more access than the caller's key, 400 for an invalid field.
+pub fn rotate(
+    tx: &mut WriteTx<'_>,
+    grantor: &KeyPermissions,
+    id: ApiKeyId,
+    sent: &Parsed<RollFields>,
+    secret: NewSecret,
+    now: Timestamp,
+) -> Result<()> {
+    let mut key = get_manageable(tx, grantor, id)?;
+    let grace = sent.get()?.grace_seconds.unwrap_or(0);
+    let NewSecret { mask_value, hash } = secret;
+    let hash = std::mem::replace(&mut key.meta.hash, hash);
+    let ends_at = now.plus_seconds(grace);
+    key.meta.retired = (grace > 0).then_some(RetiredSecret { hash, ends_at });
+    key.fields.mask_value = mask_value;
+    key.fields.last_rolled_at = Some(now);
+    tx.put(&key)?;
+    grantors::record(tx, id, grantor)
 }
