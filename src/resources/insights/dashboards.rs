@@ -9,7 +9,7 @@ use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
 use crate::store::{Tx, WriteTx};
 
-use super::input::no_dashboard;
+use super::api::no_dashboard;
 
 /// How the dashboards of an insight change. Dashboards that are hidden from the caller are only in `keep`.
 #[derive(Debug, Default)]

@@ -1,10 +1,13 @@
 //! `/api/projects/:project_id/insights/`.
 
-mod parameters;
+use std::collections::BTreeSet;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+use utoipa::openapi::RefOr;
+use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
@@ -13,8 +16,9 @@ use crate::http::paging::PageParams;
 use crate::http::path::PathId;
 use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
-use crate::ids::DashboardId;
-use crate::input::{Flag, Identifier};
+use crate::ids::{DashboardId, UserId};
+use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};
+use crate::json;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::insights::body::InsightBody;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
@@ -22,14 +26,18 @@ use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{BoundedRead, Order};
+use crate::time::Timestamp;
 
-use super::body::{AnyInsight, ListedInsight};
-use super::filter::QueryType;
+use super::api::{AnyInsight, ListedInsight};
+use super::filter::{Filter, QueryType, TimeRange};
+use super::list::ListOptions;
 use super::order::ListOrder;
 use super::{InsightFields, ParsedBody, ResponseOptions};
 
 const LIST: &str = "/api/projects/{project_id}/insights/";
 const ONE: &str = "/api/projects/{project_id}/insights/{id}/";
+/// Maximum length of `search`, in characters.
+const MAX_SEARCH: usize = 200;
 
 /// Adds the routes of insights.
 pub fn routes(routes: &mut Routes) {
@@ -117,7 +125,7 @@ async fn list(
     access: ReadAccess<InProject>,
     page: PageParams,
 ) -> ApiResult {
-    let options = parameters::list_options(page.query(), app.now())?;
+    let options = list_options(page.query(), app.now())?;
     page.with_scan(options.scans())
         .respond(access, move |tx, at, page| {
             super::list(tx, &at.tenant, &options, page.window(Order::Ascending))
@@ -193,4 +201,87 @@ fn options(query: &QueryParams) -> Result<ResponseOptions> {
 
 fn is_json(text: &str) -> bool {
     serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+}
+
+/// Reads what a list shows.
+///
+/// # Errors
+/// 400 with the name of the first parameter that has an invalid value.
+fn list_options(query: &QueryParams, now: Timestamp) -> Result<ListOptions> {
+    let range = |from, until| {
+        Ok::<_, Error>(TimeRange {
+            from: moment(query, from, now)?,
+            until: moment(query, until, now)?,
+        })
+    };
+    let filter = Filter {
+        search: search(query.text("search"))?,
+        tags: query.tags("tags")?,
+        short_id: query.text("short_id").map(str::to_owned),
+        saved: query.read::<Flag>("saved")?,
+        favorited: is_present(query, "favorited")?,
+        mine: query.text("user") == Some("@me") || is_present(query, "user")?,
+        created_by: query
+            .read::<Numbers>("created_by")?
+            .map(|ids| ids.into_iter().map(UserId).collect()),
+        dashboards: query
+            .read::<Numbers>("dashboards")?
+            .map(|ids| ids.into_iter().map(DashboardId).collect())
+            .unwrap_or_default(),
+        query: query.read::<QueryType>("insight")?,
+        modified: range("date_from", "date_to")?,
+        created: range("created_date_from", "created_date_to")?,
+        deleted: query.read::<Flag>("deleted")?.unwrap_or(false),
+    };
+    let order = query.read::<ListOrder>("order")?.unwrap_or_default();
+    Ok(ListOptions { filter, order, basic: query.read::<Flag>("basic")?.unwrap_or(false) })
+}
+
+/// Returns whether a parameter is in the query, with either boolean.
+fn is_present(query: &QueryParams, name: &str) -> Result<bool> {
+    query.read::<Flag>(name)?;
+    Ok(query.last(name).is_some())
+}
+
+fn search(text: Option<&str>) -> Result<Option<String>> {
+    if text.is_some_and(|text| text.chars().count() > MAX_SEARCH) {
+        let detail = "Search query must be 200 characters or fewer.";
+        return Err(Error::field("search", "invalid_input", detail));
+    }
+    Ok(text.map(str::to_lowercase))
+}
+
+/// A JSON array of numbers, or a number, in a text.
+struct Numbers;
+
+impl FieldType for Numbers {
+    type Value = BTreeSet<u64>;
+
+    fn read(value: &Value) -> Result<BTreeSet<u64>> {
+        let sent = value.as_str().and_then(|text| json::parse(text.as_bytes()).ok());
+        let items = match sent {
+            Some(Value::Array(items)) => items,
+            Some(number @ Value::Number(_)) => vec![number],
+            _ => vec![Value::Null],
+        };
+        let numbers =
+            items.iter().map(|item| Ok(Integer::<0, { i64::MAX }>::read(item)?.unsigned_abs()));
+        numbers
+            .collect::<Result<_>>()
+            .map_err(|_| Error::invalid("invalid_input", "Must be a JSON array of numbers."))
+    }
+
+    fn schema() -> Schema {
+        ArrayBuilder::new().items(RefOr::T(Integer::<0, { i64::MAX }>::schema())).into()
+    }
+}
+
+/// Reads a time: an absolute one, `dStart` for the beginning of the day, or a time before now such as `-7d`.
+fn moment(query: &QueryParams, name: &str, now: Timestamp) -> Result<Option<Timestamp>> {
+    let relative = match query.text(name) {
+        Some("dStart") => Timestamp::parse(&now.day()),
+        Some(text) => text.strip_prefix('-').and_then(|ago| now.before(ago)),
+        None => None,
+    };
+    if relative.is_some() { Ok(relative) } else { query.read::<DateTime>(name) }
 }

@@ -13,7 +13,7 @@ use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
 use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
 use crate::store::{Order, Row, Tx, Window};
 
-use super::body::InsightItems;
+use super::api::InsightItems;
 use super::filter::Filter;
 use super::order::{Column, ListOrder, Sorted};
 use super::rights::InsightView;
