@@ -11,7 +11,7 @@ use crate::response::ApiResult;
 use crate::store::Order;
 use crate::time::Timestamp;
 
-use super::body::{ActivityNames, CommaList, EntryBody, ScopeNames};
+use super::api::{ActivityNames, CommaList, EntryBody, ScopeNames};
 use super::{Filter, READ_SCOPE, Visibility};
 
 const OF_ORGANIZATION: &str = "/api/organizations/{organization_id}/activity_log/";

@@ -2,17 +2,18 @@
 
 use std::ops::ControlFlow;
 
+use crate::auth::authorize::AuthContext;
 use crate::error::Result;
-use crate::ids::UserId;
+use crate::ids::{ActivityId, OrganizationId, UserId};
 use crate::json::JsonItems;
+use crate::resources::members::Membership;
 use crate::resources::users::{EmbeddedUsers, UserFilter};
-use crate::store::{Order, Row, Tx, Window};
+use crate::store::{Key, Order, Record, Row, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::body::EntryBody;
-use super::entity_ref::EntityRef;
-use super::visibility::{LogScope, Visibility};
-use super::{BY_ITEM, BY_PROJECT, BY_USER, Entry};
+use super::api::EntryBody;
+use super::visibility::{EntityRef, LogScope, Visibility, shows_to};
+use super::{BY_ITEM, BY_PROJECT, BY_USER, Entry, NO_ORGANIZATION, READ_SCOPE};
 
 /// The maximum number of readable entries that a filtered list searches. It ignores older entries, which the caller can
 /// reach with `before`.
@@ -168,18 +169,18 @@ fn walk(
 
 /// The items of a list as JSON, with a cache of users.
 #[derive(Default)]
-pub(super) struct EntryItems {
+struct EntryItems {
     text: JsonItems,
     users: EmbeddedUsers,
 }
 
 impl EntryItems {
     /// Returns the text of the items, without the brackets of the array.
-    pub(super) fn into_bytes(self) -> Vec<u8> {
+    fn into_bytes(self) -> Vec<u8> {
         self.text.into_bytes()
     }
 
-    pub(super) fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
+    fn push(&mut self, tx: &impl Tx, row: &Row<'_, Entry>) -> Result<()> {
         let entry = EntryBody {
             id: row.meta.id,
             user: self.users.find(tx, row.meta.user)?,
@@ -188,5 +189,46 @@ impl EntryItems {
             created_at: row.meta.created_at,
         };
         self.text.push(entry)
+    }
+}
+
+/// Returns the entries that the write has recorded, in the order in which it recorded them, as a JSON array. It contains
+/// the entries that the caller could read in the log, and those about the caller's own account, which no log shows.
+/// Returns null if there is no caller, or if the caller's key may not read the log.
+pub fn recorded(tx: &WriteTx<'_>, context: Option<&AuthContext>) -> Result<Vec<u8>> {
+    let Some(context) = context.filter(|context| context.caller.key.has_scope(READ_SCOPE)) else {
+        return Ok(b"null".to_vec());
+    };
+    let mut items = EntryItems::default();
+    let written = tx.changes().iter().filter(|change| change.table == Entry::TABLE);
+    for change in written {
+        let key = <(OrganizationId, Timestamp, ActivityId)>::read(&mut change.key.as_slice());
+        let Some(key) = key else { continue };
+        tx.view::<Entry, _>(&key, |row| {
+            if can_read(tx, context, &row)? { items.push(tx, &row) } else { Ok(()) }
+        })?;
+    }
+    Ok([b"[", &*items.into_bytes(), b"]"].concat())
+}
+
+/// Returns whether the caller could read the entry, by the rules of the two lists. A caller who leaves an organization
+/// was a member when the write began.
+fn can_read(tx: &WriteTx<'_>, context: &AuthContext, row: &Row<'_, Entry>) -> Result<bool> {
+    let (caller, entry) = (&context.caller, &row.meta);
+    if entry.organization == NO_ORGANIZATION {
+        return Ok(entry.user == Some(caller.user.id));
+    }
+    let of_entry = |member: &Membership| member.organization == entry.organization;
+    let member = match context.member.clone().filter(of_entry) {
+        Some(member) => Some(member),
+        None => caller.open_membership(tx, entry.organization)?,
+    };
+    let is_within_key = match entry.project {
+        Some(project) => caller.key.reaches_project(project),
+        None => caller.key.scoped_projects().is_none(),
+    };
+    match member.filter(|_| is_within_key) {
+        Some(member) => shows_to(tx, &member, entry, &EntityRef::of(row)?),
+        None => Ok(false),
     }
 }

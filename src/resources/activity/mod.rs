@@ -5,16 +5,14 @@
 //! [`log_about`](WriteTx::log_about). Entries never contain secrets. [`Visibility`] decides which entries a member may
 //! read. See `docs/spec/activity.md`.
 
-pub mod body;
+pub mod api;
 mod changes;
-mod entity_ref;
 pub mod http;
 mod list;
-mod recorded;
-mod registration;
-mod retention;
 mod scopes;
 mod visibility;
+
+use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -28,17 +26,14 @@ use crate::resources::loggable::{LogTarget, LoggedAs};
 use crate::resources::logged_records::log_rules_of;
 use crate::resources::users;
 use crate::secret::SeededRng;
-use crate::store::{Change, Index, Key, Table, WriteTx, impl_record};
+use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use list::{Filter, list};
-pub use recorded::recorded;
-pub use registration::RECORDS;
-pub use retention::{delete, find_expired};
-pub use visibility::Visibility;
-
+pub use api::RECORDS;
 use changes::{changes, keep_changed};
+pub use list::{Filter, list, recorded};
 use scopes::Scope;
+pub use visibility::Visibility;
 
 /// The scope that a key needs to read a log.
 const READ_SCOPE: &str = "activity_log:read";
@@ -76,13 +71,13 @@ pub struct Meta {
 #[schema(as = ActivityLogFixed)]
 pub struct Fields {
     /// The type of the changed object.
-    #[schema(value_type = body::ScopeNames)]
+    #[schema(value_type = api::ScopeNames)]
     pub scope: String,
     /// The id of the changed object.
     pub item_id: String,
     /// `created`, `updated`, `deleted` or `restored`; for sharing also `sharing enabled`, `sharing disabled` and
     /// `access token refreshed`; for batch exports `paused` and `unpaused`; for API keys `rolled`.
-    #[schema(value_type = body::ActivityNames)]
+    #[schema(value_type = api::ActivityNames)]
     pub activity: String,
     /// The name of the object and its changed fields.
     pub detail: Detail,
@@ -107,7 +102,7 @@ pub struct Detail {
 #[schema(as = ActivityLogChange)]
 pub struct FieldChange {
     /// The type of the object that has the field.
-    #[schema(value_type = body::ScopeNames)]
+    #[schema(value_type = api::ScopeNames)]
     pub r#type: String,
     /// Always `changed`.
     pub action: String,
@@ -324,4 +319,51 @@ fn describe(target: LogTarget) -> Fields {
 fn activity(scope: &str, before: &Map<String, Value>, after: &Map<String, Value>) -> &'static str {
     let actions = Scope::find(scope).map_or(&[][..], |scope| &scope.actions);
     actions.iter().find_map(|action| action.between(before, after)).unwrap_or("updated")
+}
+
+/// The maximum number of entries that one transaction deletes.
+const DELETE_BATCH: usize = 500;
+
+type EntryKey = <Entry as Record>::Key;
+
+/// Returns the keys of entries older than `cutoff`, in all organizations. Entries are kept forever unless the operator
+/// sets a retention time. Returns at most as many keys as one transaction deletes.
+pub fn find_expired(tx: &impl Tx, cutoff: Timestamp) -> Result<Vec<EntryKey>> {
+    let mut keys: Vec<EntryKey> = Vec::new();
+    let mut from = (NO_ORGANIZATION, Timestamp::MIN);
+    while let Some(organization) = organization_from(tx, from)? {
+        let (begin, end) = ((organization, Timestamp::MIN), (organization, cutoff));
+        tx.scan_between::<Entry, _>(&begin, &end, Order::Ascending, |row| {
+            keys.push((row.meta.organization, row.meta.created_at, row.meta.id));
+            Ok(if keys.len() < DELETE_BATCH {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            })
+        })?;
+        if keys.len() == DELETE_BATCH {
+            break;
+        }
+        from = (organization, Timestamp::MAX);
+    }
+    Ok(keys)
+}
+
+/// Returns the organization of the first entry at or after `from`.
+fn organization_from(
+    tx: &impl Tx,
+    from: (OrganizationId, Timestamp),
+) -> Result<Option<OrganizationId>> {
+    let mut found = None;
+    let last = (OrganizationId(Uuid::max()), Timestamp::MAX);
+    tx.scan_between::<Entry, _>(&from, &last, Order::Ascending, |row| {
+        found = Some(row.meta.organization);
+        Ok(ControlFlow::Break(()))
+    })?;
+    Ok(found)
+}
+
+/// Deletes the entries with these keys.
+pub fn delete(tx: &mut WriteTx<'_>, keys: &[EntryKey]) -> Result<()> {
+    keys.iter().try_for_each(|key| tx.remove::<Entry>(key).map(drop))
 }

@@ -1,4 +1,4 @@
-//! The OpenAPI schema of an activity entry.
+//! What the API shows of activity entries, and what the activity log declares about its records.
 
 use std::marker::PhantomData;
 
@@ -10,11 +10,12 @@ use crate::ids::{ActivityId, ProjectId};
 use crate::input::Schema;
 use crate::json::{JsonText, output};
 use crate::resources::loggable::FieldAction;
+use crate::resources::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser};
 use crate::time::Timestamp;
 
-use super::Fields;
 use super::scopes::SCOPES;
+use super::{Entry, Fields};
 
 /// The types of object that entries refer to.
 pub struct ScopeNames;
@@ -128,3 +129,7 @@ output! {
         created_at: Timestamp,
     }
 }
+
+/// The records of the activity log.
+pub const RECORDS: &[&dyn RegisteredRecord] =
+    &[&record::<Entry>().deleted_with_organization().names_users(Entry::visit_users)];
