@@ -23,7 +23,7 @@ use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
 use crate::store::Tx;
 
-use super::body::{
+use super::api::{
     ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls,
 };
 use super::{KindField, Kinds, NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};

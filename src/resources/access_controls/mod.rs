@@ -1,16 +1,14 @@
 //! Access controls: rules that give a member, the members of a role, or everyone by default, a level on a project, on one
 //! object, or on all objects of a kind in a project. See `docs/spec/access-controls.md`.
 
-pub mod body;
+pub mod api;
 pub mod caller_levels;
 pub mod http;
-mod input;
 pub mod levels;
 mod limits;
 mod on_objects;
 mod on_project;
 pub mod precedence;
-mod registration;
 pub mod rules;
 pub mod shared;
 
@@ -23,13 +21,12 @@ use crate::resources::access_subject::Subject;
 use crate::resources::{members, roles};
 use crate::store::Tx;
 
-use input::{KindField, Kinds, LevelField, OnObjects};
-pub use input::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
+use api::{KindField, Kinds, LevelField, OnObjects};
+pub use api::{NewAccessControl, NewObjectAccessControl, NewResourceAccessControl, RECORDS};
 pub use on_objects::{
     body_of_all, body_of_one, require_read, runs_project, update_all, update_one,
 };
 pub use on_project::{body, update};
-pub use registration::RECORDS;
 
 /// The subject of a rule, and what responses show of it: a membership, a role, or neither for everyone.
 #[derive(Debug, Clone, Copy)]

@@ -11,7 +11,7 @@ use crate::resources::projects::grants::{self, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::body::{ObjectAccessControl, ObjectAccessControls, Rule};
+use super::api::{ObjectAccessControl, ObjectAccessControls, Rule};
 use super::limits;
 use super::rules::{self, AccessRule};
 use super::{ListedSubject, NewObjectAccessControl, NewResourceAccessControl, RULE_SIZE};

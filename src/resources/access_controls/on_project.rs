@@ -11,7 +11,7 @@ use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 
-use super::body::{ProjectAccessControl, ProjectAccessControls, Rule};
+use super::api::{ProjectAccessControl, ProjectAccessControls, Rule};
 use super::{ListedSubject, NewAccessControl, RULE_SIZE, find_subject, listed_subject};
 
 /// Sets or deletes a rule on a project. Returns the JSON of the rule, or `None` if it was deleted.

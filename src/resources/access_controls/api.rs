@@ -1,8 +1,8 @@
-//! Request bodies that set or delete an access rule. See `docs/spec/access-controls.md`.
+//! What the API reads and shows of access rules, and what access controls declare about their records.
 
 use std::marker::PhantomData;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::ids::{MembershipId, RoleId};
@@ -11,10 +11,19 @@ use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
     choices_schema,
 };
+use crate::json::{WrittenBy, output};
 use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_objects::Kind;
-use crate::resources::projects::grants::GrantLevel;
+use crate::resources::access_objects::{Kind, Object};
+use crate::resources::loggable::{Location, Loggable};
+use crate::resources::projects::Project;
+use crate::resources::projects::grants::{Grant, GrantLevel};
+use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::users;
+use crate::store::{Reference, Row, Tx};
+use crate::time::Timestamp;
+
+use super::rules::{self, AccessRule};
 
 /// The levels of a rule on a project.
 pub struct OnProject;
@@ -203,5 +212,116 @@ input! {
         organization_member: MemberField,
         /// ID of the role.
         role: RoleField,
+    }
+}
+
+output! {
+    /// The access rules on a project, and the caller's own access.
+    pub struct ProjectAccessControls<'a> {
+        /// The rules, in the order of their creation.
+        access_controls: WrittenBy<'a> as Vec<ProjectAccessControl>,
+        /// The levels of a rule, lowest first.
+        available_access_levels: &'a [GrantLevel] as Vec<GrantLevel>,
+        /// The level of everyone: of the rule without a member and a role, otherwise `member`.
+        default_access_level: GrantLevel,
+        /// The caller's level.
+        user_access_level: GrantLevel,
+        /// Whether the caller may edit the rules.
+        user_can_edit_access_levels: bool,
+    }
+}
+
+output! {
+    /// An access rule on a project.
+    pub struct ProjectAccessControl {
+        /// The level in the project.
+        access_level: GrantLevel,
+        /// The fields that all rules have.
+        ..rule: Rule,
+    }
+}
+
+output! {
+    /// The access rules on an object, or on all objects of each kind in a project, and the caller's own access.
+    pub struct ObjectAccessControls<'a> {
+        /// The rules, in the order of their creation.
+        access_controls: WrittenBy<'a> as Vec<ObjectAccessControl>,
+        /// The levels of a rule, lowest first.
+        available_access_levels: &'a [AccessLevel] as Vec<AccessLevel>,
+        /// The level of everyone to whom no rule applies.
+        default_access_level: AccessLevel,
+        /// The caller's level.
+        user_access_level: AccessLevel,
+        /// Whether the caller may edit the rules.
+        user_can_edit_access_levels: bool,
+    }
+}
+
+output! {
+    /// An access rule on an object, or on all objects of a kind in a project.
+    pub struct ObjectAccessControl {
+        /// The level on the object or objects.
+        access_level: AccessLevel,
+        /// The fields that all rules have.
+        ..rule: Rule,
+    }
+}
+
+output! {
+    /// The fields that all access rules have.
+    pub struct Rule {
+        /// The kind of the object: `project`, `dashboard`, `insight` or another.
+        resource: &'static str as String,
+        /// ID of the object. Null for a rule on all objects of a kind.
+        resource_id: Option<String>,
+        /// ID of the membership, not of the user. Null for a role, and for everyone by default.
+        organization_member: Option<MembershipId>,
+        /// ID of the role. Null for a member, and for everyone by default.
+        role: Option<RoleId>,
+        /// Always null: the creator of a rule is only in the activity log.
+        created_by: Option<users::Fields> = null,
+        /// When the rule was created.
+        created_at: Timestamp,
+        /// When the level last changed.
+        updated_at: Timestamp,
+    }
+}
+
+/// The records of access controls. An access control on a project is a [`Grant`].
+pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<AccessRule>()
+    .logged()
+    .names_users(|rule, visit| rule.subject.visit_user(visit))
+    .deleted_with_project()
+    .deleted_with_member(|tx, member, limit| tx.remove_indexed(&rules::BY_MEMBER, &member, limit))
+    .deleted_with_role(|tx, role, limit| tx.remove_indexed(&rules::BY_ROLE, &role, limit))];
+
+/// An access control on one object, or on all objects of a kind (`*`), for one subject.
+impl Loggable for AccessRule {
+    const SCOPE: &'static str = Grant::SCOPE;
+    const LOG_ALL_FIELDS: bool = true;
+
+    fn item_id(meta: &Self::Meta) -> String {
+        let object = meta.object.map_or("*".to_owned(), |number| number.to_string());
+        format!("{}:{}:{object}:{}", meta.project, meta.kind.as_str(), meta.subject)
+    }
+
+    /// Returns `None` for an access control on a project, and for one on all objects of a kind: `*` is not a number.
+    fn object_of(item_id: &str) -> Option<Object> {
+        let mut parts = item_id.split(':').skip(1);
+        let kind = Kind::named(parts.next()?)?;
+        Object::of(kind, parts.next()?.parse().ok()?)
+    }
+
+    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
+        Ok((Some(meta.organization), Some(meta.project)))
+    }
+
+    fn named_after(meta: &Self::Meta) -> Option<Reference> {
+        let project = || Reference::to::<Project>(&(meta.organization, meta.project));
+        Some(meta.target().map_or_else(project, |object| object.reference(meta.project)))
+    }
+
+    fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
+        Ok(Map::from_iter([("access_level".to_owned(), row.meta.level.as_str().into())]))
     }
 }
