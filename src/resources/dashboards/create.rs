@@ -8,9 +8,10 @@ use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::blank::blank;
 use super::templates::Template;
-use super::{Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, copies, input, put, tiles};
+use super::{
+    Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, api, blank, copies, put, tiles,
+};
 
 /// What a new dashboard is created from.
 enum Source {
@@ -21,7 +22,7 @@ enum Source {
 
 impl Source {
     fn of(tx: &impl Tx, tenant: &InProject, new: &NewDashboard) -> Result<Self> {
-        match input::source(new)? {
+        match api::source(new)? {
             (Some(name), _) => Template::built_in(name).map(Self::Template),
             (None, Some(id)) => copies::source(tx, tenant, id).map(Self::Copy),
             (None, None) => Ok(Self::Nothing),
@@ -35,7 +36,7 @@ pub fn large_copy(
     tenant: &InProject,
     new: &ParsedBody<NewDashboard>,
 ) -> Result<Option<usize>> {
-    match new.get().and_then(input::source) {
+    match new.get().and_then(api::source) {
         Ok((_, Some(source))) => tiles::large_answer(tx, tenant.project.id, source),
         Ok((_, None)) | Err(_) => Ok(None),
     }

@@ -1,29 +1,30 @@
 //! `/api/projects/:project_id/dashboards/`.
 
-mod path;
 #[cfg(test)]
 mod tests;
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
 
 use crate::auth::{Caller, InProject, ReadAccess, Requirements, WriteAccess};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
 use crate::http::query::QueryParams;
-use crate::http::routes::Routes;
+use crate::http::routes::{PathParameter, Routes};
 use crate::ids::DashboardId;
-use crate::input::{Choice, Flag, Parsed};
+use crate::input::{Choice, Flag, Parsed, Schema};
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::{App, CreatedObject, LargeResponse};
 use crate::store::{AnyTx, BoundedRead, Order, WriteTx};
 
-use super::body::{DashboardBody, DashboardSummary};
+use super::api::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, DeletedTileBody, TileMove};
 use super::{
@@ -275,4 +276,18 @@ fn filter(query: &QueryParams) -> Result<Filter> {
         created_by: query.read::<CreatedByFilter>("created_by")?,
         deleted: query.read::<Flag>("deleted")?.unwrap_or(false),
     })
+}
+
+impl PathParameter for DashboardId {
+    const NAME: &'static str = "dashboard_id";
+    const DESCRIPTION: &'static str = "The id of the dashboard.";
+
+    fn schema() -> RefOr<Schema> {
+        <Self as PartialSchema>::schema()
+    }
+
+    /// The 404 has the message of these routes.
+    fn parse(text: &str) -> Result<Self> {
+        text.parse().map_err(|_| Error::not_found_as("Dashboard not found."))
+    }
 }

@@ -14,7 +14,7 @@ use crate::resources::access_objects::Kind;
 use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
 
-use super::body::DashboardItems;
+use super::api::DashboardItems;
 use super::deletions::{self, Deletion};
 use super::visible::CallerAccess;
 use super::{BY_NAME, Dashboard, Meta};

@@ -3,13 +3,11 @@
 //! A dashboard is stored as two records. [`Dashboard`] holds the fields that lists show. [`Details`] holds
 //! the free-form fields, and exists only if at least one of them is set.
 
-mod blank;
-pub mod body;
+pub mod api;
 mod copies;
 mod create;
 pub mod deletions;
 pub mod http;
-mod input;
 pub mod insights;
 mod list;
 pub mod member_access;
@@ -24,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::auth::InProject;
+use crate::auth::{Caller, InProject};
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
@@ -40,9 +38,8 @@ use crate::resources::projects::Project;
 use crate::store::{Added, Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
-pub use body::ResponseOptions;
+pub use api::{DashboardPatch, NewDashboard, ParsedBody, ResponseOptions};
 pub use create::{create, large_copy};
-pub use input::{DashboardPatch, NewDashboard, ParsedBody};
 pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use registration::RECORDS;
 pub use tiles::large_answer;
@@ -313,7 +310,7 @@ pub fn body_of_write(
     id: DashboardId,
     options: ResponseOptions,
 ) -> Result<Option<Versioned>> {
-    body::body_after_write(tx, tenant, id, options)
+    api::body_after_write(tx, tenant, id, options)
 }
 
 /// Renders the detail view of a dashboard, with its tiles.
@@ -326,5 +323,41 @@ pub fn body(
     id: DashboardId,
     options: ResponseOptions,
 ) -> Result<Versioned> {
-    body::detail(tx, tenant, id, options)
+    api::detail(tx, tenant, id, options)
+}
+
+/// Returns a new dashboard of the caller with default fields. Does not store it.
+fn blank(
+    tx: &mut WriteTx<'_>,
+    caller: &Caller,
+    tenant: &InProject,
+    now: Timestamp,
+) -> Result<Dashboard> {
+    let id = DashboardId(tx.next_number(Table::Dashboards)?);
+    let meta = Meta {
+        organization: tenant.project.organization,
+        project: tenant.project.id,
+        id,
+        created_by: Some(caller.user.id),
+        restriction_level: levels::EVERYONE_EDITS,
+        deleted: false,
+        detailed: false,
+        #[cfg(test)]
+        rank: 7,
+    };
+    let fields = Fields {
+        id,
+        name: None,
+        description: String::new(),
+        pinned: false,
+        created_at: now,
+        is_shared: false,
+        deleted: false,
+        creation_mode: "default".to_owned(),
+        tags: Vec::new(),
+        restriction_level: levels::EVERYONE_EDITS,
+        #[cfg(test)]
+        color: GROWN_COLOR.to_owned(),
+    };
+    Ok(Dashboard { meta, fields })
 }

@@ -11,8 +11,8 @@ use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::deletions::{self, Deletion};
-use super::tiles::TileChanges;
-use super::{Dashboard, DashboardPatch, Meta, ParsedBody, details, input, put, tiles};
+use super::tiles::{self, TileChanges};
+use super::{Dashboard, DashboardPatch, Meta, ParsedBody, api, details, put};
 
 /// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it.
 ///
@@ -35,7 +35,7 @@ pub fn update(
     let rights = dashboard.meta.rights(tx, tenant)?;
     rights.require_edit()?;
     let patch = patch.get()?;
-    input::require_one_source(patch)?;
+    api::require_one_source(patch)?;
     if patch.restriction_level.is_some_and(|sent| sent != dashboard.fields.restriction_level) {
         rights.require_restrict()?;
     }

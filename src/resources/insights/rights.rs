@@ -4,9 +4,8 @@
 use crate::error::{Error, Result};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::dashboards::VisibleDashboards;
-use crate::resources::dashboards::insights::Meta;
 use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
-use crate::resources::dashboards::insights::restriction::RestrictionOfInsight;
+use crate::resources::dashboards::insights::{Meta, RestrictionOfInsight};
 use crate::resources::dashboards::tiles;
 use crate::store::Tx;
 

@@ -11,8 +11,8 @@ use crate::resources::projects::grants::{self, GrantLevel};
 use crate::resources::roles;
 use crate::store::Tx;
 
-use super::body::{Reason, ReasonRule, ReasonSubject};
 use super::decision::MemberAccess;
+use super::{Reason, ReasonRule, ReasonSubject};
 
 /// Subjects of rules of equal precedence, of which the highest counts.
 type Subjects = (ReasonSubject, Vec<Subject>);

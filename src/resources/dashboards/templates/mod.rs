@@ -15,10 +15,9 @@ use crate::secret::SeededRng;
 use crate::store::WriteTx;
 use crate::time::Timestamp;
 
-use super::blank::blank;
 use super::insights::NewInsight;
 use super::tiles::{self, TileStyle};
-use super::{Dashboard, DetailsFields};
+use super::{Dashboard, DetailsFields, blank};
 
 pub use input::{FromTemplate, InsightTile, Template, TextTile, Tile};
 

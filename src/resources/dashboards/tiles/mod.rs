@@ -6,11 +6,9 @@
 pub(super) mod body;
 mod change;
 mod copies;
-mod deleted;
 mod input;
 mod moves;
-mod placement;
-mod visible_tiles;
+mod of_insight;
 mod weight;
 
 use std::cmp::Ordering;
@@ -31,13 +29,12 @@ use super::insights::body::ListedTile;
 use super::insights::{self, Insight, NewInsight};
 use super::texts::{self, Text};
 
+pub use body::{DeletedTileBody, list_deleted};
 pub(super) use change::{TileChanges, change, delete_all, restore_all};
 pub(super) use copies::{copy_all, duplicate};
-pub use deleted::{DeletedTileBody, list_deleted};
 pub use input::{DuplicateTile, Tiles};
 pub use moves::{TileMove, move_tile};
-pub use placement::{place, withdraw};
-pub use visible_tiles::{MAX_LISTED, listed, live_tiles, require_view_of_all};
+pub use of_insight::{MAX_LISTED, listed, live_tiles, place, require_view_of_all, withdraw};
 use weight::WEIGHT;
 pub use weight::{large_answer, resizing_insight};
 
