@@ -1,5 +1,5 @@
-//! One module per resource: `mod.rs` holds the records and their rules, `registration.rs` declares what happens to the
-//! records, `http.rs` has the routes.
+//! One module per resource: `mod.rs` holds the records and their rules, `api.rs` what requests and responses contain and
+//! what happens to the records, `http.rs` has the routes.
 //!
 //! [`list`] is the only list of resources. Other code finds their records by [`records`], and the router their routes.
 //! No two modules use each other, directly or through others.

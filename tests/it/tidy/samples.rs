@@ -53,7 +53,7 @@ fn clock_of_a_test_is_found() {
 #[test]
 fn rule_that_uses_a_caller_of_rules_is_found() {
     let text = "use crate::error::Error;\nuse crate::{state::App};\nuse super::super::super::http::path;\n";
-    assert_eq!(broken(independence, "resources/users/body.rs", text), [2, 3]);
+    assert_eq!(broken(independence, "resources/users/api.rs", text), [2, 3]);
     assert_eq!(broken(independence, "resources/users/http.rs", text), NONE);
     assert_eq!(broken(independence, "resources/users/http/body.rs", text), NONE);
     assert_eq!(broken(independence, "auth/mod.rs", text), NONE);
