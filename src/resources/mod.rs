@@ -19,7 +19,6 @@ pub mod insights;
 pub mod invites;
 pub mod list;
 pub mod loggable;
-pub mod logged_records;
 pub mod members;
 pub mod organizations;
 pub mod pending_deletion;
@@ -38,7 +37,7 @@ use crate::store::{
 };
 use crate::{idempotency, leases, mail};
 use import_mark::ImportMark;
-use logged_records::logged_records;
+use list::logged_records;
 use pending_deletion::PendingDeletion;
 use registration::RegisteredRecord;
 

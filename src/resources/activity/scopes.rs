@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use crate::resources::access_objects::Object;
+use crate::resources::list::logged_records;
 use crate::resources::loggable::FieldAction;
-use crate::resources::logged_records::logged_records;
 
 /// What all types of records with one scope declare together.
 pub(super) struct Scope {
