@@ -101,7 +101,8 @@ impl Sender {
             state.require_room()?;
             state.channel.push_back(Task::Write(NextWrite { consumer, write }));
         }
-        if state.wakes_at.is_some_and(|enough| state.queued() >= enough) {
+        // A write in the place of another makes the queue no longer, but may be the only one that is next.
+        if displaced.is_some() || state.wakes_at.is_some_and(|enough| state.queued() >= enough) {
             self.0.wake(state);
         } else {
             drop(state);
@@ -345,35 +346,4 @@ impl Drop for Cooldown {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::queued::PendingWrite;
-    use crate::store::write::WriteTx;
-
-    use super::*;
-
-    const GREEDY: Consumer = Consumer::User(1);
-    const OTHER: Consumer = Consumer::User(2);
-
-    #[test]
-    fn cooldown_lasts_while_another_consumer_writes() {
-        let (sender, receiver) = queue();
-        let rule = |_: &mut WriteTx<'_>| Ok::<_, Error>(());
-        let (write, _answer) = PendingWrite::<(), _>::new(rule);
-        sender.send_write(Some(GREEDY), write).expect("queued");
-        assert!(matches!(receiver.try_recv(), Some(Task::Write(_))));
-        let cooldown = receiver.begin_cooldown(500).expect("a write of a consumer");
-        let begun = cooldown.until - Duration::from_secs(5);
-        assert_eq!(cooldown.remaining(begun), None, "no other consumer writes");
-        let later = begun + Duration::from_secs(2);
-        sender.note_writer(OTHER, later);
-        assert_eq!(
-            cooldown.remaining(later),
-            Some(Duration::from_secs(1)),
-            "the cooldown ends when the other consumer is no longer active"
-        );
-        let last = begun + Duration::from_millis(4_900);
-        sender.note_writer(OTHER, last);
-        assert_eq!(cooldown.remaining(last), Some(Duration::from_millis(100)));
-        assert_eq!(cooldown.remaining(cooldown.until), None, "it is over");
-    }
-}
+mod tests;
