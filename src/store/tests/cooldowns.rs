@@ -30,7 +30,13 @@ async fn large_writes_keep_their_slots_while_others_write_and_do_not_delay_closi
     let (scratch, store) = Scratch::new();
     store.queue.note_writer(OTHER, Instant::now() + Duration::from_hours(1));
     write(&store, 1, VERY_LARGE, false).await.expect("discarded");
-    for id in 2..LIMITS.slots_per_consumer as u64 {
+    let fails = |tx: &mut WriteTx<'_>| {
+        tx.other_work = VERY_LARGE;
+        Err::<(), _>(Error::denied("no"))
+    };
+    let failed = store.write_for(Some(GREEDY), fails).await.map(drop);
+    assert_eq!(failed.expect_err("refused").status(), 403);
+    for id in 3..LIMITS.slots_per_consumer as u64 {
         write(&store, id, VERY_LARGE, true).await.expect("written");
     }
     for id in 10..20 {

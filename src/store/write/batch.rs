@@ -23,8 +23,7 @@ impl WriteTx<'_> {
         self.ends_batch
     }
 
-    /// Undoes this write after its rule, even if the rule succeeds. The caller gets the result of the rule. The write
-    /// starts a cooldown of its consumer as if it were kept.
+    /// Undoes this write after its rule, even if the rule succeeds. The caller gets the result of the rule.
     pub const fn discard(&mut self) {
         self.is_discarded = true;
     }
@@ -45,7 +44,7 @@ impl WriteTx<'_> {
         self.other_work = 0;
     }
 
-    /// Whether this write has changed so many records that a cooldown follows it.
+    /// Whether this write has changed so many records that a cooldown follows it, also if it is undone.
     pub(in crate::store) const fn is_large(&self) -> bool {
         self.records_changed() > LARGE_WRITE
     }

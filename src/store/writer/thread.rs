@@ -248,7 +248,7 @@ impl Writer {
                 tx.begin();
                 let stays = write.run(tx);
                 ran.push(write);
-                if stays && tx.is_large() {
+                if tx.is_large() {
                     self.begin_cooldown(tx.records_changed());
                 }
                 if stays && !tx.is_discarded() {
