@@ -189,8 +189,7 @@ pub(super) fn retry(tx: &mut WriteTx<'_>, message: &OutboxMessage, now: Timestam
     tx.put(&OutboxMessage { attempts, retry_at, due_at, ..message.clone() })
 }
 
-/// Delays mails to these times, at which the limits allow them. Mails that changed since they were read stay as they
-/// are.
+/// Delays mails to these times. Mails that changed since they were read stay as they are.
 pub(super) fn postpone(
     tx: &mut WriteTx<'_>,
     postponed: &[(OutboxMessage, Timestamp)],

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use crate::error::Result;
 use crate::ids::OrganizationId;
@@ -11,16 +12,18 @@ use crate::time::Timestamp;
 use super::outbox::{self, BY_DUE_AT, OutboxMessage};
 use super::pace::{self, MAX_WAIT, Paces};
 
-/// The maximum number of due mails that one plan reads. Those that wait for a current mail of their organization or user
-/// are fewer, because mails beyond the limits are postponed. So they never keep others out of a plan.
+/// The maximum number of due mails that one plan reads.
 const MAX_READ: usize = 1_000;
+/// If more are due, how long all but the first mail of each organization wait, so that the next plan reads others.
+const CROWDED_WAIT: Duration = Duration::from_mins(1);
 
 /// What to do with the mails that are due.
 #[derive(Default)]
 pub(super) struct Plan {
     /// The mails to send. No two of these and of the current mails have an organization, a user or a mailbox in common.
     pub(super) messages: Vec<OutboxMessage>,
-    /// The mails that the limits do not allow yet, with the times at which they do.
+    /// The mails that are due later than they say, with their times: those that the limits do not allow yet, and those
+    /// that would keep others out of the next plan.
     pub(super) postponed: Vec<(OutboxMessage, Timestamp)>,
     /// Whether records of attempts have expired.
     pub(super) has_expired_paces: bool,
@@ -46,8 +49,9 @@ impl Plan {
             taken.extend(keys);
         }
         let (due, next_due) = due_messages(tx, current, now)?;
-        let mut plan = Self::default();
-        for message in take_turns(due, &mut paces)? {
+        let is_crowded = due.len() >= MAX_READ;
+        let (mut plan, mut later) = (Self::default(), Vec::new());
+        for (round, message) in take_turns(due, &mut paces)? {
             let keys = message.pace_keys();
             let free_at = if message.is_expired(now) { now } else { paces.reserve(&keys)? };
             if free_at > now {
@@ -55,7 +59,12 @@ impl Plan {
             } else if plan.messages.len() < count && keys.iter().all(|key| !taken.contains(key)) {
                 taken.extend(keys);
                 plan.messages.push(message);
+            } else if round > 0 {
+                later.push((message, now.plus(CROWDED_WAIT)));
             }
+        }
+        if is_crowded && plan.postponed.is_empty() {
+            plan.postponed = later;
         }
         let expires_at = pace::expires_at(tx, now)?;
         plan.has_expired_paces = expires_at.is_some_and(|expires_at| expires_at <= now);
@@ -92,11 +101,12 @@ fn due_messages(
     Ok((due, next_due))
 }
 
-/// Orders mails so that the organizations take turns, and those whose last attempt is the longest ago come first.
+/// Orders mails so that the organizations take turns, and those whose last attempt is the longest ago come first. Returns
+/// each mail with the number of its organization's mails before it.
 fn take_turns<T: Tx>(
     messages: Vec<OutboxMessage>,
     paces: &mut Paces<'_, T>,
-) -> Result<Vec<OutboxMessage>> {
+) -> Result<Vec<(usize, OutboxMessage)>> {
     let mut rounds: HashMap<OrganizationId, usize> = HashMap::new();
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
@@ -105,5 +115,5 @@ fn take_turns<T: Tx>(
         *round += 1;
     }
     turns.sort_by_key(|(round, last_attempt, _)| (*round, *last_attempt));
-    Ok(turns.into_iter().map(|(_, _, message)| message).collect())
+    Ok(turns.into_iter().map(|(round, _, message)| (round, message)).collect())
 }

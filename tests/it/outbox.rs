@@ -542,6 +542,33 @@ async fn organizations_take_turns_and_send_one_mail_each_at_a_time() {
 }
 
 #[tokio::test]
+async fn single_mail_of_an_organization_does_not_wait_for_a_thousand_of_others() {
+    let office = Office::open().await;
+    office.postman.stop().await;
+    let busy: Vec<_> = (0..11).map(|_| organization()).collect();
+    let mails: Vec<_> = (0..1_100)
+        .map(|number| {
+            let about = invite(&format!("busy-{number}@corp.example"));
+            (OutboxMessageId(unique()), busy[number % busy.len()], about)
+        })
+        .collect();
+    let queued = office.app.store().write(move |tx| {
+        mails.iter().try_for_each(|(id, organization, about)| {
+            outbox::enqueue(tx, *id, *organization, about.clone(), START)
+        })
+    });
+    queued.await.unwrap();
+    office.put(organization(), invite("late@corp.example")).await;
+    let mut office = office.restart().await;
+    let mut before = 0;
+    while office.server.mail().await.to != ["late@corp.example"] {
+        before += 1;
+    }
+    assert!(before < 50, "{before} mails of others were sent first");
+    office.close().await;
+}
+
+#[tokio::test]
 async fn waiting_messages_are_not_written_again() {
     let mut office = Office::open().await;
     let first = office.post("ann@corp.example").await;
