@@ -22,8 +22,8 @@ const CROWDED_WAIT: Duration = Duration::from_mins(1);
 pub(super) struct Plan {
     /// The mails to send. No two of these and of the current mails have an organization, a user or a mailbox in common.
     pub(super) messages: Vec<OutboxMessage>,
-    /// The mails that are due later than they say, with their times: those that the limits do not allow yet, and those
-    /// that would keep others out of the next plan.
+    /// The mails to delay, with their new times: those that the limits do not allow yet, and those that would keep others
+    /// out of the next plan.
     pub(super) postponed: Vec<(OutboxMessage, Timestamp)>,
     /// Whether records of attempts have expired.
     pub(super) has_expired_paces: bool,
