@@ -290,7 +290,7 @@ async fn dropped_store_closes_its_file_cleanly() {
 }
 
 #[tokio::test]
-async fn task_runs_after_all_writes_that_were_queued_before_it() {
+async fn quiesce_runs_after_all_writes_that_were_queued_before_it() {
     let (_scratch, store) = Scratch::new();
     let (blocker, held) = Blocker::hold(&store).await;
     let put = |id| {

@@ -7,7 +7,9 @@
 //! keeps its slot for a cooldown. So the large writes of one consumer take a few hundredths of the writer's time. Its small
 //! writes go on while it has another slot.
 //!
-//! A task that is not a write runs after all writes that were queued before it: they go into the channel ahead of it.
+//! A task that uses the file as a whole runs after all writes that were queued before it: they go into the channel ahead of
+//! it. Any other task goes into the channel at once. Reads wait for some of these, so they do not wait for all writes of a
+//! consumer.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -78,6 +80,11 @@ fn too_many_writes() -> Error {
     Error::overloaded(RETRY_AFTER, "too many writes wait")
 }
 
+/// Whether the task copies, replaces or closes the file.
+const fn uses_whole_file(task: &Task) -> bool {
+    matches!(task, Task::Quiesce(_) | Task::ExclusiveFile(_) | Task::Replace(_) | Task::Close)
+}
+
 impl Sender {
     /// Queues a write. Without a consumer it goes into the channel at once. If too many writes wait, the write displaces the
     /// newest write of the consumer with the most waiting writes, which fails with 503.
@@ -127,7 +134,9 @@ impl Sender {
     pub(in crate::store) fn send_always(&self, task: Task) {
         let mut state = self.0.lock();
         if !state.closed {
-            state.admit_all();
+            if uses_whole_file(&task) {
+                state.admit_all();
+            }
             state.channel.push_back(task);
             self.0.wake(state);
         }

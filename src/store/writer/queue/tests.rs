@@ -57,3 +57,18 @@ fn write_that_displaces_another_wakes_the_writer() {
     assert_eq!(sender.0.lock().wakes_at, None);
     assert!(matches!(receiver.try_recv(), Some(Task::Write(_))));
 }
+
+#[test]
+fn task_waits_for_writes_without_a_slot_only_if_it_uses_the_whole_file() {
+    let slots = LIMITS.slots_per_consumer;
+    for (task, before) in [(Task::Probe, slots), (Task::Close, slots + 2)] {
+        let (sender, receiver) = queue();
+        for _ in 0..slots + 2 {
+            send(&sender, GREEDY);
+        }
+        sender.send(task).expect("queued");
+        let tasks = std::iter::from_fn(|| receiver.try_recv());
+        let writes = tasks.take_while(|task| matches!(task, Task::Write(_))).count();
+        assert_eq!(writes, before);
+    }
+}
