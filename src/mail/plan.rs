@@ -14,7 +14,9 @@ use super::pace::{self, MAX_WAIT, Paces};
 
 /// The maximum number of due mails that one plan reads.
 const MAX_READ: usize = 1_000;
-/// If more are due, how long all but the first mail of each organization wait, so that the next plan reads others.
+/// How many of these stay due if more are due, those that come first. The others wait, so that the next plan reads further.
+const MAX_KEPT: usize = MAX_READ / 2;
+/// How long the others wait.
 const CROWDED_WAIT: Duration = Duration::from_mins(1);
 
 /// What to do with the mails that are due.
@@ -51,7 +53,7 @@ impl Plan {
         let (due, next_due) = due_messages(tx, current, now)?;
         let is_crowded = due.len() >= MAX_READ;
         let (mut plan, mut later) = (Self::default(), Vec::new());
-        for (round, message) in take_turns(due, &mut paces)? {
+        for (place, message) in take_turns(due, &mut paces)?.into_iter().enumerate() {
             let keys = message.pace_keys();
             let free_at = if message.is_expired(now) { now } else { paces.reserve(&keys)? };
             if free_at > now {
@@ -59,7 +61,7 @@ impl Plan {
             } else if plan.messages.len() < count && keys.iter().all(|key| !taken.contains(key)) {
                 taken.extend(keys);
                 plan.messages.push(message);
-            } else if round > 0 {
+            } else if place >= MAX_KEPT {
                 later.push((message, now.plus(CROWDED_WAIT)));
             }
         }
@@ -101,12 +103,11 @@ fn due_messages(
     Ok((due, next_due))
 }
 
-/// Orders mails so that the organizations take turns, and those whose last attempt is the longest ago come first. Returns
-/// each mail with the number of its organization's mails before it.
+/// Orders mails so that the organizations take turns, and those whose last attempt is the longest ago come first.
 fn take_turns<T: Tx>(
     messages: Vec<OutboxMessage>,
     paces: &mut Paces<'_, T>,
-) -> Result<Vec<(usize, OutboxMessage)>> {
+) -> Result<Vec<OutboxMessage>> {
     let mut rounds: HashMap<OrganizationId, usize> = HashMap::new();
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
@@ -115,5 +116,5 @@ fn take_turns<T: Tx>(
         *round += 1;
     }
     turns.sort_by_key(|(round, last_attempt, _)| (*round, *last_attempt));
-    Ok(turns.into_iter().map(|(round, _, message)| (round, message)).collect())
+    Ok(turns.into_iter().map(|(_, _, message)| message).collect())
 }
