@@ -5,7 +5,7 @@
 //! delays only itself. The queue of the writer uses the [`Backlogs`] alone.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,9 +25,6 @@ pub enum Consumer {
 }
 
 impl Consumer {
-    /// The consumer of the operator's commands, which come from this machine.
-    pub const OPERATOR: Self = Self::Address(IpAddr::V4(Ipv4Addr::LOCALHOST));
-
     /// Returns the consumer of requests without a key from `address`.
     pub fn from_address(address: IpAddr) -> Self {
         Self::Address(client_network(address))
