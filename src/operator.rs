@@ -144,6 +144,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         Operation::MailTest { to } => test_mail(app, &to).await,
         Operation::NodeList => nodes::list_nodes(app).await,
         Operation::Check => {
+            app.require_room_for_copy()?;
             let findings = app.store().check(record_registry(), progress).await?;
             serde_json::to_value(findings).map_err(Error::internal)
         }

@@ -195,6 +195,7 @@ async fn answer(
 async fn send_copy(mut stream: UnixStream, app: &App) -> io::Result<()> {
     let (progress, stages) = watched_progress();
     let copying = async {
+        app.require_room_for_copy()?;
         app.store().refresh().await?;
         app.store().copy_to_unnamed(progress).await
     };

@@ -74,6 +74,15 @@ impl App {
         let space = self.0.disk_space.space.get();
         space.map_or(0, |space| reserve_of(self.0.config.caps.disk_reserve, space.total))
     }
+
+    /// Fails unless the disk keeps its reserve beside a copy of the data file. Otherwise the copy could fill the disk, and
+    /// writes would fail.
+    ///
+    /// # Errors
+    /// 503 if it does not.
+    pub(crate) fn require_room_for_copy(&self) -> Result<()> {
+        self.store().require_room(self.disk_reserve())
+    }
 }
 
 /// The limits of one write.

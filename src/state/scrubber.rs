@@ -47,9 +47,9 @@ impl App {
 /// Checks the data file. Returns whether it could be checked, or `None` once the service is dropped.
 async fn scrub_once(inner: &Weak<Inner>) -> Option<bool> {
     let app = inner.upgrade().map(App)?;
-    let (store, reserve) = (app.store().clone(), app.disk_reserve());
+    let (store, room) = (app.store().clone(), app.require_room_for_copy());
     drop(app);
-    let findings = match store.require_room(reserve) {
+    let findings = match room {
         Ok(()) => store.scrub(record_registry(), Progress::silent()).await,
         Err(full) => Err(full),
     };

@@ -107,10 +107,12 @@ impl Store {
     /// # Errors
     /// 503 when it does not.
     pub(crate) fn require_room(&self, reserve: u64) -> Result<()> {
-        let size = self.size_on_disk()?;
+        // The size of a file that has lost its name is unknown, and that file must be backed up.
+        let size = self.size_on_disk().unwrap_or(0);
         match FreeSpace::of(self).get() {
             Some(room) if room.free < reserve.saturating_add(size) => {
-                Err(Error::unavailable(RETRY_AFTER, "the disk has no room for a copy"))
+                let text = "a copy of the data file would leave less than --disk-reserve free";
+                Err(Error::unavailable(RETRY_AFTER, text))
             }
             _ => Ok(()),
         }

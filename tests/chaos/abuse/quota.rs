@@ -9,11 +9,11 @@ use steward::router;
 use steward::testing::config::{Caps, Config};
 use steward::testing::ids::ActivityId;
 use steward::testing::metrics::Metrics;
-use steward::testing::operator::Operation;
+use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::activity::{self, Entry};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::users;
-use steward::testing::store::{FreeSpace, Store};
+use steward::testing::store::{FreeSpace, Progress, Store};
 use steward::testing::time::Timestamp;
 use uuid::Uuid;
 
@@ -412,6 +412,8 @@ async fn near_full_disk_rejects_additions_and_allows_deletions() {
     owner.patch(&one, json!({ "description": "" })).await.ok();
     owner.patch(&one, json!({ "deleted": true })).await.ok();
     assert_eq!(owner.patch(&one, json!({ "deleted": false })).await.status, 503);
+    let refused = perform(&app, Operation::Check, Progress::silent()).await;
+    assert_eq!(refused.expect_err("no room for a copy").status(), 503);
     app.close().await;
     drop(owner);
 
