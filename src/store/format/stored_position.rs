@@ -51,15 +51,12 @@ fn stored(database: &Database) -> Result<Option<(Position, Primary)>> {
     if u64::from_le_bytes(*sum) != xxh3_64(bytes) {
         return Err(damaged());
     }
-    // Copies of earlier builds do not know their server.
     let (name, server) = name.split_at_checked(16).ok_or_else(damaged)?;
     let name = Uuid::from_slice(name).map_err(|_| damaged())?;
-    let primary = match server.split_first_chunk::<8>() {
-        Some((system, timeline)) => Primary {
-            system: u64::from_be_bytes(*system),
-            timeline: u32::from_be_bytes(timeline.try_into().map_err(|_| damaged())?),
-        },
-        None => Primary::default(),
+    let (system, timeline) = server.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let primary = Primary {
+        system: u64::from_be_bytes(*system),
+        timeline: u32::from_be_bytes(timeline.try_into().map_err(|_| damaged())?),
     };
     Ok(Some((Position { seq: u64::from_be_bytes(*seq), name }, primary)))
 }
