@@ -30,7 +30,7 @@ use super::{BatchRun, Writer};
 /// How long a batch tries to get an answer of the origin.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How many batches begin with a turn after one was overtaken.
-const WARY_BATCHES: u32 = 16;
+const BATCHES_WITH_TURN: u32 = 16;
 /// The size of changes after which a batch ends, in bytes: 1 MiB.
 pub(super) const BATCH_BYTES: usize = 1024 * 1024;
 
@@ -41,7 +41,7 @@ pub(in crate::store) struct OriginWriter {
     /// The last commit that the copy holds.
     pub(in crate::store) position: Position,
     /// How many batches still begin with a turn.
-    wary: u32,
+    batches_with_turn: u32,
     pub(super) synced_at: Instant,
     /// The last commit of which this node knows that a failover keeps it.
     pub(super) kept: Position,
@@ -56,7 +56,7 @@ impl OriginWriter {
         position: Position,
     ) -> Self {
         let (synced_at, kept) = (Instant::now(), Position::NONE);
-        Self { source, state, position, wary: 0, synced_at, kept, unanswered: None }
+        Self { source, state, position, batches_with_turn: 0, synced_at, kept, unanswered: None }
     }
 }
 
@@ -78,7 +78,7 @@ struct Beginning<'o> {
 }
 
 /// What a commit of the copy publishes.
-struct Standing {
+struct CopyCommit {
     position: Position,
     finished: FinishedBatch,
     writes: usize,
@@ -106,7 +106,7 @@ impl Writer {
                 Attempt::Done => return Ok(None),
                 Attempt::Overtaken => {
                     source.stats.note_overtaken();
-                    self.set_wary(WARY_BATCHES);
+                    self.set_batches_with_turn(BATCHES_WITH_TURN);
                     if Instant::now() < until {
                         continue;
                     }
@@ -168,8 +168,8 @@ impl Writer {
             }
         };
         let (writes, is_own) = (ran.len(), !rows.is_empty());
-        let standing = Standing { position, finished, writes, is_own };
-        if let Err(cause) = self.stand(database, (transaction, is_synced), standing) {
+        let copy_commit = CopyCommit { position, finished, writes, is_own };
+        if let Err(cause) = self.commit_to_copy(database, (transaction, is_synced), copy_commit) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
             if let Some(origin) = &mut self.origin {
@@ -187,9 +187,9 @@ impl Writer {
         source: &'o CopySource,
     ) -> Result<Beginning<'o>, Fault> {
         let mut beginning = Beginning { from: self.position(), turn: None };
-        let wary = self.origin.as_ref().map_or(0, |origin| origin.wary);
-        if wary > 0 {
-            self.set_wary(wary - 1);
+        let batches_with_turn = self.origin.as_ref().map_or(0, |origin| origin.batches_with_turn);
+        if batches_with_turn > 0 {
+            self.set_batches_with_turn(batches_with_turn - 1);
             let begun = Instant::now();
             let take = &mut |row| source.take(tx, row);
             let (from, turn) = source.origin.turn(beginning.from, take)?;
@@ -235,20 +235,20 @@ impl Writer {
             }
         };
         let finished = tx.finish()?;
-        let standing = Standing { position, finished, writes: 0, is_own: false };
-        self.stand(database, (transaction, is_synced), standing)?;
+        let copy_commit = CopyCommit { position, finished, writes: 0, is_own: false };
+        self.commit_to_copy(database, (transaction, is_synced), copy_commit)?;
         let _ = reply.send(Ok(()));
         Ok(())
     }
 
     /// Commits to the copy what the origin has, and shows it.
-    fn stand(
+    fn commit_to_copy(
         &mut self,
         database: &Database,
         (transaction, is_synced): (WriteTransaction, bool),
-        standing: Standing,
+        copy_commit: CopyCommit,
     ) -> Result<()> {
-        let Standing { position, finished, writes, is_own } = standing;
+        let CopyCommit { position, finished, writes, is_own } = copy_commit;
         let FinishedBatch { hot, diff } = finished;
         let begun = Instant::now();
         let primary = self.origin.as_ref().map(|origin| origin.source.origin.primary());
@@ -271,9 +271,9 @@ impl Writer {
         Ok(())
     }
 
-    fn set_wary(&mut self, batches: u32) {
+    fn set_batches_with_turn(&mut self, batches: u32) {
         if let Some(origin) = &mut self.origin {
-            origin.wary = batches;
+            origin.batches_with_turn = batches;
         }
     }
 
