@@ -104,7 +104,6 @@ impl Store {
         let walk = self.begin_sliced_walk(Table::ALL, SliceLimit::default()).await?;
         let folder = folder_of(self.path()).to_owned();
         let check = move || {
-            let _under_way = walk_begun;
             let mut report = CheckReport::default();
             let mut steps = progress.begin("copying", walk.of);
             let file = unnamed_file(&folder);
@@ -114,7 +113,8 @@ impl Store {
             let state = fill(copying, |take| copy_values(walk, &mut steps, &mut report, take))?;
             let copy = Snapshot::begin(&database)?;
             check_lengths(&state, &copy, &mut report);
-            drop(state);
+            // The rest reads only the copy, so the file can be compacted.
+            drop((state, walk_begun));
             check_snapshot(&copy, &registry, &progress, &mut report);
             Ok::<_, Error>(report)
         };
