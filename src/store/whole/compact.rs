@@ -108,7 +108,7 @@ impl Store {
     async fn has_room_for_copy(&self, reserve: u64) -> Result<bool> {
         let Some(room) = FreeSpace::of(self).get() else { return Ok(true) };
         // Commits that happen meanwhile make the copy larger.
-        Ok(room.free > reserve + self.space().await?.used / 4 * 5)
+        Ok(room.free > reserve.saturating_add(self.space().await?.used / 4 * 5))
     }
 }
 
