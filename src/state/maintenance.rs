@@ -63,7 +63,11 @@ impl App {
                     let complete = move |tx: &mut WriteTx<'_>| complete_changes(tx, now);
                     more = match store.write(complete).await {
                         Ok(more) => more,
-                        Err(error) => warn_and_wait(&error).await,
+                        Err(error) => {
+                            warn_and_wait(&error).await;
+                            due.wake();
+                            false
+                        }
                     };
                 }
                 if may_go_on()
@@ -75,7 +79,10 @@ impl App {
                 while more && may_go_on() {
                     more = match delete_some(&mut expiring, &store).await {
                         Ok(more) => more,
-                        Err(error) => warn_and_wait(&error).await,
+                        Err(error) => {
+                            warn_and_wait(&error).await;
+                            false
+                        }
                     };
                 }
                 if inner.strong_count() == 0 {
@@ -198,13 +205,16 @@ async fn wait_until_due(expiring: &[ExpiringData]) {
     let _ = select_all(expiring.iter().map(|kind| Box::pin(kind.is_due()))).await;
 }
 
-/// Deletes some data of each kind whose search is due. Returns whether there may be more.
+/// Deletes some data of each kind whose search is due, also if another kind fails. Returns whether there may be more.
 async fn delete_some(expiring: &mut [ExpiringData], store: &Store) -> Result<bool> {
-    let mut more = false;
+    let (mut more, mut failed) = (false, None);
     for kind in expiring {
-        more |= kind.delete_some(store).await?;
+        match kind.delete_some(store).await {
+            Ok(some) => more |= some,
+            Err(error) => failed = Some(error),
+        }
     }
-    Ok(more)
+    failed.map_or(Ok(more), Err)
 }
 
 /// Finds entries of the activity log.
@@ -233,9 +243,8 @@ fn find_sessions(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
     Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| sessions::delete_ended(tx, &ended, now))))
 }
 
-/// Logs the error, waits, and returns true to try again.
-async fn warn_and_wait(error: &Error) -> bool {
+/// Logs the error of a task, which is tried again after the others.
+async fn warn_and_wait(error: &Error) {
     tracing::warn!(%error, "a maintenance task failed; trying again");
     tokio::time::sleep(RETRY_DELAY).await;
-    true
 }
