@@ -33,6 +33,14 @@ pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
     let (reply, answer) = oneshot::channel();
+    let run = Box::new(move || {
+        let _ = reply.send(work());
+    });
+    spawn(priority, run)?;
+    answer.await.map_err(Error::internal)
+}
+
+fn spawn(priority: Priority, run: Box<dyn FnOnce() + Send>) -> Result<()> {
     let run = move || {
         // On Linux this changes the calling thread only. Unoptimized builds are for tests, which wait for this work: beside
         // other programs on the machine it would hardly run.
@@ -41,9 +49,9 @@ pub(crate) async fn run_low_priority<T: Send + 'static>(
         {
             tracing::debug!(%error, "cannot lower the priority of a thread");
         }
-        let _ = reply.send(work());
+        run();
     };
     let thread = std::thread::Builder::new().name("background".to_owned());
     thread.spawn(run).map_err(Error::internal)?;
-    answer.await.map_err(Error::internal)
+    Ok(())
 }

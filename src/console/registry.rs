@@ -1,6 +1,8 @@
 //! Adds pages to the route table. Each page is wrapped by the checks that all pages share.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use axum::extract::{Request, State};
@@ -24,6 +26,18 @@ use super::visit::{SignedIn, Visit};
 /// The response of a page.
 pub(super) type PageResult = Result<Response, Failure>;
 
+/// A page of any type, with what it is given. What is around a page is compiled once, not for each of them.
+type ErasedPage<V> =
+    Arc<dyn Fn(V) -> Pin<Box<dyn Future<Output = PageResult> + Send>> + Send + Sync>;
+
+fn erase<V, F, R>(page: F) -> ErasedPage<V>
+where
+    F: Fn(V) -> R + Send + Sync + 'static,
+    R: Future<Output = PageResult> + Send + 'static,
+{
+    Arc::new(move |visit| Box::pin(page(visit)))
+}
+
 /// The pages of the console, to be added to the route table.
 pub(super) struct Pages<'r> {
     routes: &'r mut Routes,
@@ -38,43 +52,40 @@ impl<'r> Pages<'r> {
     /// Adds a page that needs no session.
     pub(super) fn public<F, R>(&mut self, method: Method, path: &'static str, page: F)
     where
-        F: Fn(Visit) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send,
+        F: Fn(Visit) -> R + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
     {
-        self.add(method, path, PageAccess::Public, page);
+        self.add(method, path, PageAccess::Public, erase(page));
     }
 
     /// Adds a page that needs a session. Without one, a GET leads to the sign-in page.
     pub(super) fn signed_in<F, R>(&mut self, method: Method, path: &'static str, page: F)
     where
-        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send,
+        F: Fn(SignedIn) -> R + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
     {
-        self.with_session(method, path, PageAccess::Session, page);
+        self.with_session(method, path, PageAccess::Session, erase(page));
     }
 
     /// Adds a page that needs an operator's session.
     pub(super) fn operator<F, R>(&mut self, method: Method, path: &'static str, page: F)
     where
-        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send,
+        F: Fn(SignedIn) -> R + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
     {
-        self.with_session(method, path, PageAccess::Operator, page);
+        self.with_session(method, path, PageAccess::Operator, erase(page));
     }
 
-    fn with_session<F, R>(
+    fn with_session(
         &mut self,
         method: Method,
         path: &'static str,
         access: PageAccess,
-        page: F,
-    ) where
-        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send,
-    {
+        page: ErasedPage<SignedIn>,
+    ) {
         let api = self.api.clone();
-        self.add(method, path, access, move |visit: Visit| {
-            let (page, api) = (page.clone(), api.clone());
+        let with_session = erase(move |visit: Visit| {
+            let (page, api) = (Arc::clone(&page), api.clone());
             async move {
                 let entrance = Entrance::of(&visit);
                 let signed_in = match SignedIn::of(visit, &api) {
@@ -110,16 +121,19 @@ impl<'r> Pages<'r> {
                 Ok(response)
             }
         });
+        self.add(method, path, access, with_session);
     }
 
-    fn add<F, R>(&mut self, method: Method, path: &'static str, access: PageAccess, page: F)
-    where
-        F: Fn(Visit) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send,
-    {
+    fn add(
+        &mut self,
+        method: Method,
+        path: &'static str,
+        access: PageAccess,
+        page: ErasedPage<Visit>,
+    ) {
         let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
         let handler = move |State(app): State<App>, request: Request| {
-            let page = page.clone();
+            let page = Arc::clone(&page);
             async move {
                 let response = match Visit::admit(app, request, access).await {
                     Ok(visit) => page(visit).await,

@@ -2,6 +2,7 @@
 //! authorization test.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use axum::Router;
@@ -47,6 +48,12 @@ impl RouteTable {
     }
 }
 
+/// What the handlers of axum return.
+type ResponseFuture = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A handler of any type. What is around a handler is compiled once, not for each of them.
+type ErasedHandler = Arc<dyn Fn(Request, App) -> ResponseFuture + Send + Sync>;
+
 macro_rules! methods {
     ($($name:ident $method:ident $status:literal,)*) => {$(
         /// Adds an operation of this method.
@@ -58,10 +65,11 @@ macro_rules! methods {
             handler: H,
         ) -> &mut RouteSpec
         where
-            H: Handler<T, App>,
-            T: 'static,
+            H: Handler<T, App, Future = ResponseFuture>,
         {
-            self.add(Method::$method, MethodFilter::$method, $status, path, operation, needs, handler)
+            let row = RouteSpec::new((Method::$method, path), operation, self.resource, needs, $status);
+            let handler: ErasedHandler = Arc::new(move |request, app| handler.clone().call(request, app));
+            self.add(row, MethodFilter::$method, handler)
         }
     )*};
 }
@@ -75,28 +83,19 @@ impl Routes {
         delete DELETE 204,
     }
 
-    #[expect(clippy::too_many_arguments, reason = "private, and called from one macro")]
-    fn add<H, T>(
+    fn add(
         &mut self,
-        method: Method,
+        row: RouteSpec,
         filter: MethodFilter,
-        status: u16,
-        path: &'static str,
-        operation: &'static str,
-        requirements: Requirements,
-        handler: H,
-    ) -> &mut RouteSpec
-    where
-        H: Handler<T, App>,
-        T: 'static,
-    {
+        handler: ErasedHandler,
+    ) -> &mut RouteSpec {
         let guard = RouteGuard {
-            requirements,
-            target: PathTarget::of(path),
-            idempotent: method == Method::POST,
+            requirements: row.requirements,
+            target: PathTarget::of(row.path),
+            idempotent: row.method == Method::POST,
         };
         let guarded = move |State(app): State<App>, request: Request| {
-            let handler = handler.clone();
+            let handler = Arc::clone(&handler);
             async move {
                 let known = etag::if_none_match(request.method(), request.headers());
                 let mut extras = ResponseExtras::default();
@@ -104,7 +103,7 @@ impl Routes {
                     Ok(request) if request.extensions().get::<AccessProbe>().is_some() => {
                         StatusCode::NO_CONTENT.into_response()
                     }
-                    Ok(request) => handler.call(request, app).await,
+                    Ok(request) => handler(request, app).await,
                     Err(error) => error.into_response(),
                 };
                 if let Some(dry_run) = extras.take_dry_run() {
@@ -117,9 +116,8 @@ impl Routes {
                 }
             }
         };
-        let methods = self.paths.remove(path).unwrap_or_default().merge(on(filter, guarded));
-        self.paths.insert(path, methods);
-        let row = RouteSpec::new((method, path), operation, self.resource, requirements, status);
+        let methods = self.paths.remove(row.path).unwrap_or_default().merge(on(filter, guarded));
+        self.paths.insert(row.path, methods);
         self.specs.push_mut(row)
     }
 
