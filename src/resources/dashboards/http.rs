@@ -1,8 +1,5 @@
 //! `/api/projects/:project_id/dashboards/`.
 
-#[cfg(test)]
-mod tests;
-
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -35,7 +35,7 @@ use crate::resources::access_objects::{Kind, Object};
 use crate::resources::collaborators;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
-use crate::store::{Added, Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
+use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 
 pub use api::{DashboardPatch, NewDashboard, ParsedBody, ResponseOptions};
@@ -72,9 +72,6 @@ pub struct Meta {
     pub deleted: bool,
     /// Whether a [`Details`] record exists.
     pub detailed: bool,
-    /// See [`ADDED`].
-    #[cfg(test)]
-    pub rank: u64,
 }
 
 /// The stored fields that lists show, in the order of the API.
@@ -104,26 +101,7 @@ pub struct Fields {
     /// admins.
     #[schema(value_type = Restriction)]
     pub restriction_level: i64,
-    /// See [`ADDED`].
-    #[cfg(test)]
-    pub color: String,
 }
-
-/// Members that stored dashboards lack.
-#[cfg(not(test))]
-const ADDED: &[Added] = &[];
-
-/// Members that stored dashboards lack. Unit tests have two, so that they can serve the golden file, which was written
-/// without them.
-#[cfg(test)]
-const ADDED: &[Added] = &[
-    Added::Field { name: "color", default: &GROWN_COLOR },
-    Added::Meta { name: "rank", default: &7_u64 },
-];
-
-/// The default of the field that dashboards have in unit tests only.
-#[cfg(test)]
-const GROWN_COLOR: &str = "gray";
 
 /// Sort key of a dashboard in lists, after the project: not pinned, name.
 type ListKey = (ProjectId, bool, Option<String>);
@@ -146,7 +124,6 @@ impl_record!(Dashboard {
     },
     indexes: [&BY_NAME],
     counts: [|dashboard| (!dashboard.meta.deleted).then(|| dashboard.meta.project.encoded())],
-    added: ADDED,
     owner: |dashboard, _| Ok(Some(dashboard.meta.organization.owner())),
     references: |dashboard| [
         Reference::to::<Project>(&(dashboard.meta.organization, dashboard.meta.project)),
@@ -342,8 +319,6 @@ fn blank(
         restriction_level: levels::EVERYONE_EDITS,
         deleted: false,
         detailed: false,
-        #[cfg(test)]
-        rank: 7,
     };
     let fields = Fields {
         id,
@@ -356,8 +331,6 @@ fn blank(
         creation_mode: "default".to_owned(),
         tags: Vec::new(),
         restriction_level: levels::EVERYONE_EDITS,
-        #[cfg(test)]
-        color: GROWN_COLOR.to_owned(),
     };
     Ok(Dashboard { meta, fields })
 }
