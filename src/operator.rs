@@ -149,8 +149,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             serde_json::to_value(findings).map_err(Error::internal)
         }
         Operation::Compact => {
-            serde_json::to_value(app.store().compact(record_registry(), &progress).await?)
-                .map_err(Error::internal)
+            serde_json::to_value(app.store().compact(&progress).await?).map_err(Error::internal)
         }
         Operation::SecretsRotate => {
             let renewed =

@@ -31,7 +31,7 @@ async fn compact_if_sparse(store: &Store) {
             return Ok(());
         }
         tracing::info!(bytes, dead, "more than half of the data file is dead space; compacting it");
-        let Compacted { bytes, .. } = store.compact(record_registry(), &Progress::silent()).await?;
+        let Compacted { bytes, .. } = store.compact(&Progress::silent()).await?;
         tracing::info!(bytes, "the data file is compacted");
         Ok::<_, Error>(())
     };

@@ -10,7 +10,6 @@ use crate::store::values::checksum::HexKey;
 use crate::store::values::key::Key;
 use crate::store::values::per_table::PerTable;
 use crate::store::values::schema::Table;
-use crate::store::write::WriteTx;
 
 use super::expected_counts::ExpectedCounts;
 use super::import_writer::ImportWriter;
@@ -65,9 +64,6 @@ pub trait RecordType: Send + Sync {
     /// Returns [`Record::ADDED`].
     #[doc(hidden)]
     fn added(&self) -> &'static [Added];
-    /// Stores the records with these keys in the current layout.
-    #[doc(hidden)]
-    fn upgrade(&self, tx: &mut WriteTx<'_>, keys: &[Vec<u8>]) -> Result<()>;
     #[doc(hidden)]
     fn check(
         &self,
@@ -99,10 +95,6 @@ impl<R: Record> RecordType for RecordTypeOf<R> {
 
     fn added(&self) -> &'static [Added] {
         R::ADDED
-    }
-
-    fn upgrade(&self, tx: &mut WriteTx<'_>, keys: &[Vec<u8>]) -> Result<()> {
-        tx.upgrade_all::<R>(keys)
     }
 
     fn tables(&self) -> Vec<Table> {

@@ -1,4 +1,4 @@
-//! Creating a data file, opening one read-only, and storing the records of older layouts in the current one.
+//! Creating a data file, opening one read-only, and refusing one with records of a newer release.
 
 pub(super) mod create;
 pub(super) mod read_only;

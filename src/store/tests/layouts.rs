@@ -123,20 +123,6 @@ async fn older_record_is_stored_in_the_current_layout_when_it_changes() {
     assert_eq!(layout_of(&stored(&store)), 3);
 }
 
-#[tokio::test]
-async fn all_older_records_are_upgraded_with_their_versions_and_bytes() {
-    let (_scratch, store) = Scratch::new();
-    store.write(|tx| (0..2_500).try_for_each(|id| tx.put(&first(id)))).await.expect("put");
-    store.write(|tx| tx.put(&grown(2_500))).await.expect("put");
-    for older in [2_500, 0] {
-        let upgraded = store.upgrade(&with_notes(GROWN)).await;
-        assert_eq!(upgraded.expect("upgraded"), older);
-    }
-    let snapshot = store.snapshot().expect("open");
-    assert_eq!(snapshot.get::<Grown>(&(1, 2_499)).expect("read"), grown(2_499));
-    assert_eq!(snapshot.version::<Grown>(&(1, 2_499)).expect("read"), 1);
-}
-
 const FIRST: &dyn RecordType = &RecordTypeOf::<First>(Redaction::Open);
 const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
 

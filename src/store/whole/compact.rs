@@ -10,7 +10,6 @@ use tokio::time::timeout;
 
 use crate::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, close, storage_error};
-use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
 use crate::store::writer::Store;
 
@@ -36,21 +35,15 @@ pub struct Compacted {
 }
 
 impl Store {
-    /// Stores the records of older layouts in the current one, and returns the unused space of the file to the operating
-    /// system. If the disk has room for a copy of what is used, requests are served meanwhile. If not, this waits for requests
-    /// that are reading, and new requests fail with 503.
+    /// Returns the unused space of the file to the operating system. If the disk has room for a copy of what is used, requests
+    /// are served meanwhile. If not, this waits for requests that are reading, and new requests fail with 503.
     ///
     /// # Errors
     /// 400 when a backup, an export, a check or another compaction is reading the whole file; 503 when requests read for too
     /// long, the file changes faster than it is copied, is closed, or cannot be written or replaced.
     #[doc(hidden)]
-    pub async fn compact(
-        &self,
-        registry: RecordRegistry,
-        progress: &Progress,
-    ) -> Result<Compacted> {
+    pub async fn compact(&self, progress: &Progress) -> Result<Compacted> {
         let alone = self.begin_compaction()?;
-        self.upgrade(&registry).await?;
         if self.has_room_for_copy(MIN_ROOM).await? {
             return self.compact_by_copy(alone, progress).await;
         }

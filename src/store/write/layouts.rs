@@ -1,7 +1,7 @@
-//! Layouts of records: which one a table has, and storing older records again.
+//! Layouts of records: which one a table has.
 
 use crate::error::Result;
-use crate::store::record::{Record, Row, Tx, completed};
+use crate::store::record::Record;
 use crate::store::values::key::Key;
 use crate::store::values::raw::read_number;
 use crate::store::values::schema::{Table, layout_key};
@@ -21,17 +21,5 @@ impl WriteTx<'_> {
             self.put_raw(Table::Meta, &key, &layout.encoded());
         }
         Ok(())
-    }
-
-    /// Stores these records in the current layout, with the versions that they have. Skips records that were deleted.
-    pub(in crate::store) fn upgrade_all<R: Record>(&mut self, keys: &[Vec<u8>]) -> Result<()> {
-        keys.iter().try_for_each(|key| self.upgrade::<R>(key))
-    }
-
-    fn upgrade<R: Record>(&mut self, key: &[u8]) -> Result<()> {
-        let Some(before) = self.get_raw(R::TABLE, key)? else { return Ok(()) };
-        let payload = completed::<R>(&before)?.into_owned();
-        let record = Row::<R>::parse(&payload)?;
-        self.replace(key.to_vec(), Some(before), Some(&record), &record, payload)
     }
 }

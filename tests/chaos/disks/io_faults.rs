@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
 
 use crate::disks::power_cuts::dump;
@@ -337,7 +336,7 @@ async fn each_failed_access_of_a_compaction_is_recovered_and_loses_nothing() {
             created.await.ok();
             made += 1;
             faulty.disk.fail([fault(access, after)], after as u64);
-            let done = store.compact(record_registry(), &Progress::silent()).await;
+            let done = store.compact(&Progress::silent()).await;
             faulty.disk.fail([], 0);
             let refused = done.err().map(|error| error.status());
             if faulty.disk.fired() == faulty.seen {

@@ -238,7 +238,7 @@ async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
     let made = run.store().backup(copy, record_registry(), Progress::silent()).await;
     made.expect("a backup");
     run.requests(1, |_, _| ()).await;
-    run.store().compact(record_registry(), &Progress::silent()).await.expect("compacted");
+    run.store().compact(&Progress::silent()).await.expect("compacted");
     run.acknowledge();
     run.requests(3, |_, _| ()).await;
     run.store().compact_in_place(&Progress::silent()).await.expect("compacted");

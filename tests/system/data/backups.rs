@@ -246,16 +246,13 @@ async fn compaction_is_rejected_during_a_backup_without_blocking_writes() {
         async move { store.backup(to, record_registry(), progress).await }
     });
     eventually("the backup begins", || begins.try_recv().ok()).await;
-    let refused = store
-        .compact(record_registry(), &Progress::silent())
-        .await
-        .expect_err("a backup is under way");
+    let refused = store.compact(&Progress::silent()).await.expect_err("a backup is under way");
     let why = "a backup, an export, a check or another compaction is running; compact after it";
     assert_eq!((refused.status(), refused.to_string().as_str()), (400, why));
     store.write(|_| Ok(())).await.expect("a write");
     release.send(()).expect("the backup waits");
     backup.await.expect("no panic").expect("a backup");
-    store.compact(record_registry(), &Progress::silent()).await.expect("compacted");
+    store.compact(&Progress::silent()).await.expect("compacted");
     workspace.assert_file_valid().await;
 }
 
