@@ -19,9 +19,8 @@ use crate::store::kinds::import_writer::ImportWriter;
 use crate::store::kinds::json_lines::{
     self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,
 };
-use crate::store::kinds::record_registry::{RecordRegistry, RecordType, RecordTypes};
+use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;
-use crate::store::record::missing;
 use crate::store::values::key::Key;
 use crate::store::values::schema::{FORMAT, Table};
 use crate::store::whole::backup::require_valid;
@@ -144,24 +143,6 @@ fn known_cell(header: &Header) -> Result<Cell> {
     Cell::new(header.cell).ok_or_else(|| invalid_field("cell", "is not the number of a cell"))
 }
 
-/// Fails if a newer release added members to records of the export.
-fn require_known_layouts(header: &Header, registry: &RecordRegistry) -> Result<()> {
-    let types = RecordTypes::of(registry);
-    for (name, layout) in &header.layouts {
-        let record_type = Table::named(name).and_then(|table| types.get(table));
-        let record_type = record_type.ok_or_else(|| invalid_field("layouts", NO_RECORDS))?;
-        let known = record_type.added().len() as u64;
-        if *layout > known {
-            let field = format!("layouts.{name}");
-            let text = format!(
-                "is {layout}, this release reads up to {known}; use the release that wrote it, or a newer one"
-            );
-            return Err(invalid_field(&field, &text));
-        }
-    }
-    Ok(())
-}
-
 /// Fills an empty file with the lines of an export. `source` has the secrets that the export hides.
 pub(in crate::store) fn fill<R: BufRead>(
     database: &Database,
@@ -171,8 +152,7 @@ pub(in crate::store) fn fill<R: BufRead>(
     source: Regenerator,
     progress: &Progress,
 ) -> Result<u64> {
-    let known = require_known_layouts(header, registry).and_then(|()| known_cell(header));
-    let cell = known.map_err(|error| reader.with_line_number(error))?;
+    let cell = known_cell(header).map_err(|error| reader.with_line_number(error))?;
     let secrets = header.included_secrets();
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
@@ -203,7 +183,7 @@ pub(in crate::store) fn fill<R: BufRead>(
 /// An import under way.
 struct Import<'t, 'c> {
     types: RecordTypes<'c>,
-    /// The first line. Tables without a layout in it have layout 0.
+    /// The first line.
     header: &'c Header,
     counts: BTreeMap<String, u64>,
     /// Hashes the canonical lines.
@@ -213,33 +193,19 @@ struct Import<'t, 'c> {
 
 impl Import<'_, '_> {
     fn add(&mut self, text: &[u8]) -> Result<()> {
-        let mut line = ExportLine::read(text)?;
+        let line = ExportLine::read(text)?;
         self.hasher.update(&line.canonical()?);
         let table = Table::named(&line.table);
         let table = table.ok_or_else(|| invalid_field("table", NO_TABLE))?;
-        let record_type = self.types.get(table);
-        if let Some(record_type) = record_type {
-            line.complete(missing(table, record_type.added(), self.layout(&line.table))?)?;
-        }
-        self.add_line(table, record_type, &line)?;
+        self.add_line(table, &line)?;
         self.require_content(text, line)?;
         *self.counts.entry(table.plain_name().to_owned()).or_default() += 1;
         self.writer.tx.savepoint()
     }
 
-    fn layout(&self, table: &str) -> usize {
-        let layout = self.header.layouts.get(table).copied().unwrap_or(0);
-        usize::try_from(layout).unwrap_or(usize::MAX)
-    }
-
-    fn add_line(
-        &mut self,
-        table: Table,
-        record_type: Option<&dyn RecordType>,
-        line: &ExportLine,
-    ) -> Result<()> {
+    fn add_line(&mut self, table: Table, line: &ExportLine) -> Result<()> {
         self.writer.rendered.clear();
-        match (table, record_type) {
+        match (table, self.types.get(table)) {
             (Table::Meta | Table::Sequences, _) if self.header.organization.is_some() => {
                 return Err(invalid_field("table", "belongs to no organization"));
             }

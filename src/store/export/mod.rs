@@ -57,9 +57,6 @@ pub(super) struct Header {
     /// The [cell](crate::store::write::cell::Cell); 0 is left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(super) cell: u64,
-    /// The layout of the records of each table to which members were added.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) layouts: BTreeMap<String, u64>,
     /// The number of lines of each table.
     pub(super) counts: BTreeMap<String, u64>,
     /// The BLAKE3 hash of all other lines in canonical form.
@@ -295,7 +292,6 @@ impl<'e> ExportWriter<'e> {
             secrets: self.options.secrets,
             organization: self.organization.map(|organization| organization.header),
             cell: self.cell,
-            layouts: self.options.registry.layouts(),
             counts: self.counts,
             blake3: self.hasher.finalize().to_hex().to_string(),
         };

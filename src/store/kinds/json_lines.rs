@@ -20,7 +20,7 @@ use serde_json::error::Category;
 use crate::error::{Error, Result};
 use crate::json::deserialize_storable;
 use crate::secret::{SeededRng, SigningSecret};
-use crate::store::record::{Added, Record, Row, payload};
+use crate::store::record::{Record, Row, payload};
 use crate::store::values::checksum::damaged;
 use crate::store::values::schema::Table;
 
@@ -117,32 +117,6 @@ impl ExportLine {
     /// Returns the [canonical form](super::canonical) of the line.
     pub(in crate::store) fn canonical(&self) -> Result<Vec<u8>> {
         with_line_end(self)
-    }
-
-    /// Adds members that the release that wrote the line did not know.
-    pub(in crate::store) fn complete(&mut self, added: &[Added]) -> Result<()> {
-        for member in added {
-            let (part, target, name, default) = match member {
-                Added::Meta { name, default } => ("meta", Some(&mut self.meta), name, default),
-                Added::Field { name, default } => ("fields", self.fields.as_mut(), name, default),
-            };
-            let default: Value =
-                serde_json::from_slice(&default.json()?).map_err(Error::internal)?;
-            let is_added = match target {
-                Some(Value::Object(members)) => {
-                    members.insert((*name).to_owned(), default).is_none()
-                }
-                Some(Value::Array(items)) => {
-                    items.push(default);
-                    true
-                }
-                _ => false,
-            };
-            if !is_added {
-                return Err(invalid_field(part, NOT_CANONICAL));
-            }
-        }
-        Ok(())
     }
 
     /// Parses the metadata of a line that has no other members.

@@ -26,17 +26,6 @@ pub struct RecordRegistry {
     pub is_pending: IsPendingDeletion,
 }
 
-impl RecordRegistry {
-    /// Returns the layout of each table whose records may have members that were added later.
-    pub(in crate::store) fn layouts(&self) -> BTreeMap<String, u64> {
-        let layout = |kind: &&dyn RecordType| {
-            let table = kind.table().plain_name().to_owned();
-            (!kind.added().is_empty()).then(|| (table, kind.added().len() as u64))
-        };
-        self.record_types.iter().filter_map(layout).collect()
-    }
-}
-
 /// The types of records, found by table.
 pub(in crate::store) struct RecordTypes<'c>(PerTable<Option<&'c dyn RecordType>>);
 

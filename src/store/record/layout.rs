@@ -55,11 +55,7 @@ impl<T: Serialize + Sync> DefaultValue for T {
 ///
 /// # Errors
 /// 500 if the layout is newer than this release.
-pub(in crate::store) fn missing(
-    table: Table,
-    added: &'static [Added],
-    layout: usize,
-) -> Result<&'static [Added]> {
+fn missing(table: Table, added: &'static [Added], layout: usize) -> Result<&'static [Added]> {
     added.get(layout..).ok_or_else(|| {
         let (table, known) = (table.plain_name(), added.len());
         Error::internal(format_args!(

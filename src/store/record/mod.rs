@@ -25,7 +25,7 @@ use byte_usage::Owner;
 
 pub(crate) use impl_record::impl_record;
 pub use layout::Added;
-pub(super) use layout::{completed, missing};
+pub(super) use layout::completed;
 pub use read::Tx;
 pub use sum::Sum;
 

@@ -126,65 +126,6 @@ async fn older_record_is_stored_in_the_current_layout_when_it_changes() {
 const FIRST: &dyn RecordType = &RecordTypeOf::<First>(Redaction::Open);
 const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
 
-async fn exported(scratch: &Scratch, store: &Store, registry: RecordRegistry) -> Vec<u8> {
-    let folder = scratch.folder.path().to_owned();
-    let how = ExportOptions {
-        registry,
-        secrets: true,
-        organization: None,
-        folder,
-        progress: Progress::silent(),
-    };
-    let mut lines = Vec::new();
-    store.export(how).await.expect("an export").write_to(&mut lines).expect("written");
-    lines
-}
-
-fn imported(
-    to: &Path,
-    lines: &[u8],
-    registry: &RecordRegistry,
-) -> Result<crate::store::Imported, OpenError> {
-    import(to, lines, registry, Seed::generate().rng(), &Progress::silent())
-}
-
-#[tokio::test]
-async fn older_records_of_an_export_are_completed_by_the_import() {
-    let (scratch, store) = Scratch::new();
-    store.write(|tx| (0..3).try_for_each(|id| tx.put(&first(id)))).await.expect("put");
-    let lines = exported(&scratch, &store, with_notes(FIRST)).await;
-    store.close().await;
-    let to = scratch.folder.path().join("new.redb");
-    imported(&to, &lines, &with_notes(GROWN)).expect("imported");
-    let new = Store::open(&to, NO_CACHE).expect("a store");
-    let snapshot = new.snapshot().expect("open");
-    assert_eq!(snapshot.get::<Grown>(&(1, 2)).expect("read"), grown(2));
-    drop(snapshot);
-    new.close().await;
-}
-
-#[tokio::test]
-async fn export_with_newer_records_is_refused_by_an_older_release() {
-    let (scratch, store) = Scratch::new();
-    store.write(|tx| tx.put(&grown(2))).await.expect("put");
-    let lines = exported(&scratch, &store, with_notes(GROWN)).await;
-    store.close().await;
-    let to = scratch.folder.path().join("new.redb");
-    let refused =
-        imported(&to, &lines, &with_notes(FIRST)).expect_err("a newer export").to_string();
-    let text = "line 1: layouts.domains is 3, this release reads up to 0; use the release that wrote it, or a newer one";
-    assert_eq!(refused, text);
-    assert!(!to.exists());
-    imported(&to, &lines, &with_notes(GROWN)).expect("the same release");
-}
-
-/// Returns the record types of these tests and one of notes.
-fn with_notes(record_type: &'static dyn RecordType) -> RecordRegistry {
-    let mut registry = checks();
-    registry.record_types.push(record_type);
-    registry
-}
-
 #[tokio::test]
 async fn file_with_newer_records_is_refused_by_an_older_release() {
     let (scratch, store) = Scratch::new();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, BufReader, Read};
 
 use proptest::prelude::*;
-use serde_json::{Value, json};
+use serde_json::json;
 use steward::testing::bootstrap;
 use steward::testing::store::{Place, Progress};
 
@@ -195,25 +195,6 @@ async fn every_member_of_the_export_header_is_verified() {
         with.insert(place, secret);
         let said = refused(&sealed(&with));
         assert!(said.contains("table is secret, but the export has no secrets"), "{said}");
-    }
-}
-
-#[tokio::test]
-async fn layouts_of_the_export_header_are_verified() {
-    let mut lines = small(true).await;
-    let header: Value = serde_json::from_slice(&lines[0]).expect("a header");
-    let no_records = "line 1: layouts names a table that exports do not contain";
-    for (layouts, said) in [
-        (json!({ "users": 99 }), "line 1: layouts.users is 99, this release reads up to"),
-        (json!({ "users_by_email": 1 }), no_records),
-        (json!({ "x\n": 1 }), no_records),
-        (json!({ "users": -1 }), "line 1: layouts.users is not valid here"),
-    ] {
-        let mut header = header.clone();
-        header["layouts"] = layouts;
-        lines[0] = format!("{header}\n").into_bytes();
-        let whole = refused(&lines.concat());
-        assert!(whole.contains(said) && !whole.contains('\n'), "{whole}");
     }
 }
 
