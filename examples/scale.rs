@@ -123,9 +123,9 @@ async fn upload(schema: &Schema, folder: &Path, backup: &Path) -> Outcome<()> {
     let (place, backup) = (place(schema, folder, 0)?, backup.to_owned());
     let begun = Instant::now();
     let work = move || {
-        let registry = record_registry();
-        let from = PreparedRestore::new(place.file(), &backup, &registry, &Progress::silent())?;
-        from.upload(&place, &registry, "now", &Progress::silent()).map(drop)
+        let silent = Progress::silent();
+        let from = PreparedRestore::new(place.file(), &backup, &record_registry(), &silent)?;
+        from.upload(&place, "now", &silent).map(drop)
     };
     tokio::task::spawn_blocking(work).await??;
     println!("restored into PostgreSQL in {:.1} s", begun.elapsed().as_secs_f64());
@@ -159,7 +159,7 @@ fn node(schema: &Schema, folder: &Path, number: usize) -> Outcome<App> {
     let place = place(schema, folder, number)?;
     let config = config();
     let (disk, cache) = (config.file_system.clone(), config.page_cache);
-    let opened = Store::open_at(disk, &place, cache, &record_registry())?;
+    let opened = Store::open_at(disk, &place, cache)?;
     Ok(App::new(opened, config)?)
 }
 

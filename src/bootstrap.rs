@@ -105,13 +105,12 @@ pub fn create_at(
     let now = config.clock.now();
     let mut rng = Seed::generate().rng();
     let disk = Arc::clone(&config.file_system);
-    let registry = record_registry();
-    let opening = (config.page_cache, &registry);
-    let (store, created) = Store::create_at(disk, place, opening, &mut rng, |tx, secret| {
-        let created = write_initial_records(tx, secret, first, now)?;
-        before_publishing(&created)?;
-        Ok(created)
-    })?;
+    let (store, created) =
+        Store::create_at(disk, place, config.page_cache, &mut rng, |tx, secret| {
+            let created = write_initial_records(tx, secret, first, now)?;
+            before_publishing(&created)?;
+            Ok(created)
+        })?;
     Ok((App::new(store, config)?, created))
 }
 

@@ -158,8 +158,7 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
             Ok(json!({ "renewed": renewed, "public_pages": pages }))
         }
         Operation::Restore => {
-            let restored =
-                app.store().restore(app.now().to_file_stamp(), record_registry()).await?;
+            let restored = app.store().restore(app.now().to_file_stamp()).await?;
             app.resume_after_restore();
             serde_json::to_value(restored).map_err(Error::internal)
         }

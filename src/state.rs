@@ -39,7 +39,6 @@ use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
 use crate::resources::api_keys::{IssuedKey, TagKey};
 use crate::resources::invites::InviteLinks;
-use crate::resources::record_registry;
 use crate::resources::sharing::SharingTokens;
 use crate::resources::signup::InviteMails;
 use crate::secret::{Purpose, Seed};
@@ -133,7 +132,6 @@ impl App {
         mailer: Option<Mailer>,
         is_server: bool,
     ) -> Result<Self, OpenError> {
-        store.require_known_layouts(&record_registry())?;
         let secret = store.signing_secret()?;
         let signing = SigningKeys::of(&store, config.link_base(), &secret)?;
         let served_mailer = mailer.clone().filter(|_| is_server);

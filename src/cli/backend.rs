@@ -10,7 +10,6 @@ use tokio::net::UnixStream;
 use crate::config::Config;
 use crate::error::Error;
 use crate::operator::{Operation, perform};
-use crate::resources::record_registry;
 use crate::state::App;
 use crate::store::{OpenError, Place, Store};
 
@@ -70,7 +69,7 @@ async fn open(place: &Place, cache: usize, access: Access) -> Result<Store, Open
     let (place, fs) = (place.clone(), Config::default().file_system);
     let open = move || match (&place, access) {
         (Place::File(path), Access::Read) => Store::open_to_read(path, cache),
-        _ => Store::open_at(fs, &place, cache, &record_registry()),
+        _ => Store::open_at(fs, &place, cache),
     };
     tokio::task::spawn_blocking(open).await.map_err(Error::internal)?
 }

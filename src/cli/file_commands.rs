@@ -181,7 +181,7 @@ pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failu
 async fn upload(place: Place, prepared: PreparedRestore) -> Result<Value, Failure> {
     let upload = move || {
         let stamp = Clock::System.now().to_file_stamp();
-        prepared.upload(&place, &record_registry(), &stamp, &progress_bar())
+        prepared.upload(&place, &stamp, &progress_bar())
     };
     let restored = tokio::task::spawn_blocking(upload).await.map_err(Error::internal)??;
     Ok(serde_json::to_value(restored).map_err(Error::internal)?)

@@ -12,7 +12,6 @@ use crate::bootstrap::{self, InitialRecords};
 use crate::config::Config;
 use crate::error::Error;
 use crate::operator::{Operation, perform};
-use crate::resources::record_registry;
 use crate::state::App;
 use crate::store::{
     Cell, Compacted, OpenError, Place, Progress, RepeatedWarning, Store, beside, give_to_owner,
@@ -59,7 +58,7 @@ fn open_when_reachable(place: &Place, config: &Config) -> Result<Store, OpenErro
     let mut warning = RepeatedWarning::default();
     loop {
         let fs = Arc::clone(&config.file_system);
-        match Store::open_at(fs, place, config.page_cache, &record_registry()) {
+        match Store::open_at(fs, place, config.page_cache) {
             Err(error @ OpenError::Unreachable { .. }) => {
                 if warning.is_due(&error.to_string()) {
                     let way_out = "do what the error says, or see that the server runs and that this machine reaches it";
@@ -93,7 +92,6 @@ pub(super) async fn open_or_create(
         Ok(store) => {
             require_cell(&store, cell)?;
             if compact_first {
-                store.require_known_layouts(&record_registry())?;
                 compact_if_sparse(&store).await;
             }
             return Ok((App::new(store, config)?, None));

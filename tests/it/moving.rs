@@ -39,18 +39,15 @@ impl Scene {
 
     fn serve(&self, copy: &str) -> App {
         let Config { file_system, page_cache, .. } = Config::default();
-        let opened = Store::open_at(file_system, &self.place(copy), page_cache, &record_registry());
+        let opened = Store::open_at(file_system, &self.place(copy), page_cache);
         App::new(opened.expect("a workspace"), Config::default()).expect("a service")
     }
 
     /// Restores the backup at `from`. Returns the data file with what it replaced.
     fn restore(&self, from: &Path) -> Result<Option<PathBuf>, OpenError> {
-        let (place, registry) = (self.place("restoring"), record_registry());
-        let prepared = PreparedRestore::new(place.file(), from, &registry, &Progress::silent())?;
-        Ok(prepared
-            .upload(&place, &registry, "now", &Progress::silent())?
-            .replaced
-            .map(|kept| kept.0))
+        let (place, silent) = (self.place("restoring"), Progress::silent());
+        let prepared = PreparedRestore::new(place.file(), from, &record_registry(), &silent)?;
+        Ok(prepared.upload(&place, "now", &silent)?.replaced.map(|kept| kept.0))
     }
 }
 

@@ -16,7 +16,6 @@ use steward::testing::operator::{
     KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
 };
 use steward::testing::resources::members::Level;
-use steward::testing::resources::record_registry;
 use steward::testing::resources::sessions::VerifiedSession;
 use steward::testing::store::{Place, Progress, Store, Table};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -85,7 +84,7 @@ impl Home {
 
     fn open_store(&self) -> Store {
         let Config { file_system, page_cache, .. } = Config::default();
-        Store::open_at(file_system, &self.place, page_cache, &record_registry()).expect("the data")
+        Store::open_at(file_system, &self.place, page_cache).expect("the data")
     }
 }
 

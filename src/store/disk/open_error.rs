@@ -59,17 +59,6 @@ pub enum OpenError {
         /// The format version of the file.
         found: u64,
     },
-    /// The file has records of a layout that only a newer release reads.
-    NewerLayout {
-        /// The path of the file.
-        path: PathBuf,
-        /// The name of the table.
-        table: &'static str,
-        /// The highest layout of the table.
-        found: u64,
-        /// The highest layout that this release reads.
-        known: u64,
-    },
     /// The file has a table that only a newer release reads.
     NewerTable {
         /// The path of the file.
@@ -196,11 +185,6 @@ impl fmt::Display for OpenError {
             Self::Newer { path, found } => write!(
                 f,
                 "{} has format {found}, this release reads up to {FORMAT}; use the release that wrote it, or a newer one",
-                path.display()
-            ),
-            Self::NewerLayout { path, table, found, known } => write!(
-                f,
-                "{} has {table} of layout {found}, this release reads up to {known}; use the release that wrote it, or a newer one",
                 path.display()
             ),
             Self::NewerTable { path, table } => write!(

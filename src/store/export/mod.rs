@@ -30,7 +30,7 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
 use crate::store::values::schema::{
-    CELL_KEY, FORMAT, FORMAT_KEY, LAYOUT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
+    CELL_KEY, FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
 use crate::store::whole::sent_copy::SentCopy;
 use crate::store::whole::sliced_walk::SliceLimit;
@@ -260,7 +260,6 @@ impl<'e> ExportWriter<'e> {
             SECRET_KEY => self.first = Some(part()?),
             RENEWED_KEY => self.renewed = Some(part()?),
             MARK_KEY | FORMAT_KEY | TABLES_KEY | CELL_KEY => {}
-            _ if key.starts_with(LAYOUT_KEY) => {}
             _ => return Err(damaged(Table::Meta, &"an unknown value, perhaps of a newer release")),
         }
         Ok(())

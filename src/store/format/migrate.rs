@@ -10,11 +10,9 @@ use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::Tx;
 use crate::store::values::key::Key;
-use crate::store::values::raw::read_number;
 use crate::store::values::schema::{self, Table};
 use crate::store::write::WriteTx;
 
@@ -117,24 +115,6 @@ pub(in crate::store) fn names_all_tables(snapshot: &Snapshot) -> Result<bool> {
     let noted = snapshot.get_raw(Table::Meta, schema::TABLES_KEY)?.unwrap_or_default();
     let noted = String::from_utf8_lossy(&noted);
     Ok(Table::ALL.iter().all(|table| noted.lines().any(|name| name == table.name())))
-}
-
-/// Fails if a newer release added members to records of the file at `path`, or the file cannot be read. An older layout
-/// needs no migration: its records are completed when they are read.
-pub(in crate::store) fn require_known_layouts(
-    snapshot: &Snapshot,
-    path: &Path,
-    registry: &RecordRegistry,
-) -> Result<(), OpenError> {
-    for record_type in &registry.record_types {
-        let (table, known) = (record_type.table(), record_type.added().len() as u64);
-        let found = read_number(snapshot, Table::Meta, &schema::layout_key(table))?;
-        if found > known {
-            let (path, table) = (path.to_owned(), table.plain_name());
-            return Err(OpenError::NewerLayout { path, table, found, known });
-        }
-    }
-    Ok(())
 }
 
 /// Creates the tables that this release added, and migrates the file from format `found` to format `to`, in one transaction.

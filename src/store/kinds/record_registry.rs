@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::error::Result;
 use crate::store::reads::check_report::{CheckReport, check_number};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::record::{Added, Record, Reference, Row, Tx, entry_payload};
+use crate::store::record::{Record, Reference, Row, Tx, entry_payload};
 use crate::store::values::checksum::HexKey;
 use crate::store::values::key::Key;
 use crate::store::values::per_table::PerTable;
@@ -50,9 +50,6 @@ pub trait RecordType: Send + Sync {
     fn table(&self) -> Table;
     /// Returns the table of the records, followed by the tables of their indexes.
     fn tables(&self) -> Vec<Table>;
-    /// Returns [`Record::ADDED`].
-    #[doc(hidden)]
-    fn added(&self) -> &'static [Added];
     #[doc(hidden)]
     fn check(
         &self,
@@ -80,10 +77,6 @@ pub struct RecordTypeOf<R: Record>(pub Redaction<R>);
 impl<R: Record> RecordType for RecordTypeOf<R> {
     fn table(&self) -> Table {
         R::TABLE
-    }
-
-    fn added(&self) -> &'static [Added] {
-        R::ADDED
     }
 
     fn tables(&self) -> Vec<Table> {

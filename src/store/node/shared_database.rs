@@ -13,7 +13,6 @@ use crate::store::disk::file_system::{FileSystem, FsHandle};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::Place;
 use crate::store::format::stored_position::put_position;
-use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::opening::create::fill_new;
 use crate::store::origin::copy::{self, origin_error};
 use crate::store::origin::copy_source::CopySource;
@@ -27,7 +26,7 @@ use crate::store::writer::Store;
 use crate::store::writer::thread::OriginWriter;
 
 impl Store {
-    /// Opens the data at `place`. In a shared database it has records of the types in `registry`.
+    /// Opens the data at `place`.
     ///
     /// # Errors
     /// Those of [`open`](Self::open) for a data file. For a shared database, when it cannot be reached, holds no workspace,
@@ -37,14 +36,12 @@ impl Store {
         file_system: Arc<dyn FileSystem>,
         place: &Place,
         cache: usize,
-        registry: &RecordRegistry,
     ) -> Result<Self, OpenError> {
         match place {
             Place::File(path) => Self::open_on(file_system, path, cache),
             Place::Shared { copy, .. } => {
                 let fs = FsHandle::new(file_system);
-                let open =
-                    || open_copy(fs, copy, cache, CopySource::new(connect(place)?, registry));
+                let open = || open_copy(fs, copy, cache, CopySource::new(connect(place)?));
                 Self::start_copy(on_thread(open)?)
             }
         }
@@ -58,7 +55,7 @@ impl Store {
     pub(crate) fn create_at<T: Send>(
         file_system: Arc<dyn FileSystem>,
         place: &Place,
-        (cache, registry): (usize, &RecordRegistry),
+        cache: usize,
         rng: &mut SeededRng,
         fill: impl FnOnce(&mut WriteTx<'_>, &SigningSecret) -> Result<T, OpenError> + Send,
     ) -> Result<(Self, T), OpenError> {
@@ -69,7 +66,7 @@ impl Store {
                 let create = || {
                     let origin = connect(place)?;
                     let filled = found(&fs, copy, cache, &*origin, rng, fill)?;
-                    Ok((open_copy(fs, copy, cache, CopySource::new(origin, registry))?, filled))
+                    Ok((open_copy(fs, copy, cache, CopySource::new(origin))?, filled))
                 };
                 let (opened, filled) = on_thread(create)?;
                 Ok((Self::start_copy(opened)?, filled))

@@ -13,7 +13,6 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, Place};
 use crate::store::disk::shown_path::ShownPath;
 use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
-use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::origin::copy::origin_error;
 use crate::store::origin::copy_source::{CopySource, take_rows, take_turn};
 use crate::store::origin::{Origin, random_name};
@@ -36,12 +35,11 @@ impl PreparedRestore {
     pub fn upload(
         &self,
         place: &Place,
-        registry: &RecordRegistry,
         stamp: &str,
         progress: &Progress,
     ) -> Result<Restored, OpenError> {
         let upload = || {
-            let source = CopySource::new(connect(place)?, registry);
+            let source = CopySource::new(connect(place)?);
             let to = Destination::Database(source.origin.shown().to_owned());
             with_file(self.path(), |backup| {
                 if found_with(&*source.origin, backup, progress)? {
@@ -148,7 +146,7 @@ pub(in crate::store) fn keep(
 ) -> Result<Position, OpenError> {
     let mut position = Position::NONE;
     file::create(fs, (kept, Owner::OfFolder), DEFAULT_CACHE, |database| {
-        let taken = take_rows(database, source, |take| source.all(take), |_, _| Ok(()));
+        let taken = take_rows(database, |take| source.all(take), |_, _| Ok(()));
         position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
         Ok(())
     })?;

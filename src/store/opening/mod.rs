@@ -1,5 +1,4 @@
-//! Creating a data file, opening one read-only, and refusing one with records of a newer release.
+//! Creating a data file, and opening one read-only.
 
 pub(super) mod create;
 pub(super) mod read_only;
-pub(super) mod upgrade;

@@ -121,10 +121,10 @@ fn open_existing(
 /// Takes what changed since `known`, in one commit of the copy. Returns the new position.
 fn catch_up(database: &Database, known: Position, source: &CopySource) -> Result<Position, Fault> {
     let ask = |take: &mut Take<'_>| source.origin.since(known, take);
-    match take_rows(database, source, ask, |copy, head| store(copy, *head, source)) {
+    match take_rows(database, ask, |copy, head| store(copy, *head, source)) {
         Err(Fault::Behind) => {
             let ask = |take: &mut Take<'_>| source.since_far(known, take);
-            take_rows(database, source, ask, |copy, head| store(copy, *head, source))
+            take_rows(database, ask, |copy, head| store(copy, *head, source))
         }
         caught_up => caught_up,
     }
@@ -139,7 +139,7 @@ fn make(
 ) -> Result<(Database, Position), OpenError> {
     fill(fs, path, cache, source, |database| {
         let ask = |take: &mut Take<'_>| source.all(take);
-        take_rows(database, source, ask, |copy, head| store(copy, *head, source))
+        take_rows(database, ask, |copy, head| store(copy, *head, source))
     })
 }
 

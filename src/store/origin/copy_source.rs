@@ -8,12 +8,9 @@ use redb::{Database, WriteTransaction};
 
 use crate::error::Result;
 use crate::store::disk::engine::{begin, storage_error};
-use crate::store::kinds::record_registry::RecordRegistry;
-use crate::store::values::checksum::{damaged, unseal};
-use crate::store::values::key::Key;
-use crate::store::values::per_table::PerTable;
+use crate::store::values::checksum::unseal;
 use crate::store::values::position::{Position, Row};
-use crate::store::values::schema::{FORMAT, LAYOUT_KEY, TABLES_KEY, Table};
+use crate::store::values::schema::{FORMAT, TABLES_KEY, Table};
 use crate::store::write::WriteTx;
 
 use super::metrics::OriginStats;
@@ -25,8 +22,6 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 /// What a copy is made from.
 pub(in crate::store) struct CopySource {
     pub(in crate::store) origin: Arc<dyn Origin>,
-    /// The highest layout of the records of each table that this release reads.
-    layouts: PerTable<u64>,
     /// What the store counts of its work with the origin.
     pub(in crate::store) stats: OriginStats,
     /// Set when the store closes: it does not wait until a copy has many rows.
@@ -34,26 +29,9 @@ pub(in crate::store) struct CopySource {
 }
 
 impl CopySource {
-    /// Returns an origin with records of the types in `registry`.
-    pub(in crate::store) fn new(origin: Arc<dyn Origin>, registry: &RecordRegistry) -> Self {
-        let mut layouts = PerTable::new(|| 0);
-        for kind in &registry.record_types {
-            *layouts.slot_mut(kind.table()) = kind.added().len() as u64;
-        }
-        let (stats, is_closing) = (OriginStats::default(), AtomicBool::new(false));
-        Self { origin, layouts, stats, is_closing }
-    }
-
-    /// Stores a row of the origin in a copy, once the batch is applied.
-    ///
-    /// # Errors
-    /// [`Fault::Newer`] if the row says that the origin has tables or layouts of a newer release, and [`Fault::Copy`] if it is
-    /// damaged or the copy fails.
-    pub(in crate::store) fn take(&self, tx: &mut WriteTx<'_>, row: Row) -> Result<(), Fault> {
-        if row.table == Table::Meta && !self.knows(&row)? {
-            return Err(Fault::Newer { found: FORMAT });
-        }
-        Ok(tx.take_row(row)?)
+    /// Returns what copies of `origin` are made from.
+    pub(in crate::store) fn new(origin: Arc<dyn Origin>) -> Self {
+        Self { origin, stats: OriginStats::default(), is_closing: AtomicBool::new(false) }
     }
 
     /// Calls `take` with what a copy at `known` lacks, however much that is, and returns the last commit.
@@ -106,19 +84,6 @@ impl CopySource {
         }
         Ok(())
     }
-
-    /// Whether this release knows all tables or the layout that a row of [`Table::Meta`] names.
-    fn knows(&self, row: &Row) -> Result<bool> {
-        let Some(sealed) = &row.sealed else { return Ok(true) };
-        let payload = unseal(row.table, &row.key, sealed)?;
-        let named = |name: &[u8]| Table::ALL.iter().find(|table| table.name().as_bytes() == name);
-        if row.key == TABLES_KEY {
-            return Ok(payload.split(|byte| *byte == b'\n').all(|name| named(name).is_some()));
-        }
-        let Some(table) = row.key.strip_prefix(LAYOUT_KEY) else { return Ok(true) };
-        let found = u64::read(&mut &payload[..]).ok_or_else(|| damaged(row.table, &"a layout"))?;
-        Ok(named(table).is_some_and(|table| found <= *self.layouts.slot(*table)))
-    }
 }
 
 /// Counts the rows that a copy takes, and logs the number every few seconds.
@@ -151,27 +116,46 @@ pub(in crate::store) fn take_turn<'s>(
 ) -> Result<(Position, Box<dyn Turn + 's>), Fault> {
     loop {
         let ask = |take: &mut Take<'_>| source.origin.turn(known, take);
-        match take_rows(database, source, ask, |_, _| Ok(())) {
+        match take_rows(database, ask, |_, _| Ok(())) {
             Err(Fault::Behind) => {
                 let ask = |take: &mut Take<'_>| source.origin.since_far(known, take);
-                known = take_rows(database, source, ask, |_, _| Ok(()))?;
+                known = take_rows(database, ask, |_, _| Ok(()))?;
             }
             taken => return taken,
         }
     }
 }
 
+/// Stores a row of the origin in a copy, once the batch is applied.
+///
+/// # Errors
+/// [`Fault::Newer`] if the row says that the origin has tables of a newer release, and [`Fault::Copy`] if it is damaged or the
+/// copy fails.
+pub(in crate::store) fn take_row(tx: &mut WriteTx<'_>, row: Row) -> Result<(), Fault> {
+    if row.table == Table::Meta && row.key == TABLES_KEY && !names_known_tables(&row)? {
+        return Err(Fault::Newer { found: FORMAT });
+    }
+    Ok(tx.take_row(row)?)
+}
+
+/// Whether this release knows all tables that the row names.
+fn names_known_tables(row: &Row) -> Result<bool> {
+    let Some(sealed) = &row.sealed else { return Ok(true) };
+    let names = unseal(row.table, &row.key, sealed)?;
+    let is_known = |name: &[u8]| Table::ALL.iter().any(|table| table.name().as_bytes() == name);
+    Ok(names.split(|byte| *byte == b'\n').all(is_known))
+}
+
 /// Takes the rows that `ask` hands over, in one transaction, which `end` completes. Returns what `ask` returned.
 pub(in crate::store) fn take_rows<T>(
     database: &Database,
-    source: &CopySource,
     ask: impl FnOnce(&mut Take<'_>) -> Result<T, Fault>,
     end: impl FnOnce(&WriteTransaction, &T) -> Result<()>,
 ) -> Result<T, Fault> {
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.open_tables()?;
-    let answer = ask(&mut |row| source.take(&mut tx, row))?;
+    let answer = ask(&mut |row| take_row(&mut tx, row))?;
     tx.finish()?;
     end(&transaction, &answer)?;
     transaction.commit().map_err(storage_error)?;

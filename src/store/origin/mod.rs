@@ -69,7 +69,7 @@ pub(in crate::store) enum Fault {
     Behind,
     /// The copy lacks so much that it is made again sooner than it takes what it lacks.
     Outdated(Lacking),
-    /// The origin has a newer format, or a table or a layout of records that this release does not know.
+    /// The origin has a newer format, or a table that this release does not know.
     Newer {
         /// The format of the origin.
         found: u64,
@@ -97,7 +97,7 @@ impl Display for Fault {
             }
             Self::Newer { found } => write!(
                 f,
-                "the database has format {found}, or a table or a layout of a newer release; this release reads up to format {FORMAT}: install the newer one"
+                "the database has format {found}, or a table of a newer release; this release reads up to format {FORMAT}: install the newer one"
             ),
             Self::Refused(why) | Self::Held(why) => f.write_str(why),
             Self::Copy(error) => Display::fmt(error, f),

@@ -29,7 +29,7 @@ pub(in crate::store) fn upgrade(
     database: &Database,
     source: &CopySource,
 ) -> Result<Position, Fault> {
-    let known = take_rows(database, source, |take| source.all(take), |_, _| Ok(()))?;
+    let known = take_rows(database, |take| source.all(take), |_, _| Ok(()))?;
     // No node commits from here on.
     let (mut position, turn) = take_turn(database, source, known)?;
     if !is_current(database)? {

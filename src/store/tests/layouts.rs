@@ -122,21 +122,3 @@ async fn older_record_is_stored_in_the_current_layout_when_it_changes() {
     store.write(|tx| tx.bump_version::<Grown>(&(1, 1))).await.expect("bumped");
     assert_eq!(layout_of(&stored(&store)), 3);
 }
-
-const FIRST: &dyn RecordType = &RecordTypeOf::<First>(Redaction::Open);
-const GROWN: &dyn RecordType = &RecordTypeOf::<Grown>(Redaction::Open);
-
-#[tokio::test]
-async fn file_with_newer_records_is_refused_by_an_older_release() {
-    let (scratch, store) = Scratch::new();
-    let known = |record_type| RecordRegistry { record_types: vec![record_type], ..checks() };
-    store.write(|tx| tx.put(&first(1))).await.expect("put");
-    store.require_known_layouts(&known(FIRST)).expect("the same release");
-    store.require_known_layouts(&known(GROWN)).expect("a newer release");
-    store.write(|tx| tx.put(&grown(2))).await.expect("put");
-    store.require_known_layouts(&known(GROWN)).expect("the same release");
-    let refused = store.require_known_layouts(&known(FIRST));
-    let refused = refused.expect_err("a newer file").to_string();
-    let text = "has domains of layout 3, this release reads up to 0; use the release that wrote it, or a newer one";
-    assert_eq!(refused, format!("{} {text}", scratch.path().display()));
-}

@@ -22,15 +22,6 @@ pub const CELL_KEY: &[u8] = b"cell";
 /// The key of the names of the file's tables, separated by line breaks. A table that this release added has no
 /// name there, and is created when the file is opened.
 pub const TABLES_KEY: &[u8] = b"tables";
-/// The beginning of the keys of layouts, before the name of a table: the highest layout of a record that was
-/// written to the table, as eight bytes, big-endian. Absent for layout 0.
-pub const LAYOUT_KEY: &[u8] = b"layout ";
-
-/// Returns the key of the layout of `table`, in [`Table::Meta`].
-pub fn layout_key(table: Table) -> Vec<u8> {
-    [LAYOUT_KEY, table.name().as_bytes()].concat()
-}
-
 /// Returns the key of a tenant's count of records in `table`, in [`Table::Counts`].
 pub fn count_key(table: Table, tenant: &[u8]) -> Vec<u8> {
     let mut key = table.name().to_owned().encoded();
@@ -77,7 +68,7 @@ macro_rules! tables {
 }
 
 tables! {
-    /// The mark, the format version, the names of the tables, the layouts of records and the signing secret. Key: a text.
+    /// The mark, the format version, the names of the tables and the signing secret. Key: a text.
     Meta = "meta/1",
     /// The last number of each integer id. Key: the name of the table that the ids belong to.
     Sequences = "sequences/1",

@@ -14,7 +14,7 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::disk::owner::adopt;
 use crate::store::disk::place::Destination;
 use crate::store::disk::shown_path::ShownPath;
-use crate::store::format::migrate::{is_of_this_release, open_database, require_known_layouts};
+use crate::store::format::migrate::{is_of_this_release, open_database};
 use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
 use crate::store::format::stored_position::position_of;
 use crate::store::kinds::record_registry::RecordRegistry;
@@ -82,9 +82,6 @@ impl PreparedRestore {
         copied?;
         let opened = open_database(&fs, &prepared.copy, DEFAULT_CACHE);
         let mut database = opened.map_err(|error| error.with_path(from).of_backup())?;
-        let snapshot = Snapshot::begin(&database)?;
-        require_known_layouts(&snapshot, from, registry)?;
-        drop(snapshot);
         clear_transient(&database)?;
         require_valid(from, &mut database, registry, progress)?;
         close(database)?;
@@ -149,7 +146,7 @@ impl Store {
     /// 400 when the copy does not exist, is of another cell or has different signing secrets, because this process
     /// could not verify the links and keys in it.
     #[doc(hidden)]
-    pub async fn restore(&self, stamp: String, registry: RecordRegistry) -> Result<Restored> {
+    pub async fn restore(&self, stamp: String) -> Result<Restored> {
         if self.is_shared() {
             let text = "the data file is a copy of a shared database; restore the database";
             return Err(Error::invalid("not_restored", text));
@@ -158,7 +155,7 @@ impl Store {
         self.with_exclusive_file(move |database| {
             let held = || Ok(workspace_of(&Snapshot::begin(&database)?)?);
             let swapped = held().and_then(|held| {
-                require_same(&fs, &data, &held, &registry)?;
+                require_same(&fs, &data, &held)?;
                 close(database)?;
                 swap_files(&fs, &data, &stamp)
             });
@@ -178,7 +175,6 @@ fn require_same(
     fs: &FsHandle,
     data: &Path,
     (secret, cell): &(SigningSecret, Cell),
-    registry: &RecordRegistry,
 ) -> Result<(), OpenError> {
     let copy = copy_beside(data);
     let (found, of) = file::inspect(fs, &copy, DEFAULT_CACHE, |database| {
@@ -186,9 +182,7 @@ fn require_same(
             let text = "the command is a different release than the server; use the same release";
             return Err(Error::invalid("another_release", text).into());
         }
-        let snapshot = Snapshot::begin(database)?;
-        require_known_layouts(&snapshot, &copy, registry)?;
-        Ok(workspace_of(&snapshot)?)
+        Ok(workspace_of(&Snapshot::begin(database)?)?)
     })?;
     require_same_secret(&found, secret, SecretsOf::Server)?;
     if of == *cell {

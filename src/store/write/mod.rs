@@ -5,7 +5,6 @@ pub(super) mod adopt;
 mod apply;
 mod batch;
 pub(super) mod cell;
-mod layouts;
 mod measure;
 mod reads;
 mod sums;
@@ -159,7 +158,6 @@ impl<'t> WriteTx<'t> {
         record: &R,
         payload: Vec<u8>,
     ) -> Result<()> {
-        self.note_layout::<R>()?;
         self.reindex(&key, old, Some((record, &payload)))?;
         self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
         self.resum::<R>(before.as_deref(), Some(&payload))?;

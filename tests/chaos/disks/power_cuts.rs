@@ -243,7 +243,7 @@ async fn power_cut_at_any_moment_loses_no_acknowledged_write() {
     run.requests(3, |_, _| ()).await;
     run.store().compact_in_place(&Progress::silent()).await.expect("compacted");
     run.acknowledge();
-    run.store().restore("now".to_owned(), record_registry()).await.expect("restored");
+    run.store().restore("now".to_owned()).await.expect("restored");
     run.acknowledge();
     run.requests(2, |_, _| ()).await;
     let run = run.end().await;

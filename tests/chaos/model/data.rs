@@ -65,7 +65,7 @@ impl Data {
         let serve = |node: usize| {
             let Config { file_system, page_cache, .. } = config.clone();
             let place = self.place(&format!("node-{node}"));
-            let store = Store::open_at(file_system, &place, page_cache, &record_registry());
+            let store = Store::open_at(file_system, &place, page_cache);
             App::new(store.expect("a store"), config.clone()).expect("an app")
         };
         (0..self.shared.as_ref().map_or(1, |(_, count)| *count)).map(serve).collect()
@@ -103,9 +103,7 @@ impl Data {
     fn upload(&self, from: &Path) {
         let place = self.place("restoring");
         let number = self.restores.fetch_add(1, Ordering::Relaxed).to_string();
-        let registry = record_registry();
-        let restored =
-            prepare(place.file(), from).upload(&place, &registry, &number, &Progress::silent());
+        let restored = prepare(place.file(), from).upload(&place, &number, &Progress::silent());
         restored.expect("a restore");
     }
 }

@@ -337,8 +337,7 @@ fn invalid_backup_is_not_restored() {
     });
 }
 
-/// Replaces the value under `key` in the table of the format, the layouts and the table names, as another release
-/// would. The value follows a checksum over the table, the key and the value.
+/// Replaces the value under `key` in the table of the format and the table names, as another release would. The value follows a checksum over the table, the key and the value.
 fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
     let meta = redb::TableDefinition::<&[u8], &[u8]>::new("meta/1");
     let database = redb::Database::open(path).expect("a closed backup");
@@ -356,15 +355,14 @@ fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
 
 #[test]
 fn backup_of_a_newer_release_is_refused_by_name_and_the_server_keeps_its_data() {
-    let newer = |number: u64| move |_: &[u8]| number.to_be_bytes().to_vec();
     each_way(|place| {
         place.add("A");
-        for name in ["format.redb", "layout.redb", "table.redb"] {
+        for name in ["format.redb", "table.redb"] {
             place.site.json(&["backup", name]);
         }
         place.add("B");
-        set_meta(&place.site.path("format.redb"), b"format", newer(FORMAT + 1));
-        set_meta(&place.site.path("layout.redb"), b"layout dashboards/1", newer(99));
+        let newer = |_: &[u8]| (FORMAT + 1).to_be_bytes().to_vec();
+        set_meta(&place.site.path("format.redb"), b"format", newer);
         let with_gadgets = |names: &[u8]| [names, b"\ngadgets/1"].concat();
         set_meta(&place.site.path("table.redb"), b"tables", with_gadgets);
         let known = place.site.names();
@@ -372,7 +370,6 @@ fn backup_of_a_newer_release_is_refused_by_name_and_the_server_keeps_its_data() 
         let format = format!("format {}, this release reads up to {FORMAT}; {release}", FORMAT + 1);
         for (name, what) in [
             ("format.redb", format.as_str()),
-            ("layout.redb", "dashboards of layout 99, this release reads up to"),
             ("table.redb", &format!("the table gadgets/1 of a newer release; {release}")),
         ] {
             let why = format!("{name} has {what}");

@@ -192,7 +192,7 @@ async fn copy_that_lacks_most_rows_stays_until_the_new_one_is_complete() {
 async fn check_and_restore_take_what_a_turn_cannot_hand_over() {
     let (shared, store) = behind(30, 5, true).await;
     shared.origin.limit_changes(0);
-    let source = CopySource::new(shared.origin.clone(), &checks());
+    let source = CopySource::new(shared.origin.clone());
     let path = shared.path("second");
     let fs = FsHandle::new(OsFileSystem::shared());
     let known = crate::store::node::shared_restore::keep(&fs, &source, &path).expect("a copy");

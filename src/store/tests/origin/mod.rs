@@ -44,7 +44,7 @@ impl Shared {
     }
 
     fn open(&self, name: &str) -> Result<Store, OpenError> {
-        let source = CopySource::new(self.origin.clone(), &checks());
+        let source = CopySource::new(self.origin.clone());
         let fs = FsHandle::new(OsFileSystem::shared());
         Store::start_copy(open_copy(fs, &self.path(name), NO_CACHE, source)?)
     }

@@ -55,7 +55,7 @@ async fn two_nodes_that_start_at_once_migrate_the_database_once() {
     let shared = Shared::of_older_release().await;
     let older = shared.position().seq;
     let open = |name: &'static str| {
-        let source = CopySource::new(shared.origin.clone(), &checks());
+        let source = CopySource::new(shared.origin.clone());
         let path = shared.path(name);
         move || open_copy(FsHandle::new(OsFileSystem::shared()), &path, NO_CACHE, source).map(drop)
     };
@@ -87,19 +87,20 @@ async fn older_database_is_not_served_while_it_is_away() {
 }
 
 #[tokio::test]
-async fn tables_and_layouts_of_a_newer_release_stop_this_one() {
-    let newer_layout = schema::layout_key(Table::Projects);
-    let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
-    let more_names = [&names[..], &["wonders/1"]].concat().join("\n");
-    for (key, payload) in [
-        (newer_layout.as_slice(), 99_u64.encoded()),
-        (b"layout wonders/1", 1_u64.encoded()),
-        (schema::TABLES_KEY, more_names.into_bytes()),
-    ] {
+async fn format_and_tables_of_a_newer_release_stop_this_one() {
+    let migrate: [fn(&Shared); 2] = [
+        |shared| shared.origin.set_format(schema::FORMAT + 1),
+        |shared| {
+            let names = Table::ALL.iter().map(|table| table.name()).chain(["wonders/1"]);
+            let names: Vec<_> = names.collect();
+            shared.put_meta(schema::TABLES_KEY, names.join("\n").as_bytes());
+        },
+    ];
+    for migrate in migrate {
         let (shared, store) = Shared::new();
         add_thing(&store).await.expect("a write");
         let known = shared.position();
-        shared.put_meta(key, &payload);
+        migrate(&shared);
         assert_unavailable(&store.fresh().await.map(drop));
         until(|| !store.ready()).await;
         assert_unavailable(&add_thing(&store).await);
@@ -113,11 +114,10 @@ async fn tables_and_layouts_of_a_newer_release_stop_this_one() {
 }
 
 #[tokio::test]
-async fn known_tables_and_layouts_are_taken() {
+async fn known_tables_are_taken() {
     let (shared, store) = Shared::new();
     let names: Vec<_> = Table::ALL.iter().map(|table| table.name()).collect();
     shared.put_meta(schema::TABLES_KEY, names.join("\n").as_bytes());
-    shared.put_meta(&schema::layout_key(Table::Projects), &0_u64.encoded());
     add_thing(&store).await.expect("a write");
     shared.assert_same(&store).await;
 }

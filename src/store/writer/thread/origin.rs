@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, storage_error};
 use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::{Sent, send};
-use crate::store::origin::copy_source::CopySource;
+use crate::store::origin::copy_source::{CopySource, take_row};
 use crate::store::origin::metrics::OriginCall;
 use crate::store::origin::state::{OriginState, away};
 use crate::store::origin::{Commit, Fault, Turn, random_name};
@@ -191,7 +191,7 @@ impl Writer {
         if batches_with_turn > 0 {
             self.set_batches_with_turn(batches_with_turn - 1);
             let begun = Instant::now();
-            let take = &mut |row| source.take(tx, row);
+            let take = &mut |row| take_row(tx, row);
             let (from, turn) = source.origin.turn(beginning.from, take)?;
             source.stats.note_call(OriginCall::Turn, begun);
             beginning = Beginning { from, turn: Some(turn) };
@@ -217,7 +217,7 @@ impl Writer {
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
         let mut tx = self.begin_batch(&transaction);
-        let mut take = |row: Row| source.take(&mut tx, row);
+        let mut take = |row: Row| take_row(&mut tx, row);
         let caught_up = match found {
             Lacked::Rows { head, rows } if known == from => {
                 rows.into_iter().try_for_each(&mut take).map(|()| head)
