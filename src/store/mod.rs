@@ -54,7 +54,6 @@ pub use reads::bounded_read::{BoundedRead, CancelToken};
 pub use reads::check_report::CheckReport;
 pub use reads::progress::{Progress, Stage};
 pub use reads::snapshot::Snapshot;
-pub use record::Added;
 pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;
 pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};

@@ -133,7 +133,7 @@ pub(super) fn edit(
 
 /// Returns the size of the text's JSON in bytes; 0 if the text does not exist.
 fn size(tx: &impl Tx, key: &(ProjectId, TextId)) -> Result<u64> {
-    Ok(tx.view::<Text, _>(key, |row| row.base_size())?.unwrap_or(0))
+    Ok(tx.view::<Text, _>(key, |row| Ok(row.fields.len() as u64))?.unwrap_or(0))
 }
 
 /// Copies a text. The caller is the creator of the copy.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::error::Result;
 use crate::store::record::byte_usage;
-use crate::store::values::payload::Payload;
+use crate::store::values::payload::has_same_content;
 use crate::store::values::schema::Table;
 
 use super::pending_values::PendingValue;
@@ -34,9 +34,7 @@ impl Change {
     /// Whether the write only increased the version of the record.
     pub fn is_version_only(&self) -> Result<bool> {
         let (Some(before), Some(after)) = (&self.before, &self.after) else { return Ok(false) };
-        let before = Payload::read(self.table, before)?;
-        let after = Payload::read(self.table, after)?;
-        Ok((before.layout, before.meta, before.fields) == (after.layout, after.meta, after.fields))
+        has_same_content(self.table, before, after)
     }
 
     /// Returns by how many bytes the record grew; negative if it became smaller or was deleted.

@@ -19,6 +19,12 @@ use crate::store::write::WriteTx;
 use super::stored_position::position_of;
 
 /// Migrates a file from one format to the next.
+///
+/// A step reads and stores records by types of its own, because the types of resources go on changing. Such a type has the
+/// table, key, indexes, counts, sums and owner of the resource's type, so that the store keeps these up to date. If the step
+/// adds a member, the type reads its default in records that lack it, and the step puts these records. It
+/// [adjusts](WriteTx::adjust) sums of other records that depend on them. Between records it calls [`WriteTx::savepoint`],
+/// which bounds the memory.
 pub(in crate::store) type Step = fn(&mut WriteTx<'_>) -> Result<()>;
 
 /// The migrations to [`schema::FORMAT`], the one from format `n` to `n + 1` at index `n - 1`. The new tables of a format

@@ -44,7 +44,6 @@ macro_rules! impl_record {
         $(indexes: $indexes:expr,)?
         $(counts: [$($count:expr),+ $(,)?],)?
         $(sums: $sums:expr,)?
-        $(added: $added:expr,)?
         $(reuses_keys: $reuses_keys:literal,)?
         owner: |$of_owner:pat_param, $tx:pat_param| $owner:expr
         $(, references: |$of_references:pat_param| $references:expr)?
@@ -56,7 +55,6 @@ macro_rules! impl_record {
             $(const COUNTS: &'static [$crate::store::Count<Self>] =
                 &[$($crate::store::Count::per($count)),+];)?
             $(const SUMS: &'static [&'static $crate::store::Sum<Self>] = &$sums;)?
-            $(const ADDED: &'static [$crate::store::Added] = $added;)?
             $(const REUSES_KEYS: bool = $reuses_keys;)?
             type Key = $key;
 

@@ -5,7 +5,6 @@
 
 pub(super) mod byte_usage;
 mod impl_record;
-mod layout;
 mod read;
 mod sum;
 
@@ -24,8 +23,6 @@ use crate::store::values::schema::{Table, count_key};
 use byte_usage::Owner;
 
 pub(crate) use impl_record::impl_record;
-pub use layout::Added;
-pub(super) use layout::completed;
 pub use read::Tx;
 pub use sum::Sum;
 
@@ -42,15 +39,6 @@ pub trait Record: Sized + 'static {
     /// Whether a new record may get the key of a deleted one. The versions of such records come from a
     /// sequence of their table, so that no version is used twice.
     const REUSES_KEYS: bool = false;
-    /// The members that were added to [`Meta`](Self::Meta) and [`Fields`](Self::Fields) since the first
-    /// release, in the order of their addition. Entries are only appended, never changed or removed.
-    ///
-    /// An added member is the last of its struct, so that records have the same order of members whether they
-    /// were completed or written with the member.
-    ///
-    /// The default of a member of [`Meta`](Self::Meta) must be what [`projected`](Self::projected) returns for a
-    /// completed record. A member that follows from an older field needs a migration instead.
-    const ADDED: &'static [Added] = &[];
     /// The type of the primary key.
     type Key: Key;
     /// The part that rules and lists read.
@@ -201,17 +189,12 @@ pub struct Row<'a, R: Record> {
 }
 
 impl<'a, R: Record> Row<'a, R> {
-    /// Parses the payload of a record, completes it if it has an older layout, and passes it to `visit`.
+    /// Parses the payload of a record and passes it to `visit`.
     ///
     /// # Errors
     /// 500 when the bytes are not such a record.
     pub fn visit<T>(payload: &[u8], visit: impl FnOnce(Row<'_, R>) -> Result<T>) -> Result<T> {
-        let stored = Payload::read(R::TABLE, payload)?;
-        if stored.layout == R::ADDED.len() {
-            return visit(Row::of(&stored)?);
-        }
-        let completed = layout::complete::<R>(&stored)?;
-        visit(Row::of(&Payload::read(R::TABLE, &completed)?)?)
+        visit(Row::of(&Payload::read(R::TABLE, payload)?)?)
     }
 
     /// Returns the version in the payload of a record.
@@ -249,19 +232,12 @@ impl<'a, R: Record> Row<'a, R> {
             serde_json::from_slice(self.fields).map_err(|error| damaged(R::TABLE, &error))?;
         Ok(R::from_parts(self.meta, fields))
     }
-
-    /// Returns the size of [`fields`](Self::fields) without the defaults of the members in
-    /// [`Record::ADDED`]. It does not change when a record of an older layout is completed or stored again,
-    /// so a [`Sum`] stays valid.
-    pub fn base_size(&self) -> Result<u64> {
-        Ok(self.fields.len().saturating_sub(layout::added_size::<R>()?) as u64)
-    }
 }
 
 /// Returns the payload of `record` at `version`.
 pub(super) fn payload<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
     let (meta, fields) = record.parts();
-    let mut out = begin_payload(version, R::ADDED.len(), &meta_bytes(meta)?)?;
+    let mut out = begin_payload(version, &meta_bytes(meta)?)?;
     serde_json::to_writer(&mut out, fields).map_err(Error::internal)?;
     Ok(out)
 }
@@ -290,12 +266,4 @@ fn split_entry(form: IndexForm, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> 
             Some((primary, Some(payload)))
         }
     }
-}
-
-/// Whether the record in `stored` equals the record in `payload`, which has the current layout. Ignores the
-/// versions.
-pub(super) fn is_unchanged<R: Record>(stored: &[u8], payload: &[u8]) -> Result<bool> {
-    let stored = completed::<R>(stored)?;
-    let (stored, new) = (Payload::read(R::TABLE, &stored)?, Payload::read(R::TABLE, payload)?);
-    Ok((stored.meta, stored.fields) == (new.meta, new.fields))
 }

@@ -26,6 +26,7 @@ use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
 use crate::store::values::checksum::{damaged, seal};
 use crate::store::values::key::Key;
+use crate::store::values::payload::has_same_content;
 use crate::store::values::per_table::PerTable;
 use crate::store::values::raw::read_number;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
@@ -118,7 +119,7 @@ impl<'t> WriteTx<'t> {
         let version = before.as_deref().map_or(Ok(0), Row::<R>::version_of)?;
         let payload = record::payload(version + 1, record)?;
         if let Some(before) = &before
-            && record::is_unchanged::<R>(before, &payload)?
+            && has_same_content(R::TABLE, before, &payload)?
         {
             return Ok(());
         }
