@@ -196,9 +196,9 @@ impl LogTarget {
         let is_version_only = change.is_version_only()?;
         let fields = |payload: &Option<Vec<u8>>| match (verb, payload) {
             _ if is_version_only => Ok(Map::new()),
-            (_, Some(payload)) if is_part => Row::visit(payload, |row| R::part_fields(&row, tx)),
+            (_, Some(payload)) if is_part => R::part_fields(&Row::read(payload)?, tx),
             (_, Some(payload)) if R::LOG_ALL_FIELDS || verb == "updated" => {
-                Row::visit(payload, |row| R::fields(&row, tx))
+                R::fields(&Row::read(payload)?, tx)
             }
             ("updated", None) => Ok(blank.clone().unwrap_or_default()),
             _ => Ok(Map::new()),
@@ -221,7 +221,7 @@ impl LogTarget {
             parent: R::PARENT,
         };
         if let Some(payload) = change.after.as_ref().or(change.before.as_ref()) {
-            Row::<R>::visit(payload, |row| target.describe(&row, tx))?;
+            target.describe(&Row::<R>::read(payload)?, tx)?;
         }
         Ok(target)
     }

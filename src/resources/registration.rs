@@ -203,9 +203,8 @@ impl<R: Record> Registration<R> {
 
     /// Reads a record of another installation, with the numbers that its users have here.
     fn arriving(&self, payload: &[u8], users: &UserMap) -> Result<Arriving<R>> {
-        let mut arriving = Row::visit(payload, |row: Row<'_, R>| {
-            Ok(Arriving { version: row.version, record: row.into_record()? })
-        })?;
+        let row = Row::<R>::read(payload)?;
+        let mut arriving = Arriving { version: row.version, record: row.into_record()? };
         if let Some(visit) = self.users {
             visit(&mut arriving.record, &mut |user| {
                 if let Some(here) = users.get(user) {
@@ -311,21 +310,19 @@ impl<R: Record> RegisteredRecord for Registration<R> {
     }
 
     fn is_of(&self, tx: &Snapshot, organization: OrganizationId, payload: &[u8]) -> Result<bool> {
-        let record = Row::visit(payload, |row: Row<'_, R>| row.into_record())?;
+        let record = Row::<R>::read(payload)?.into_record()?;
         Ok(record.owner(tx)? == Some(Owner::Organization(organization.0)))
     }
 
     fn each_user(&self, payload: &[u8], visit: &mut dyn FnMut(UserId)) -> Result<()> {
         let Some(users) = self.users else { return Ok(()) };
-        let mut record = Row::visit(payload, |row: Row<'_, R>| row.into_record())?;
+        let mut record = Row::<R>::read(payload)?.into_record()?;
         users(&mut record, &mut |user| visit(*user));
         Ok(())
     }
 
     fn fields(&self, payload: &[u8]) -> Result<Value> {
-        Row::visit(payload, |row: Row<'_, R>| {
-            serde_json::from_slice(row.fields).map_err(Error::internal)
-        })
+        serde_json::from_slice(Row::<R>::read(payload)?.fields).map_err(Error::internal)
     }
 
     fn find_taken(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>> {

@@ -203,13 +203,9 @@ impl Selected for OrganizationSelection {
             Table::Users => return replaced(payload, |account| self.account(account)),
             Table::UserProfiles => return replaced(payload, |profile| self.profile(profile)),
             Table::LinkAccounts => return replaced(payload, |account| self.unverified(account)),
-            Table::ApiKeys => Row::<ApiKey>::visit(payload, |row| Ok(self.has_key(row.meta.id)))?,
-            Table::ApiKeyUses => {
-                Row::<ApiKeyUse>::visit(payload, |row| Ok(self.has_key(row.meta.key)))?
-            }
-            Table::ApiKeyMakers => {
-                Row::<Grantors>::visit(payload, |row| Ok(self.has_key(row.meta.id())))?
-            }
+            Table::ApiKeys => self.has_key(Row::<ApiKey>::read(payload)?.meta.id),
+            Table::ApiKeyUses => self.has_key(Row::<ApiKeyUse>::read(payload)?.meta.key),
+            Table::ApiKeyMakers => self.has_key(Row::<Grantors>::read(payload)?.meta.id()),
             _ => match record_in(table) {
                 Some(record) => record.is_of(tx, self.id, payload)?,
                 None => false,
@@ -224,13 +220,9 @@ fn replaced<R: Record>(
     payload: &[u8],
     replace: impl FnOnce(R) -> Option<R>,
 ) -> Result<Option<Cow<'_, [u8]>>> {
-    let mut read = None;
-    Row::visit(payload, |row: Row<'_, R>| {
-        read = Some((row.version, row.into_record()?));
-        Ok(())
-    })?;
-    let Some((version, record)) = read else { return Ok(None) };
-    let Some(record) = replace(record) else { return Ok(None) };
+    let row = Row::<R>::read(payload)?;
+    let version = row.version;
+    let Some(record) = replace(row.into_record()?) else { return Ok(None) };
     let rendered = payload_of(version, &record)?;
     Ok(Some(if rendered == payload { Cow::Borrowed(payload) } else { Cow::Owned(rendered) }))
 }

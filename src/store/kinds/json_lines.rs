@@ -166,15 +166,7 @@ pub(in crate::store) fn write_record<R: Record>(
     payload: &[u8],
     out: &mut Vec<u8>,
 ) -> Result<bool> {
-    Row::visit(payload, |row| write_row(redaction, secrets, row, out))
-}
-
-fn write_row<R: Record>(
-    redaction: &Redaction<R>,
-    secrets: IncludedSecrets,
-    mut row: Row<'_, R>,
-    out: &mut Vec<u8>,
-) -> Result<bool> {
+    let mut row = Row::<R>::read(payload)?;
     let fields = std::str::from_utf8(row.fields).map_err(|error| damaged(R::TABLE, &error))?;
     let mut fields = Cow::Borrowed(fields);
     match redaction {

@@ -189,12 +189,17 @@ pub struct Row<'a, R: Record> {
 }
 
 impl<'a, R: Record> Row<'a, R> {
-    /// Parses the payload of a record and passes it to `visit`.
+    /// Parses the payload of a record, except for the JSON.
     ///
     /// # Errors
     /// 500 when the bytes are not such a record.
-    pub fn visit<T>(payload: &[u8], visit: impl FnOnce(Row<'_, R>) -> Result<T>) -> Result<T> {
-        visit(Row::of(&Payload::read(R::TABLE, payload)?)?)
+    pub fn read(payload: &'a [u8]) -> Result<Self> {
+        let Payload { version, meta, fields } = Payload::read(R::TABLE, payload)?;
+        let meta = postcard::take_from_bytes(meta);
+        match meta.map_err(|error| damaged(R::TABLE, &error))? {
+            (meta, []) => Ok(Self { version, meta, fields }),
+            _ => Err(damaged(R::TABLE, &"the metadata has extra bytes")),
+        }
     }
 
     /// Returns the version in the payload of a record.
@@ -207,15 +212,7 @@ impl<'a, R: Record> Row<'a, R> {
     /// # Errors
     /// 500 when the bytes are not such a record.
     pub(super) fn parse(payload: &[u8]) -> Result<R> {
-        Row::visit(payload, |row: Row<'_, R>| row.into_record())
-    }
-
-    fn of(stored: &Payload<'a>) -> Result<Self> {
-        let meta = postcard::take_from_bytes(stored.meta);
-        match meta.map_err(|error| damaged(R::TABLE, &error))? {
-            (meta, []) => Ok(Self { version: stored.version, meta, fields: stored.fields }),
-            _ => Err(damaged(R::TABLE, &"the metadata has extra bytes")),
-        }
+        Row::<R>::read(payload)?.into_record()
     }
 
     /// Returns the JSON that responses show.

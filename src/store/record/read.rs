@@ -21,7 +21,7 @@ pub trait Tx: Raw {
     ) -> Result<Option<T>> {
         let mut seen = None;
         self.raw_get(R::TABLE, &key.encoded(), &mut |payload| {
-            seen = Some(Row::visit(payload, &mut visit)?);
+            seen = Some(visit(Row::read(payload)?)?);
             Ok(())
         })?;
         Ok(seen)
@@ -148,9 +148,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
         let span = (from.as_slice(), Some(until.as_slice()));
-        self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| {
-            Row::visit(payload, &mut visit)
-        })
+        self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
     }
 
     /// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,
@@ -163,14 +161,14 @@ pub trait Tx: Raw {
         visit: &mut dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         match split_entry(index.form(), entry) {
-            Some((_, Some(payload))) => Row::visit(payload, visit),
+            Some((_, Some(payload))) => visit(Row::read(payload)?),
             Some((primary, None)) => {
                 let mut flow = None;
                 self.raw_get(R::TABLE, primary, &mut |payload| {
                     if let Some(key) = key {
                         require_index_key(index, key, payload)?;
                     }
-                    flow = Some(Row::visit(payload, &mut *visit)?);
+                    flow = Some(visit(Row::read(payload)?)?);
                     Ok(())
                 })?;
                 let text = format_args!("an entry points to no record under {}", HexKey(primary));
@@ -197,7 +195,7 @@ pub trait Tx: Raw {
             window.offset,
             window.order,
             &mut |_, payload| {
-                Row::visit(payload, &mut visit)?;
+                visit(Row::read(payload)?)?;
                 left -= 1;
                 Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
             },
@@ -215,7 +213,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let mut visit = filter_window(window, keep, visit);
         self.raw_walk(R::TABLE, &prefix.encoded(), 0, window.order, &mut |_, payload| {
-            Row::visit(payload, &mut visit)
+            visit(Row::read(payload)?)
         })
     }
 

@@ -29,7 +29,7 @@ impl<R: Record> Sum<R> {
 
     /// Returns the key of the sum that a record adds to, and the amount.
     pub(in crate::store) fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
-        let (tenant, amount) = Row::visit(payload, |row| (self.of)(tx, &row))?;
+        let (tenant, amount) = (self.of)(tx, &Row::read(payload)?)?;
         Ok((self.key(&tenant), amount))
     }
 
