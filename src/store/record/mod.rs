@@ -25,6 +25,7 @@ use byte_usage::Owner;
 pub(crate) use impl_record::impl_record;
 pub use read::Tx;
 pub use sum::Sum;
+pub(super) use sum::Summand;
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {

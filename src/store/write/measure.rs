@@ -3,35 +3,13 @@
 use crate::error::Result;
 use crate::store::changes::write_changes::PriorValue;
 use crate::store::record::Record;
-use crate::store::record::byte_usage::{self, Owner};
+use crate::store::record::byte_usage::Owner;
 use crate::store::values::raw::{number_in, read_number};
 use crate::store::values::schema::{Table, count_key};
 
 use super::WriteTx;
 
 impl WriteTx<'_> {
-    /// Adds the growth of one record, from its old payload to its new one, to the sum of its owner and to the growth of
-    /// the write. A sum never becomes negative: if a damaged file has a sum that is too small, it stays at 0 and `check`
-    /// reports it.
-    pub(super) fn note_growth<R: Record>(
-        &mut self,
-        key: &[u8],
-        before: Option<(&R, &[u8])>,
-        after: Option<(&R, &[u8])>,
-    ) -> Result<()> {
-        let Some((record, _)) = after.or(before) else { return Ok(()) };
-        let owner = record.owner(self)?;
-        let size = |(_, payload): (&R, &[u8])| byte_usage::size(key, payload).cast_signed();
-        let bytes = after.map_or(0, size) - before.map_or(0, size);
-        self.growth.add(owner, bytes);
-        if let Some(owner) = owner.filter(|_| bytes != 0) {
-            let key = owner.key();
-            let sum = read_number(self, Table::Counts, &key)?;
-            self.set_count(&key, sum.saturating_add_signed(bytes));
-        }
-        Ok(())
-    }
-
     /// By how many bytes this write changes what each tenant stores; negative if the tenant stores less.
     pub fn growth(&self) -> &[(Owner, i64)] {
         self.growth.by_owner()

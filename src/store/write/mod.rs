@@ -5,9 +5,9 @@ pub(super) mod adopt;
 mod apply;
 mod batch;
 pub(super) mod cell;
+mod image;
 mod measure;
 mod reads;
-mod sums;
 mod taken;
 
 pub(super) use apply::FinishedBatch;
@@ -23,14 +23,15 @@ use crate::store::changes::pending_values::{PendingValue, PendingValues};
 use crate::store::changes::write_changes::{Change, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::record::byte_usage::Growth;
-use crate::store::record::{self, Index, IndexForm, Indexed, Record, Row, Tx, entry_payload};
+use crate::store::record::{self, Index, Record, Row, Tx};
 use crate::store::values::checksum::{damaged, seal};
 use crate::store::values::key::Key;
 use crate::store::values::payload::has_same_content;
 use crate::store::values::per_table::PerTable;
-use crate::store::values::raw::read_number;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
 use crate::store::values::window::{Order, Window};
+
+use image::Image;
 
 /// A write under way. It reads its own changes; no other read sees them before the commit.
 pub struct WriteTx<'t> {
@@ -159,17 +160,11 @@ impl<'t> WriteTx<'t> {
         record: &R,
         payload: Vec<u8>,
     ) -> Result<()> {
-        self.reindex(&key, old, Some((record, &payload)))?;
-        self.note_growth(&key, old.zip(before.as_deref()), Some((record, payload.as_slice())))?;
-        self.resum::<R>(before.as_deref(), Some(&payload))?;
-        self.put_raw(R::TABLE, &key, &payload);
-        self.write_changes.note_change(Change {
-            table: R::TABLE,
-            key,
-            before,
-            after: Some(payload),
-        });
-        Ok(())
+        let owner = record.owner(self)?;
+        let old =
+            old.zip(before).map(|(old, payload)| Image::of(self, old, payload)).transpose()?;
+        let new = Image::of(self, record, payload)?;
+        self.replace_image(R::TABLE, key, owner, old, Some(new))
     }
 
     /// Deletes the record under `key` and returns it, if it exists.
@@ -179,12 +174,9 @@ impl<'t> WriteTx<'t> {
             return Ok(None);
         };
         let old = Row::<R>::parse(&before)?;
-        self.note_growth(&key, Some((&old, before.as_slice())), None)?;
-        self.reindex(&key, Some(&old), None)?;
-        self.resum::<R>(Some(&before), None)?;
-        self.remove_raw(R::TABLE, &key);
-        let before = Some(before);
-        self.write_changes.note_change(Change { table: R::TABLE, key, before, after: None });
+        let owner = old.owner(self)?;
+        let image = Image::of(self, &old, before)?;
+        self.replace_image(R::TABLE, key, owner, Some(image), None)?;
         Ok(Some(old))
     }
 
@@ -214,14 +206,6 @@ impl<'t> WriteTx<'t> {
             self.remove::<R>(key)?;
         }
         Ok(keys.len())
-    }
-
-    /// Sets the count or sum under `key`. A count of 0 is not stored.
-    fn set_count(&mut self, key: &[u8], count: u64) {
-        match count {
-            0 => self.remove_raw(Table::Counts, key),
-            _ => self.put_raw(Table::Counts, key, &count.encoded()),
-        }
     }
 
     /// Writes a value and remembers the previous one. Updates no index and no count, and does not list a [`Change`].
@@ -281,73 +265,5 @@ impl<'t> WriteTx<'t> {
             Some(Change { before: Some(before), .. }) => Row::<R>::version_of(before),
             None => self.version::<R>(key),
         }
-    }
-
-    /// Checks every unique index before it changes any, so that a refused record changes nothing.
-    fn reindex<R: Record>(
-        &mut self,
-        key: &[u8],
-        old: Option<&R>,
-        new: Option<(&R, &[u8])>,
-    ) -> Result<()> {
-        let mut due = Vec::with_capacity(R::INDEXES.len());
-        for index in R::INDEXES {
-            let before = old.and_then(|record| index.entry(record));
-            let after = new.and_then(|(record, _)| index.entry(record));
-            let moved = before != after;
-            if let Some(entry) = after.as_ref().filter(|_| moved) {
-                self.require_free(*index, entry)?;
-            }
-            if moved || index.form() == IndexForm::Covering {
-                due.push((index, before.filter(|_| moved), after));
-            }
-        }
-        for (index, before, after) in due {
-            if let Some(entry) = before {
-                self.remove_raw(index.table(), &entry);
-            }
-            if let (Some(entry), Some((_, payload))) = (after, new) {
-                let payload = entry_payload(index.form(), key, payload);
-                self.put_raw(index.table(), &entry, &payload);
-            }
-        }
-        let new = new.map(|(record, _)| record);
-        for count in R::COUNTS {
-            let before = old.and_then(|record| count.key(record));
-            let after = new.and_then(|record| count.key(record));
-            if before != after {
-                if let Some(count) = before {
-                    self.decrement_count(&count)?;
-                }
-                if let Some(count) = after {
-                    self.increment_count(&count)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Fails if a unique index already has an entry. Rules check this first, so this is a defect, and nothing may be
-    /// overwritten.
-    fn require_free<R: Record>(&self, index: &dyn Indexed<R>, entry: &[u8]) -> Result<()> {
-        if index.form() == IndexForm::Unique && self.get_raw(index.table(), entry)?.is_some() {
-            let table = index.table().name();
-            return Err(Error::internal(format_args!("{table}: a second record under one key")));
-        }
-        Ok(())
-    }
-
-    /// Adds 1 to the count under `key`.
-    fn increment_count(&mut self, key: &[u8]) -> Result<()> {
-        let number = read_number(self, Table::Counts, key)?;
-        self.set_count(key, number + 1);
-        Ok(())
-    }
-
-    fn decrement_count(&mut self, key: &[u8]) -> Result<()> {
-        let before = read_number(self, Table::Counts, key)?;
-        let uncounted = || damaged(Table::Counts, &"a record exists that was never counted");
-        self.set_count(key, before.checked_sub(1).ok_or_else(uncounted)?);
-        Ok(())
     }
 }

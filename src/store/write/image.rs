@@ -1,0 +1,213 @@
+//! What the store keeps beside a record: its entries in indexes, its counts, its sums, and the bytes of its owner.
+
+use crate::error::{Error, Result};
+use crate::store::changes::write_changes::Change;
+use crate::store::record::byte_usage::{self, Owner};
+use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};
+use crate::store::values::checksum::damaged;
+use crate::store::values::key::Key;
+use crate::store::values::raw::read_number;
+use crate::store::values::schema::Table;
+
+use super::WriteTx;
+
+/// A record before or after a write, and what follows from it. It has no type parameter, so that the code that keeps this up
+/// to date is compiled once and not for each type of record.
+pub(super) struct Image {
+    payload: Vec<u8>,
+    /// One for each index of the type.
+    entries: Vec<IndexEntry>,
+    /// The keys of the counts that include the record, one for each count of the type.
+    counts: Vec<Option<Vec<u8>>>,
+    /// The sums that the record adds to, one for each sum of the type.
+    sums: Vec<Summand>,
+}
+
+/// The place of a record in an index.
+struct IndexEntry {
+    table: Table,
+    form: IndexForm,
+    /// `None` if the index omits the record.
+    key: Option<Vec<u8>>,
+}
+
+impl Image {
+    /// Returns what follows from `record`, which has this payload.
+    pub(super) fn of<R: Record>(tx: &WriteTx<'_>, record: &R, payload: Vec<u8>) -> Result<Self> {
+        let mut image = Self {
+            payload,
+            entries: Vec::with_capacity(R::INDEXES.len()),
+            counts: Vec::with_capacity(R::COUNTS.len()),
+            sums: Vec::with_capacity(R::SUMS.len()),
+        };
+        for index in R::INDEXES {
+            let (table, form) = (index.table(), index.form());
+            image.entries.push(IndexEntry { table, form, key: index.entry(record) });
+        }
+        for count in R::COUNTS {
+            image.counts.push(count.key(record));
+        }
+        for sum in R::SUMS {
+            image.sums.push(sum.summand(tx, &image.payload)?);
+        }
+        Ok(image)
+    }
+
+    /// Returns what a write stores under the key of an entry.
+    fn in_index(&self, form: IndexForm, key: &[u8]) -> Vec<u8> {
+        entry_payload(form, key, &self.payload)
+    }
+}
+
+/// Pairs what follows from a record before and after a write.
+fn paired<'i, T>(
+    old: Option<&'i Image>,
+    new: Option<&'i Image>,
+    part: fn(&Image) -> &[T],
+) -> impl Iterator<Item = (Option<&'i T>, Option<&'i T>)> {
+    let (old, new) = (old.map_or(&[][..], part), new.map_or(&[][..], part));
+    (0..old.len().max(new.len())).map(move |at| (old.get(at), new.get(at)))
+}
+
+impl WriteTx<'_> {
+    /// Replaces the record in a table under a key, or creates or deletes it, with all that follows from it.
+    pub(super) fn replace_image(
+        &mut self,
+        table: Table,
+        key: Vec<u8>,
+        owner: Option<Owner>,
+        old: Option<Image>,
+        new: Option<Image>,
+    ) -> Result<()> {
+        self.reindex(&key, old.as_ref(), new.as_ref())?;
+        self.recount(old.as_ref(), new.as_ref())?;
+        self.resum(old.as_ref(), new.as_ref())?;
+        let size = |image: &Option<Image>| {
+            image.as_ref().map_or(0, |image| byte_usage::size(&key, &image.payload).cast_signed())
+        };
+        self.note_growth(owner, size(&new) - size(&old))?;
+        match &new {
+            Some(new) => self.put_raw(table, &key, &new.payload),
+            None => self.remove_raw(table, &key),
+        }
+        let (before, after) = (old.map(|old| old.payload), new.map(|new| new.payload));
+        self.write_changes.note_change(Change { table, key, before, after });
+        Ok(())
+    }
+
+    /// Checks every unique index before it changes any, so that a refused record changes nothing.
+    fn reindex(&mut self, key: &[u8], old: Option<&Image>, new: Option<&Image>) -> Result<()> {
+        let entry_key =
+            |entry: Option<&'_ IndexEntry>| entry.and_then(|entry| entry.key.as_deref());
+        for (before, after) in paired(old, new, |image| &image.entries) {
+            if let Some(IndexEntry { table, form: IndexForm::Unique, key: Some(entry) }) = after
+                && entry_key(before) != Some(entry)
+            {
+                self.require_free(*table, entry)?;
+            }
+        }
+        for (before, after) in paired(old, new, |image| &image.entries) {
+            let is_moved = entry_key(before) != entry_key(after);
+            if let Some(IndexEntry { table, key: Some(entry), .. }) = before.filter(|_| is_moved) {
+                self.remove_raw(*table, entry);
+            }
+            if let (Some(IndexEntry { table, form, key: Some(entry) }), Some(new)) = (after, new)
+                && (is_moved || *form == IndexForm::Covering)
+            {
+                self.put_raw(*table, entry, &new.in_index(*form, key));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a unique index already has an entry. Rules check this first, so this is a defect, and nothing may be
+    /// overwritten.
+    fn require_free(&self, table: Table, entry: &[u8]) -> Result<()> {
+        if self.get_raw(table, entry)?.is_none() {
+            return Ok(());
+        }
+        Err(Error::internal(format_args!("{}: a second record under one key", table.name())))
+    }
+
+    fn recount(&mut self, old: Option<&Image>, new: Option<&Image>) -> Result<()> {
+        for (before, after) in paired(old, new, |image| &image.counts) {
+            let (before, after) = (before.and_then(Option::as_ref), after.and_then(Option::as_ref));
+            if before == after {
+                continue;
+            }
+            if let Some(count) = before {
+                let number = read_number(self, Table::Counts, count)?;
+                let uncounted =
+                    || damaged(Table::Counts, &"a record exists that was never counted");
+                self.set_count(count, number.checked_sub(1).ok_or_else(uncounted)?);
+            }
+            if let Some(count) = after {
+                let number = read_number(self, Table::Counts, count)?;
+                self.set_count(count, number + 1);
+            }
+        }
+        Ok(())
+    }
+
+    fn resum(&mut self, old: Option<&Image>, new: Option<&Image>) -> Result<()> {
+        for (before, after) in paired(old, new, |image| &image.sums) {
+            match (before, after) {
+                (Some((key, before)), Some((same, after))) if key == same => {
+                    self.move_sum(key, *before, *after)?;
+                }
+                (before, after) => {
+                    if let Some((key, amount)) = before {
+                        self.move_sum(key, *amount, 0)?;
+                    }
+                    if let Some((key, amount)) = after {
+                        self.move_sum(key, 0, *amount)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes what a record adds to a tenant's sum from `before` to `after`, because a record that it refers to was
+    /// changed.
+    pub fn adjust<R: Record>(
+        &mut self,
+        sum: &Sum<R>,
+        tenant: &impl Key,
+        before: u64,
+        after: u64,
+    ) -> Result<()> {
+        self.move_sum(&sum.key(&tenant.encoded()), before, after)
+    }
+
+    fn move_sum(&mut self, key: &[u8], before: u64, after: u64) -> Result<()> {
+        if before == after {
+            return Ok(());
+        }
+        let sum = read_number(self, Table::Counts, key)?;
+        let moved = sum.checked_add(after).and_then(|sum| sum.checked_sub(before));
+        let missing = || damaged(Table::Counts, &"a record exists that no sum includes");
+        self.set_count(key, moved.ok_or_else(missing)?);
+        Ok(())
+    }
+
+    /// Adds the growth of one record to the sum of its owner and to the growth of the write. A sum never becomes negative: if
+    /// a damaged file has a sum that is too small, it stays at 0 and `check` reports it.
+    fn note_growth(&mut self, owner: Option<Owner>, bytes: i64) -> Result<()> {
+        self.growth.add(owner, bytes);
+        if let Some(owner) = owner.filter(|_| bytes != 0) {
+            let key = owner.key();
+            let sum = read_number(self, Table::Counts, &key)?;
+            self.set_count(&key, sum.saturating_add_signed(bytes));
+        }
+        Ok(())
+    }
+
+    /// Sets the count or sum under `key`. A count of 0 is not stored.
+    fn set_count(&mut self, key: &[u8], count: u64) {
+        match count {
+            0 => self.remove_raw(Table::Counts, key),
+            _ => self.put_raw(Table::Counts, key, &count.encoded()),
+        }
+    }
+}
