@@ -18,7 +18,7 @@ use crate::store::Tx;
 pub(super) enum Target {
     /// A dashboard.
     Dashboard(Meta),
-    /// An insight, and the live dashboards that show it.
+    /// An insight, and the live dashboards that show it; none if no dashboard of them is restricted.
     Insight(insights::Meta, Vec<Meta>),
 }
 
@@ -46,9 +46,13 @@ impl Target {
             }
             Object::Insight(id) => {
                 let insight = tx.meta::<Insight>(&(project, id))?.ok_or_else(Error::not_found)?;
-                let mut dashboards = Vec::new();
+                let mut dashboards: Vec<Meta> = Vec::new();
                 for (_, dashboard, _) in tiles::live_tiles(tx, (project, id))? {
                     dashboards.extend(tx.meta::<Dashboard>(&(project, dashboard))?);
+                }
+                // Then no member's rights on them need to be read.
+                if !dashboards.iter().any(Meta::is_restricted) {
+                    dashboards.clear();
                 }
                 Ok(Self::Insight(insight, dashboards))
             }
