@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::ids::{MembershipId, OrganizationId};
+use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input::{Choices, choices_schema};
 use crate::json::{self, WriteJson, output};
 use crate::resources::loggable::{Location, Loggable};
@@ -14,7 +14,7 @@ use crate::store::{Row, Tx, Window};
 use crate::time::Timestamp;
 
 use super::{
-    BY_JOINING, JoinedBy, Level, Membership, MembershipOrigin, UserId, find_listed, is_listed,
+    BY_JOINING, JoinedBy, Level, Membership, MembershipOrigin, find_listed, is_listed,
     require_may_give, require_may_remove,
 };
 
