@@ -9,6 +9,7 @@ use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::access_controls::{rules, runs_project};
 use crate::resources::access_objects::Object;
 use crate::resources::dashboards::insights::{self, Insight, RestrictionOfInsight};
+use crate::resources::dashboards::visible::CallerAccess;
 use crate::resources::dashboards::{Dashboard, Meta, tiles};
 use crate::resources::members::Membership;
 use crate::resources::projects;
@@ -84,11 +85,7 @@ impl Target {
                 (MemberRights::from(rights), collaborator.is_some())
             }
             Self::Insight(_, dashboards) => {
-                let mut restriction = RestrictionOfInsight::default();
-                for dashboard in dashboards {
-                    restriction.add(&dashboard.rights(tx, &tenant)?);
-                }
-                let (restriction, privilege) = restriction.levels();
+                let (restriction, privilege) = restriction(tx, &tenant, dashboards)?.levels();
                 let rights = levels::on_insight(member, created_by, ruled, restriction, privilege);
                 (rights, rights.is_restricted && rights.can_edit)
             }
@@ -97,6 +94,23 @@ impl Target {
         let is_visible = projects::is_visible(tx, member, project)?;
         Ok(MemberAccess { tenant, object, is_creator, is_visible, rule, rights, is_exempt })
     }
+}
+
+/// Returns how these dashboards restrict an insight that they show, for the member. Reads the rules once, because there may
+/// be a thousand dashboards.
+fn restriction(
+    tx: &impl Tx,
+    tenant: &InProject,
+    dashboards: &[Meta],
+) -> Result<RestrictionOfInsight> {
+    let mut restriction = RestrictionOfInsight::default();
+    if !dashboards.is_empty() {
+        let access = CallerAccess::of(tx, tenant)?;
+        for dashboard in dashboards {
+            restriction.add(&access.rights(dashboard));
+        }
+    }
+    Ok(restriction)
 }
 
 impl MemberAccess {
