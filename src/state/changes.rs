@@ -15,7 +15,7 @@ use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{activity, users};
 use crate::response::ApiResponse;
 use crate::secret::Seed;
-use crate::store::{Snapshot, WriteTx};
+use crate::store::{Snapshot, WakeOnCommit, WriteTx};
 use crate::time::Timestamp;
 
 use super::App;
@@ -207,22 +207,13 @@ impl App {
         WriteOptions { consumer, allowance, dry_run }: WriteOptions,
         rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<T>> + Send + 'static,
     ) -> Result<(T, Arc<Snapshot>)> {
-        let (now, seed) = (self.now(), Seed::generate());
+        let now = self.now();
         let mail = self.0.mail_worker.as_ref().map(MailWorker::on_commit);
         let wakes = [Some(self.0.maintenance.on_commit()), mail];
+        let end = WriteEnd { seed: Seed::generate(), now, allowance, dry_run, wakes };
         let write = move |tx: &mut WriteTx<'_>| {
             let (author, response) = rule(tx, now)?;
-            activity::record(tx, author.user.as_ref(), &mut seed.rng(), now)?;
-            allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
-            if let Some(dry_run) = &dry_run {
-                dry_run.set_activity(activity::recorded(tx, author.context.as_deref())?);
-                tx.discard();
-                return Ok(response);
-            }
-            if let Some(allowance) = &allowance {
-                allowance.note_growth(tx);
-            }
-            wakes.iter().flatten().for_each(|wake| wake.note(tx));
+            end.run(tx, &author)?;
             Ok(response)
         };
         self.store().write_for(consumer, write).await
@@ -252,6 +243,32 @@ impl WriteOptions {
     /// The client of a write whose rule bounds what it stores, so that it succeeds even if the disk is nearly full.
     pub(super) const fn of_small_write(consumer: Consumer) -> Self {
         Self { consumer: Some(consumer), allowance: None, dry_run: None }
+    }
+}
+
+/// What every write does after its rule.
+struct WriteEnd {
+    seed: Seed,
+    now: Timestamp,
+    allowance: Option<Allowance>,
+    dry_run: Option<DryRun>,
+    wakes: [Option<WakeOnCommit>; 2],
+}
+
+impl WriteEnd {
+    fn run(&self, tx: &mut WriteTx<'_>, author: &Author) -> Result<()> {
+        activity::record(tx, author.user.as_ref(), &mut self.seed.rng(), self.now)?;
+        self.allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
+        if let Some(dry_run) = &self.dry_run {
+            dry_run.set_activity(activity::recorded(tx, author.context.as_deref())?);
+            tx.discard();
+            return Ok(());
+        }
+        if let Some(allowance) = &self.allowance {
+            allowance.note_growth(tx);
+        }
+        self.wakes.iter().flatten().for_each(|wake| wake.note(tx));
+        Ok(())
     }
 }
 
