@@ -71,13 +71,16 @@ mod support {
     pub mod metrics;
     pub mod objects;
     pub mod postgres;
+    pub mod refusals;
     pub mod roles;
     pub mod sessions;
+    pub mod setup;
     pub mod sharing;
     pub mod signup;
     pub mod smtp;
     pub mod wait;
     mod workspace;
 
+    pub use setup::column;
     pub use workspace::*;
 }

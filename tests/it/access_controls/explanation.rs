@@ -17,7 +17,6 @@ use steward::testing::resources::collaborators::Collaborator;
 use steward::testing::resources::projects::grants::{Grant, GrantLevel};
 
 use crate::dashboards::access::{Scene, VIEWER};
-use crate::support::TestClient;
 
 /// The subjects, by position: everyone, a role of Ann, a role of Ann and Bob, Ann, Bob.
 const SUBJECTS: usize = 5;
@@ -150,17 +149,6 @@ impl Service {
         Self { scene, subjects }
     }
 
-    fn caller(&self, who: &str) -> &TestClient {
-        match who {
-            "ada" => &self.scene.admin,
-            "max" => &self.scene.max,
-            "bob" => &self.scene.bob,
-            "ann" => &self.scene.ann,
-            "cleo" => &self.scene.creator,
-            _ => self.scene.owner(),
-        }
-    }
-
     /// Returns the names of a member in the order in which the first of several equal rules decides: the member, then the
     /// roles by id.
     fn in_precedence(&self, names: &[usize]) -> Vec<usize> {
@@ -266,7 +254,7 @@ impl Service {
 
     /// Asserts that the service enforces the access of a member.
     async fn enforces(&self, who: &str, entry: &Value, expected: &Expected) {
-        let (caller, one) = (self.caller(who), &self.scene.one);
+        let (caller, one) = (self.scene.caller(who), &self.scene.one);
         let access = format!("{one}access/?user=@me");
         let Expected { level, can_edit_rules, .. } = *expected;
         let edits = level >= AccessLevel::Editor;

@@ -1,7 +1,9 @@
-//! Access rules on all objects of a kind: all kinds are stored and shown; only those on dashboards and insights apply.
+//! `/api/projects/:project_id/resource_access_controls/`: access rules on all objects of a kind. All kinds are stored and
+//! shown; only those on dashboards and insights apply.
 
 use std::time::Duration;
 
+use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::ids::UserId;
 use steward::testing::resources::access_controls::levels::AccessLevel;
@@ -9,11 +11,14 @@ use steward::testing::resources::access_controls::rules::AccessRule;
 use steward::testing::resources::access_objects::Kind;
 use steward::testing::resources::access_subject::Subject;
 
-use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, whole};
+use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, VIEWER, whole};
 use crate::dashboards::make;
+use crate::support::refusals::{Refusal, each};
+
+use super::NOT_ORGANIZATION_ADMIN;
 
 /// All kinds, in the order of the error text.
-const KINDS: [&str; 22] = [
+pub const KINDS: [&str; 22] = [
     "action",
     "activity_log",
     "customer_analytics",
@@ -111,49 +116,81 @@ async fn every_kind_has_its_levels() {
 }
 
 #[tokio::test]
-async fn other_resources_are_rejected() {
+async fn kind_is_required_and_one_of_those_in_the_error() {
     let scene = Scene::new().await;
     let detail = format!("Invalid resource. Must be one of: {}", KINDS.join(", "));
-    for wrong in [
-        json!("project"),
-        json!("organization"),
-        json!("plugin"),
-        json!("dashboards"),
-        json!("Dashboard"),
-        json!(""),
-        json!("dashboard\0"),
-        json!("x".repeat(10_000)),
-        json!(1),
-        json!(false),
-        json!([]),
-        json!({ "resource": "dashboard" }),
-    ] {
+    let mut cases = vec![
+        (json!({ "resource": 1 }), Refusal::required("access_level")),
+        (json!({ "access_level": "admin" }), Refusal::invalid("access_level", BAD_LEVEL)),
+        (json!({ "access_level": "none", "role": [] }), Refusal::required("resource")),
+        (json!({ "access_level": null, "resource": null }), Refusal::null("resource")),
+    ];
+    let long = "x".repeat(10_000);
+    for wrong in each(json!([
+        "project", "organization", "plugin", "dashboards", "Dashboard", "", "dashboard\0", long,
+        1, false, [], ["dashboard"], { "resource": "dashboard" },
+    ])) {
         for level in [json!("viewer"), Value::Null] {
-            let sent = json!({ "resource": wrong, "access_level": level });
-            let answer = scene.admin.put(&scene.of_all(), sent).await;
-            answer.assert_invalid("resource", "invalid_input", &detail);
+            let sent = json!({ "resource": wrong, "access_level": level, "role": [] });
+            cases.push((sent, Refusal::invalid("resource", &detail)));
         }
     }
+    scene.admin.assert_refusals(Method::PUT, &scene.of_all(), cases).await;
     let rules = scene.admin.get(&scene.of_all()).await;
     rules.assert_is(200, whole(json!([]), "editor", "manager", true));
 }
 
 #[tokio::test]
+async fn only_organization_admins_set_rules_for_all_dashboards() {
+    let scene = Scene::new().await;
+    scene.grant("max", "admin").await;
+    let rule = json!({ "resource": "dashboard", "access_level": "viewer" });
+    for caller in [&scene.creator, &scene.max] {
+        caller.put(&scene.of_all(), rule.clone()).await.assert_denied(NOT_ORGANIZATION_ADMIN);
+    }
+    scene.admin.put(&scene.of_all(), rule).await.ok();
+}
+
+#[tokio::test]
+async fn with_level_none_only_own_and_granted_dashboards_are_visible() {
+    let scene = Scene::new().await;
+    let list = scene.workspace.dashboards("");
+    let (_, other) = make(&scene.workspace, scene.owner(), json!({ "name": "B" })).await;
+    let (own, _) = make(&scene.workspace, &scene.bob, json!({ "name": "C" })).await;
+    scene.rule_on_all(None, "none").await;
+    for query in ["", "?search=a", "?deleted=true", "?limit=1", "?created_by=@me"] {
+        scene.ann.get(&format!("{list}{query}")).await.assert_denied(VIEWER);
+    }
+
+    // A rule for everyone on one dashboard does not open the list; a rule that names the caller does.
+    scene.rule(None, "editor").await;
+    scene.ann.get(&list).await.assert_denied(VIEWER);
+    scene.rule(Some("ann"), "viewer").await;
+    let shown = scene.ann.get(&list).await.ok();
+    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &json!(scene.id)));
+    scene.ann.get(&other).await.assert_denied(VIEWER);
+
+    let shown = scene.bob.get(&list).await.ok();
+    assert_eq!((&shown["count"], &shown["results"][0]["id"]), (&json!(1), &json!(own)));
+    assert_eq!(scene.admin.get(&list).await.ok()["count"], 3);
+    // A rule on all dashboards that names a member precedes the rule for everyone.
+    scene.rule_on_all(Some("max"), "viewer").await;
+    assert_eq!(scene.max.get(&list).await.ok()["count"], 3);
+    scene.workspace.assert_file_valid().await;
+}
+
+#[tokio::test]
 async fn rules_of_all_projects_are_apart() {
     let scene = Scene::new().await;
-    let projects = scene.workspace.organization("projects/");
-    let other = scene.owner().post(&projects, json!({})).await.ok()["id"].clone();
+    let other = scene.workspace.add_project(json!({})).await;
     let other = format!("/api/projects/{other}/resource_access_controls/");
     let role = scene.role("Readers", &["ann"]).await;
     let sent = json!({ "resource": "dashboard", "role": role, "access_level": "none" });
     let stored = scene.owner().put(&other, sent).await.ok();
     assert_eq!(stored["created_at"], BEGAN);
     scene.ann.get(&scene.one).await.ok();
-    scene
-        .ann
-        .get(&scene.of_all())
-        .await
-        .assert_is(200, whole(json!([]), "editor", "editor", false));
+    let none = whole(json!([]), "editor", "editor", false);
+    scene.ann.get(&scene.of_all()).await.assert_is(200, none);
     let shown = whole(json!([stored]), "editor", "none", false);
     scene.ann.get(&other).await.assert_is(200, shown);
 }
@@ -161,28 +198,8 @@ async fn rules_of_all_projects_are_apart() {
 #[tokio::test]
 async fn at_most_one_thousand_dashboards_have_rules_of_their_own() {
     let scene = Scene::new().await;
-    let (organization, project) =
-        (scene.workspace.made.organization_id, scene.workspace.made.project_id);
-    let now = scene.workspace.app.now();
     // Each object has two rules, so that the rules do not reach the limit twice.
-    let written = scene.workspace.app.store().write(move |tx| {
-        for number in (1_000_000..).take(1_000) {
-            for subject in [Subject::Everyone, Subject::User(UserId(1))] {
-                tx.put(&AccessRule {
-                    organization,
-                    project,
-                    kind: Kind::Dashboard,
-                    object: Some(number),
-                    subject,
-                    level: AccessLevel::Editor,
-                    created_at: now,
-                    updated_at: now,
-                })?;
-            }
-        }
-        Ok(())
-    });
-    written.await.expect("written");
+    fill(&scene, 2_000, |number| (Kind::Dashboard, Some(1_000_000 + number / 2))).await;
     let viewer = json!({ "access_level": "viewer" });
     let limit = "Reached the limit of 1000 dashboards with access control overrides.";
     let refused = scene.creator.put(&scene.controls(), viewer.clone()).await;
@@ -192,6 +209,7 @@ async fn at_most_one_thousand_dashboards_have_rules_of_their_own() {
     scene.admin.put(&scene.of_all(), all).await.ok();
     let none = json!({ "access_level": null });
     scene.creator.put(&scene.controls(), none).await.assert_empty(204);
+    let project = scene.workspace.made.project_id;
     let first = (project, Kind::Dashboard, Some(1_000_007_u64));
     let freed =
         scene.workspace.app.store().write(move |tx| tx.remove_some::<AccessRule>(&first, 9));

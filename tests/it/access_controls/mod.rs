@@ -1,5 +1,4 @@
-//! `/api/projects/:project_id/access_controls/`: the levels of single members on a project. What a grant
-//! allows is tested in `private_projects`.
+//! Access rules: on a project, on all objects of a kind, on one dashboard and on one insight.
 
 mod explanation;
 mod insights;
@@ -8,638 +7,482 @@ mod of_insights;
 mod of_members;
 mod on_project;
 mod order;
-mod resources;
 mod roles;
-
-use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::ids::{ProjectId, UserId};
-use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
-use steward::testing::resources::members::Level;
 use steward::testing::resources::projects::grants::{self, GrantLevel};
-use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::projects::column;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::dashboards::access::{Scene, VIEWER, minute};
+use crate::support::column;
+use crate::support::refusals::{Refusal, each};
 
-const ADAM: &str = "adam@corp.example";
 const ANN: &str = "ann@corp.example";
 const BOB: &str = "bob@corp.example";
+const MAX: &str = "max@corp.example";
 const NOT_ADMIN: &str = "Must be admin to modify project permissions.";
+const NOT_MANAGER: &str = "Must be manager to modify dashboard permissions.";
+const NOT_ORGANIZATION_ADMIN: &str =
+    "Must be an Organization admin to modify project-wide permissions.";
 const NO_ACCESS: &str = "You don't have access to the project.";
-const BAD_LEVEL: &str = "Invalid access level. Must be one of: none, member, admin";
-const BAD_UUID: &str = "Must be a valid UUID.";
 const BAD_MEMBER: &str = "Invalid organization member id. Use the 'id' field from the /api/organizations/<organization_id>/members/ endpoint.";
-const REQUIRED: &str = "This field is required.";
-const BOTH: &str = "You can not scope an access control to both a member and a role.";
-const BEGAN: &str = "2025-01-02T03:04:05Z";
+const BAD_UUID: &str = "Must be a valid UUID.";
+const OTHER_TARGET: &str =
+    "Cannot modify access controls for a resource different from the URL target.";
 
-/// A workspace with an admin and two members, and the access controls of its first project.
-struct Scene {
-    workspace: Workspace,
-    clock: ManualClock,
-    adam: TestClient,
-    ann: TestClient,
-    bob: TestClient,
+/// What rules are on.
+struct Target {
     path: String,
+    resource: &'static str,
+    /// Null for all objects of the kind.
+    resource_id: Value,
+    /// A low and the highest level.
+    levels: [&'static str; 2],
+    /// The response to callers who may not set rules.
+    refusal: &'static str,
 }
 
-impl Scene {
-    async fn new() -> Self {
-        let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-        let mut config = Config::default();
-        config.clock = Clock::Manual(clock.clone());
-        let workspace = Workspace::with(config).await;
-        let adam = workspace.member("adam", Level::Admin).await;
-        let ann = workspace.member("ann", Level::Member).await;
-        let bob = workspace.member("bob", Level::Member).await;
-        let path = workspace.access_controls();
-        Self { workspace, clock, adam, ann, bob, path }
+impl Target {
+    /// The first project, all dashboards in it, the first dashboard, and a new insight.
+    async fn all(scene: &Scene) -> [Self; 4] {
+        let (insight, [_, by_short_id]) = scene.insight().await;
+        let project = scene.workspace.made.project_id;
+        let levels = ["viewer", "manager"];
+        [
+            Self {
+                path: scene.workspace.access_controls(),
+                resource: "project",
+                resource_id: json!(project.to_string()),
+                levels: ["member", "admin"],
+                refusal: NOT_ADMIN,
+            },
+            Self {
+                path: scene.of_all(),
+                resource: "dashboard",
+                resource_id: Value::Null,
+                levels,
+                refusal: NOT_ORGANIZATION_ADMIN,
+            },
+            Self {
+                path: scene.controls(),
+                resource: "dashboard",
+                resource_id: json!(scene.id.to_string()),
+                levels,
+                refusal: NOT_MANAGER,
+            },
+            Self {
+                path: format!("{by_short_id}access_controls/"),
+                resource: "insight",
+                resource_id: json!(insight.to_string()),
+                levels,
+                refusal: insights::NOT_MANAGER,
+            },
+        ]
     }
 
-    fn owner(&self) -> &TestClient {
-        &self.workspace.owner
+    fn is_project(&self) -> bool {
+        self.resource == "project"
     }
 
-    /// The request body that sets this level for the member with this address.
-    async fn rule(&self, email: &str, level: impl Into<Value>) -> Value {
-        let member = self.workspace.membership(email).await;
-        json!({ "organization_member": member, "access_level": level.into() })
-    }
-
-    /// Sets a level as the owner. Null deletes the rule.
-    async fn give(&self, email: &str, level: impl Into<Value>) {
-        let rule = self.rule(email, level).await;
-        self.owner().put(&self.path, rule).await.ok();
-    }
-
-    async fn make_private(&self, private: bool) {
-        let project = format!("/api/projects/{}/", self.workspace.made.project_id);
-        self.owner().patch(&project, json!({ "access_control": private })).await.ok();
+    /// The request body that sets this level for a member, `{"organization_member": id}`, for a role, or for everyone.
+    fn sent(&self, subject: &Value, level: impl Into<Value>) -> Value {
+        let mut sent = subject.clone();
+        sent["access_level"] = level.into();
+        sent["resource"] = json!(self.resource);
+        sent["resource_id"] = self.resource_id.clone();
+        sent
     }
 
     /// The expected rule, created and last changed at these times.
-    async fn shown(&self, email: &str, level: &str, moments: [&str; 2]) -> Value {
+    fn rule(&self, subject: &Value, level: &str, [created_at, updated_at]: [&Value; 2]) -> Value {
         json!({
             "access_level": level,
-            "resource": "project",
-            "resource_id": self.workspace.made.project_id.to_string(),
-            "organization_member": self.workspace.membership(email).await,
-            "role": null,
+            "resource": self.resource,
+            "resource_id": self.resource_id,
+            "organization_member": subject["organization_member"],
+            "role": subject["role"],
             "created_by": null,
-            "created_at": moments[0],
-            "updated_at": moments[1],
+            "created_at": created_at,
+            "updated_at": updated_at,
         })
     }
 
-    /// The levels of all rules for members in the order of the response, as the owner sees them.
-    async fn levels(&self) -> Value {
-        let shown = self.owner().get(&self.path).await.ok();
-        let rules = shown["access_controls"].as_array().expect("a list").iter();
-        let rules = rules.filter(|rule| !rule["organization_member"].is_null());
-        rules.map(|rule| rule["access_level"].clone()).collect()
-    }
-}
-
-/// The expected response: the rules, the default level, the caller's level, and whether the caller may edit
-/// the rules.
-fn whole(rules: Value, default: &str, level: &str, edits: bool) -> Value {
-    json!({
-        "access_controls": rules,
-        "available_access_levels": ["none", "member", "admin"],
-        "default_access_level": default,
-        "user_access_level": level,
-        "user_can_edit_access_levels": edits,
-    })
-}
-
-/// The expected rule for everyone, created and last changed at these times.
-fn project_rule(scene: &Scene, level: &str, moments: [&str; 2]) -> Value {
-    json!({
-        "access_level": level,
-        "resource": "project",
-        "resource_id": scene.workspace.made.project_id.to_string(),
-        "organization_member": null,
-        "role": null,
-        "created_by": null,
-        "created_at": moments[0],
-        "updated_at": moments[1],
-    })
-}
-
-#[tokio::test]
-async fn project_without_rules_shows_its_default_and_the_callers_level() {
-    let scene = Scene::new().await;
-    let bare = scene.path.trim_end_matches('/');
-    for (caller, level, edits) in [
-        (&scene.ann, "member", false),
-        (&scene.adam, "admin", true),
-        (scene.owner(), "admin", true),
-    ] {
-        for path in [&scene.path, bare, "/api/projects/@current/access_controls/"] {
-            caller.get(path).await.assert_is(200, whole(json!([]), "member", level, edits));
+    /// The expected response: the rules, the default level, the caller's level, and whether the caller may edit the rules.
+    fn whole(&self, rules: Value, default: &str, level: &str, edits: bool) -> Value {
+        let mut whole = crate::dashboards::access::whole(rules, default, level, edits);
+        if self.is_project() {
+            whole["available_access_levels"] = json!(["none", "member", "admin"]);
         }
-        caller.send(Method::HEAD, &scene.path, None).await.ok();
+        whole
     }
-    scene.make_private(true).await;
-    scene.ann.get(&scene.path).await.assert_denied(NO_ACCESS);
-    let default = project_rule(&scene, "none", [BEGAN, BEGAN]);
-    for caller in [&scene.adam, scene.owner()] {
-        let expected = whole(json!([default]), "none", "admin", true);
-        caller.get(&scene.path).await.assert_is(200, expected);
+
+    /// The level of everyone without a rule.
+    fn default_level(&self) -> &'static str {
+        if self.is_project() { "member" } else { "editor" }
+    }
+
+    /// The levels of the listed rules, as the owner sees them.
+    async fn listed(&self, scene: &Scene) -> Vec<Value> {
+        let shown = scene.owner().get(&self.path).await.ok();
+        column(&json!({ "results": shown["access_controls"] }), "access_level")
     }
 }
 
 #[tokio::test]
-async fn access_rule_is_created_updated_and_deleted() {
+async fn target_without_rules_shows_its_default_and_the_callers_level() {
     let scene = Scene::new().await;
-    let (owner, path) = (scene.owner(), &scene.path);
-    let member = scene.rule(ANN, "member").await;
-    let first = scene.shown(ANN, "member", [BEGAN, BEGAN]).await;
-    owner.put(path, member.clone()).await.assert_is(200, first.clone());
-    scene.bob.get(path).await.assert_is(200, whole(json!([first]), "member", "member", false));
-
-    // Sending the same rule again changes nothing.
-    scene.clock.advance(Duration::from_mins(1));
-    scene.adam.put(path.trim_end_matches('/'), member.clone()).await.assert_is(200, first.clone());
-    let mut spelled_out = member;
-    spelled_out["role"] = Value::Null;
-    spelled_out["resource"] = json!("dashboard");
-    owner.put(path, spelled_out).await.assert_is(200, first);
-
-    let raised = scene.shown(ANN, "admin", [BEGAN, "2025-01-02T03:05:05Z"]).await;
-    owner.put(path, scene.rule(ANN, "admin").await).await.assert_is(200, raised.clone());
-    owner.get(path).await.assert_is(200, whole(json!([raised]), "member", "admin", true));
-
-    for _ in 0..2 {
-        owner.put(path, scene.rule(ANN, Value::Null).await).await.assert_empty(204);
-        owner.get(path).await.assert_is(200, whole(json!([]), "member", "admin", true));
+    for target in Target::all(&scene).await {
+        let [_, highest] = target.levels;
+        let is_one_object = !target.is_project() && !target.resource_id.is_null();
+        for (caller, edits) in [
+            (&scene.ann, false),
+            (&scene.creator, is_one_object),
+            (&scene.admin, true),
+            (scene.owner(), true),
+        ] {
+            let level = if edits { highest } else { target.default_level() };
+            let expected = target.whole(json!([]), target.default_level(), level, edits);
+            caller.get(&target.path).await.assert_is(200, expected);
+        }
     }
-    let anew = scene.shown(ANN, "none", ["2025-01-02T03:05:05Z"; 2]).await;
-    owner.put(path, scene.rule(ANN, "none").await).await.assert_is(200, anew);
+}
+
+#[tokio::test]
+async fn rules_of_every_target_are_created_updated_listed_and_deleted() {
+    let scene = Scene::new().await;
+    let owner = scene.owner();
+    // Rules are listed in the order of their creation, the reverse of that of their keys.
+    let subjects = [
+        json!({ "organization_member": scene.workspace.membership(ANN).await }),
+        json!({ "role": scene.role("Readers", &["bob"]).await }),
+        json!({}),
+    ];
+    let targets = Target::all(&scene).await;
+    let mut stored = Vec::new();
+    for target in &targets {
+        let [low, high] = target.levels;
+        let mut rules = Vec::new();
+        for subject in &subjects {
+            let began = json!(scene.workspace.app.now());
+            let first = target.rule(subject, low, [&began, &began]);
+            let sent = target.sent(subject, low);
+            owner.put(&target.path, sent.clone()).await.assert_is(200, first.clone());
+            // Sending the same rule again changes nothing.
+            scene.clock.advance(minute());
+            scene.admin.put(&target.path, sent).await.assert_is(200, first);
+            let later = json!(scene.workspace.app.now());
+            let raised = target.rule(subject, high, [&began, &later]);
+            let sent = target.sent(subject, high);
+            owner.put(&target.path, sent).await.assert_is(200, raised.clone());
+            rules.push(raised);
+        }
+        stored.push(rules);
+    }
+    // The default of a dashboard is the rule for everyone on all dashboards.
+    let defaults = ["admin", "editor", "manager", "editor"];
+    for ((target, rules), default) in targets.iter().zip(stored).zip(defaults) {
+        let expected = target.whole(json!(rules), default, target.levels[1], true);
+        owner.get(&target.path).await.assert_is(200, expected);
+    }
+    for target in &targets {
+        for subject in subjects.iter().chain(&subjects) {
+            let sent = target.sent(subject, Value::Null);
+            owner.put(&target.path, sent).await.assert_empty(204);
+        }
+        let none = target.whole(json!([]), target.default_level(), target.levels[1], true);
+        owner.get(&target.path).await.assert_is(200, none);
+    }
     scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
-async fn access_rules_are_listed_in_the_order_of_creation_and_belong_to_one_project() {
+async fn permission_to_set_rules_is_checked_before_fields_and_may_be_given_away() {
     let scene = Scene::new().await;
-    let mut rules = Vec::new();
-    for (second, (email, level)) in
-        [(BOB, "member"), (OWNER, "none"), (ANN, "admin"), (ADAM, "member")].into_iter().enumerate()
-    {
-        scene.give(email, level).await;
-        let moment = format!("2025-01-02T03:04:{:02}Z", 5 + second);
-        rules.push(scene.shown(email, level, [&moment, &moment]).await);
-        scene.clock.advance(Duration::from_secs(1));
-    }
-    scene.bob.get(&scene.path).await.assert_is(200, whole(json!(rules), "member", "member", false));
-    let other = scene.workspace.organization("projects/");
-    let other = scene.owner().post(&other, json!({})).await.ok()["id"].clone();
-    let other = format!("/api/projects/{other}/access_controls/");
-    scene.ann.get(&other).await.assert_is(200, whole(json!([]), "member", "member", false));
-    let rule = scene.rule(BOB, "member").await;
-    scene.ann.put(&other, rule).await.assert_denied(NOT_ADMIN);
-}
-
-#[tokio::test]
-async fn effective_access_level_of_the_caller_is_shown() {
-    let scene = Scene::new().await;
-    for (given, level, edits) in
-        [("none", "member", false), ("member", "member", false), ("admin", "admin", true)]
-    {
-        scene.give(ANN, given).await;
-        scene.give(ADAM, given).await;
-        for (caller, level, edits) in [(&scene.ann, level, edits), (&scene.adam, "admin", true)] {
-            let shown = caller.get(&scene.path).await.ok();
-            assert_eq!(
-                (&shown["user_access_level"], &shown["user_can_edit_access_levels"]),
-                (&json!(level), &json!(edits)),
-                "{given}"
-            );
-        }
-    }
-}
-
-#[tokio::test]
-async fn only_project_admins_set_rules_and_permission_is_checked_before_fields() {
-    let scene = Scene::new().await;
-    let rule = scene.rule(BOB, "member").await;
-    let nonsense = json!({ "access_level": [], "organization_member": 1, "role": {} });
-    for given in [json!(null), json!("none"), json!("member")] {
-        scene.give(ANN, given).await;
+    let ann = json!({ "organization_member": scene.workspace.membership(ANN).await });
+    for target in Target::all(&scene).await {
+        let [low, high] = target.levels;
+        let rule = target.sent(&json!({}), low);
+        let nonsense = json!({ "access_level": [], "organization_member": 1, "resource": 1 });
         for sent in [&rule, &nonsense, &json!({})] {
-            scene.ann.put(&scene.path, sent.clone()).await.assert_denied(NOT_ADMIN);
+            scene.ann.put(&target.path, sent.clone()).await.assert_denied(target.refusal);
         }
+        scene.owner().put(&target.path, target.sent(&ann, high)).await.ok();
+        // Managers of all dashboards do not set the rules on all of them.
+        if !target.resource_id.is_null() {
+            scene.ann.put(&target.path, rule.clone()).await.ok();
+            scene.ann.put(&target.path, target.sent(&ann, low)).await.ok();
+        }
+        scene.ann.put(&target.path, rule.clone()).await.assert_denied(target.refusal);
+        scene.admin.put(&target.path, rule).await.ok();
+        scene.admin.put(&target.path, target.sent(&ann, Value::Null)).await.assert_empty(204);
     }
-    assert_eq!(scene.levels().await, json!(["member"]));
-
-    // A project's admin may set and delete rules, also for other admins. An admin who lowers their own
-    // level loses that right.
-    scene.give(ANN, "admin").await;
-    scene.ann.put(&scene.path, rule).await.ok();
-    scene.ann.put(&scene.path, scene.rule(OWNER, "none").await).await.ok();
-    assert_eq!(scene.levels().await, json!(["none", "admin", "member"]));
-    scene.ann.put(&scene.path, scene.rule(BOB, "admin").await).await.ok();
-    scene.bob.put(&scene.path, scene.rule(OWNER, Value::Null).await).await.assert_empty(204);
-    scene.ann.put(&scene.path, scene.rule(ANN, "member").await).await.ok();
-    scene.ann.put(&scene.path, scene.rule(ANN, "admin").await).await.assert_denied(NOT_ADMIN);
-
-    // An admin of the organization is an admin of the project, whatever the rule says, until the
-    // organization level changes.
-    scene.adam.put(&scene.path, scene.rule(ADAM, "none").await).await.ok();
-    scene.adam.put(&scene.path, scene.rule(ANN, Value::Null).await).await.assert_empty(204);
-    let adam = scene.adam.get("/api/users/@me/").await.ok()["uuid"].clone();
-    let adam = format!("members/{}/", adam.as_str().expect("a uuid"));
-    let adam = scene.workspace.organization(&adam);
-    scene.owner().patch(&adam, json!({ "level": 1 })).await.ok();
-    scene.adam.put(&scene.path, json!({})).await.assert_denied(NOT_ADMIN);
     scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn fields_are_validated_in_their_order() {
     let scene = Scene::new().await;
-    let member = scene.workspace.membership(ANN).await;
     let nobody = uuid::Uuid::max().to_string();
-    let unknown = format!("Invalid pk \"{nobody}\" - object does not exist.");
-    for (sent, attr, code, detail) in [
-        (json!({}), Some("access_level"), "required", REQUIRED),
-        (
-            json!({ "organization_member": [], "role": [] }),
-            Some("access_level"),
-            "required",
-            REQUIRED,
-        ),
-        (
-            json!({ "access_level": "owner", "organization_member": [] }),
-            Some("access_level"),
-            "invalid_input",
-            BAD_LEVEL,
-        ),
-        (
-            json!({ "access_level": null, "organization_member": "x", "role": "x" }),
-            Some("organization_member"),
-            "invalid_input",
-            BAD_MEMBER,
-        ),
-        (
-            json!({ "access_level": null, "organization_member": nobody, "role": "x" }),
-            Some("role"),
-            "invalid_input",
-            BAD_UUID,
-        ),
-        (
-            json!({ "access_level": "member", "organization_member": member, "role": nobody }),
-            None,
-            "invalid_input",
-            BOTH,
-        ),
-        (
-            json!({ "access_level": null, "organization_member": nobody, "role": nobody }),
-            None,
-            "invalid_input",
-            BOTH,
-        ),
-        (
-            json!({ "access_level": "member", "organization_member": nobody }),
-            Some("organization_member"),
-            "does_not_exist",
-            &unknown,
-        ),
-        (
-            json!({ "access_level": null, "organization_member": nobody }),
-            Some("organization_member"),
-            "does_not_exist",
-            &unknown,
-        ),
-        (
-            json!({ "access_level": "none", "role": nobody }),
-            Some("role"),
-            "does_not_exist",
-            &unknown,
-        ),
-    ] {
-        let answer = scene.owner().put(&scene.path, sent).await;
-        answer.assert_error(400, "validation_error", code, detail, attr);
-    }
-    let list = scene.owner().put(&scene.path, json!([])).await;
-    list.assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
-    assert_eq!(scene.levels().await, json!([]));
-}
-
-#[tokio::test]
-async fn values_of_the_wrong_type_are_rejected() {
-    let scene = Scene::new().await;
-    let member = scene.workspace.membership(ANN).await;
-    let long = "x".repeat(10_000);
-    for wrong in [
-        json!(1),
-        json!(8.5),
-        json!(-1),
-        json!(true),
-        json!([]),
-        json!(["member"]),
-        json!({}),
-        json!({ "access_level": "member" }),
-        json!(""),
-        json!("Member"),
-        json!("manager"),
-        json!("null"),
-        json!("member\0"),
-        json!(long),
-    ] {
-        let sent = json!({ "access_level": wrong, "organization_member": member });
-        let answer = scene.owner().put(&scene.path, sent).await;
-        answer.assert_invalid("access_level", "invalid_input", BAD_LEVEL);
-        // An integer is a valid UUID value, but no membership has it.
-        if wrong == 1 {
-            continue;
+    let ann = scene.workspace.membership(ANN).await;
+    let both = "You can not scope an access control to both a member and a role.";
+    for target in Target::all(&scene).await {
+        let low = target.levels[0];
+        let levels = if target.is_project() { "member, admin" } else { "viewer, editor, manager" };
+        let bad_level = format!("Invalid access level. Must be one of: none, {levels}");
+        let mut without_level = target.sent(&json!({ "organization_member": [] }), low);
+        without_level.as_object_mut().expect("an object").remove("access_level");
+        let mut cases = vec![(without_level, Refusal::required("access_level"))];
+        for (level, subject, refusal) in [
+            (json!("owner"), json!([[], null]), Refusal::invalid("access_level", &bad_level)),
+            (json!(null), json!(["x", "x"]), Refusal::invalid("organization_member", BAD_MEMBER)),
+            (json!(null), json!([nobody, "x"]), Refusal::invalid("role", BAD_UUID)),
+            (json!(low), json!([ann, nobody]), Refusal::of_body("invalid_input", both)),
+            (json!(null), json!([nobody, nobody]), Refusal::of_body("invalid_input", both)),
+        ] {
+            let subject = json!({ "organization_member": subject[0], "role": subject[1] });
+            cases.push((target.sent(&subject, level), refusal));
         }
-        for (name, detail) in [("organization_member", BAD_MEMBER), ("role", BAD_UUID)] {
-            let sent = json!({ "access_level": "member", name: wrong });
-            let answer = scene.owner().put(&scene.path, sent).await;
-            answer.assert_invalid(name, "invalid_input", detail);
-        }
-    }
-    for name in ["organization_member", "role"] {
-        let sent = json!({ "access_level": "member", name: 1 });
-        let detail = "Invalid pk \"00000000-0000-0000-0000-000000000001\" - object does not exist.";
-        let answer = scene.owner().put(&scene.path, sent).await;
-        answer.assert_invalid(name, "does_not_exist", detail);
-    }
-    assert_eq!(scene.levels().await, json!([]));
-}
-
-#[tokio::test]
-async fn rules_accept_only_membership_ids_of_the_organization() {
-    let scene = Scene::new().await;
-    let (eve, foreign) = scene.workspace.outsider("eve").await;
-    let theirs = format!("/api/organizations/{}/members/", foreign["id"].as_str().expect("an id"));
-    let theirs = eve.get(&theirs).await.ok()["results"][0]["id"].clone();
-    let own = scene.workspace.membership(ANN).await;
-    let user = scene.ann.get("/api/users/@me/").await.ok()["uuid"].clone();
-    let off = Operation::UserSetActive { email: BOB.to_owned(), active: false };
-    let inactive = scene.workspace.membership(BOB).await;
-    scene.workspace.run_operation(off).await;
-    let gone = scene.workspace.membership(ADAM).await;
-    scene.adam.delete(&scene.workspace.organization("members/@me/")).await.assert_empty(204);
-
-    for named in [&theirs, &user, &inactive, &gone] {
-        for level in [json!("member"), json!(null)] {
-            let sent = json!({ "access_level": level, "organization_member": named });
-            let id = named.as_str().expect("an id");
-            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-            let answer = scene.owner().put(&scene.path, sent).await;
-            answer.assert_invalid("organization_member", "does_not_exist", &detail);
-        }
-    }
-    let upper = own.as_str().expect("an id").to_uppercase();
-    let sent = json!({ "access_level": "member", "organization_member": upper });
-    let shown = scene.owner().put(&scene.path, sent).await.ok();
-    assert_eq!(shown["organization_member"], own);
-    scene.workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn level_none_is_stored_and_grants_no_access() {
-    let scene = Scene::new().await;
-    scene.give(ANN, "none").await;
-    scene.ann.get(&scene.workspace.dashboards("")).await.ok();
-    assert_eq!(scene.ann.get("/api/projects/").await.ok()["count"], 1);
-    scene.make_private(true).await;
-    for level in [json!("none"), json!("admin"), json!("none"), json!(null)] {
-        scene.give(ANN, level.clone()).await;
-        let sees = level == "admin";
-        assert_eq!(scene.ann.get("/api/projects/").await.ok()["count"], u8::from(sees));
-        let dashboards = scene.ann.get(&scene.workspace.dashboards("")).await;
-        let project = scene.ann.get("/api/projects/@current/").await;
-        if sees {
-            dashboards.ok();
-            assert_eq!(project.ok()["effective_membership_level"], 8);
-        } else {
-            dashboards.assert_denied(NO_ACCESS);
-            project.assert_not_found("Not found.");
-        }
-    }
-    assert_eq!(scene.levels().await, json!([]));
-}
-
-#[tokio::test]
-async fn grant_takes_effect_at_once_in_every_project_list() {
-    let scene = Scene::new().await;
-    let list = scene.workspace.organization("projects/");
-    let mut ids = Vec::new();
-    for (name, private) in [("A", true), ("B", false), ("C", true), ("D", false), ("E", true)] {
-        let sent = json!({ "name": name, "access_control": private });
-        ids.push(scene.owner().post(&list, sent).await.ok()["id"].clone());
-    }
-    let controls = format!("/api/projects/{}/access_controls/", ids[2]);
-    let dashboards = format!("/api/projects/{}/dashboards/", ids[2]);
-    let everything = json!(["Web", "B", "C", "D"]);
-    let rest = json!(["Web", "B", "D"]);
-    for (level, names) in
-        [(json!(null), &rest), (json!("member"), &everything), (json!("none"), &rest)]
-    {
-        let rule = scene.rule(ANN, level).await;
-        scene.owner().put(&controls, rule).await.ok();
-        let count = names.as_array().expect("names").len();
-        for path in [list.as_str(), "/api/projects/"] {
-            let mut seen = Vec::new();
-            for offset in 0..count {
-                let page = scene.ann.get(&format!("{path}?limit=1&offset={offset}")).await.ok();
-                assert_eq!(page["count"], json!(count));
-                assert_eq!(page["next"].is_null(), offset + 1 == count);
-                seen.extend(column(&page, "name"));
+        let long = "x".repeat(10_000);
+        for wrong in each(json!([8.5, -1, true, [], ["member"], {}, "", "x", "Member\0", long])) {
+            let sent = target.sent(&json!({}), wrong.clone());
+            cases.push((sent, Refusal::invalid("access_level", &bad_level)));
+            for (name, detail) in [("organization_member", BAD_MEMBER), ("role", BAD_UUID)] {
+                let sent = target.sent(&json!({ name: wrong }), low);
+                cases.push((sent, Refusal::invalid(name, detail)));
             }
-            assert_eq!(&json!(seen), names, "{path}");
         }
-        let organization = scene.ann.get(&scene.workspace.organization("")).await.ok();
-        let me = scene.ann.get("/api/users/@me/").await.ok();
-        assert_eq!(me["organization"], organization);
-        for part in ["teams", "projects"] {
-            let shown = organization[part].as_array().expect("a list").iter();
-            let shown: Value = shown.map(|project| project["name"].clone()).collect();
-            assert_eq!(&shown, names, "{part}");
+        // An integer is a valid UUID.
+        for name in ["organization_member", "role"] {
+            let first = "00000000-0000-0000-0000-000000000001";
+            let sent = target.sent(&json!({ name: 1 }), low);
+            cases.push((sent, Refusal::unknown(name, first)));
         }
-        let opened = scene.ann.post(&dashboards, json!({})).await;
-        if count == 4 {
-            opened.ok();
-        } else {
-            opened.assert_denied(NO_ACCESS);
-            scene.ann.get(&controls).await.assert_denied(NO_ACCESS);
+        let list = "Invalid data. Expected a dictionary, but got list.";
+        cases.push((json!([]), Refusal::of_body("invalid_input", list)));
+        scene.owner().assert_refusals(Method::PUT, &target.path, cases).await;
+        assert!(target.listed(&scene).await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn rules_name_only_members_and_roles_of_the_organization() {
+    let scene = Scene::new().await;
+    let (eve, other) = scene.workspace.outsider("eve").await;
+    let theirs = format!("/api/organizations/{}/", other["id"].as_str().expect("an id"));
+    let their_role = eve.post(&format!("{theirs}roles/"), json!({ "name": "Theirs" })).await.ok();
+    let their_member = eve.get(&format!("{theirs}members/")).await.ok()["results"][0].clone();
+    let deleted = scene.role("Gone", &[]).await;
+    scene.owner().delete(&scene.role_path(&deleted)).await.assert_empty(204);
+    let user = json!(scene.workspace.uuid(ANN).await);
+    let inactive = scene.workspace.membership(MAX).await;
+    scene.workspace.set_active(MAX, false).await;
+    let gone = scene.workspace.membership(BOB).await;
+    scene.leave("bob").await;
+    let nobody = json!(uuid::Uuid::max().to_string());
+    for target in Target::all(&scene).await {
+        let mut cases = Vec::new();
+        for (name, id) in [
+            ("organization_member", &their_member["id"]),
+            ("organization_member", &user),
+            ("organization_member", &inactive),
+            ("organization_member", &gone),
+            ("organization_member", &nobody),
+            ("role", &their_role["id"]),
+            ("role", &deleted),
+            ("role", &nobody),
+        ] {
+            for level in [json!(target.levels[0]), Value::Null] {
+                let sent = target.sent(&json!({ name: id }), level);
+                cases.push((sent, Refusal::unknown(name, id.as_str().expect("an id"))));
+            }
         }
+        scene.owner().assert_refusals(Method::PUT, &target.path, cases).await;
+        assert!(target.listed(&scene).await.is_empty());
+        let own = scene.workspace.membership(ANN).await;
+        let upper = own.as_str().expect("an id").to_uppercase();
+        let sent = target.sent(&json!({ "organization_member": upper }), target.levels[0]);
+        let shown = scene.owner().put(&target.path, sent).await.ok();
+        assert_eq!(shown["organization_member"], own);
     }
     scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
-async fn rule_is_deleted_with_the_membership_and_hidden_while_the_user_is_inactive() {
+async fn rules_end_with_the_membership_and_are_hidden_while_the_user_is_inactive() {
     let scene = Scene::new().await;
-    scene.make_private(true).await;
-    scene.give(ANN, "admin").await;
-    scene.give(BOB, "member").await;
-    let set_active = |active| Operation::UserSetActive { email: BOB.to_owned(), active };
-    scene.workspace.run_operation(set_active(false)).await;
-    assert_eq!(scene.levels().await, json!(["admin"]));
-    scene.workspace.run_operation(set_active(true)).await;
-    assert_eq!(scene.levels().await, json!(["admin", "member"]));
-    scene.bob.get(&scene.workspace.dashboards("")).await.ok();
-
-    let ann = scene.ann.get("/api/users/@me/").await.ok()["uuid"].clone();
-    let ann = format!("members/{}/", ann.as_str().expect("a uuid"));
-    scene.adam.delete(&scene.workspace.organization(&ann)).await.assert_empty(204);
-    scene.ann.get(&scene.path).await.assert_denied(NO_ACCESS);
-    scene.ann.put(&scene.path, json!({})).await.assert_denied(NO_ACCESS);
-    assert_eq!(scene.levels().await, json!(["member"]));
-    let back = Operation::UserCreate(UserOptions {
-        email: ANN.to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: Some(scene.workspace.made.organization_id),
-        level: Level::Member,
-        existing: true,
-    });
-    scene.workspace.run_operation(back).await;
-    scene.ann.get(&scene.path).await.assert_denied(NO_ACCESS);
-    assert_eq!(scene.levels().await, json!(["member"]));
+    let targets = Target::all(&scene).await;
+    for target in &targets {
+        for (email, level) in [(ANN, target.levels[1]), (BOB, target.levels[0])] {
+            let subject = json!({ "organization_member": scene.workspace.membership(email).await });
+            scene.owner().put(&target.path, target.sent(&subject, level)).await.ok();
+        }
+        scene.workspace.set_active(BOB, false).await;
+        assert_eq!(target.listed(&scene).await, [target.levels[1]]);
+        scene.workspace.set_active(BOB, true).await;
+        assert_eq!(target.listed(&scene).await.len(), 2);
+    }
+    scene.leave("ann").await;
+    scene.ann.get(&scene.controls()).await.assert_denied(NO_ACCESS);
+    scene.workspace.return_member(ANN).await;
+    for target in &targets {
+        assert_eq!(target.listed(&scene).await, [target.levels[0]]);
+        scene.ann.put(&target.path, json!({})).await.assert_denied(target.refusal);
+    }
     scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
-async fn resources_of_other_organizations_return_403_or_404() {
+async fn rules_of_missing_and_deleted_objects_return_404() {
     let scene = Scene::new().await;
-    let (eve, _) = scene.workspace.outsider("eve").await;
-    eve.get(&scene.path).await.assert_denied(NO_ACCESS);
-    eve.put(&scene.path, json!({})).await.assert_denied(NO_ACCESS);
-    for id in ["999", "0", "abc", "-1", "18446744073709551616"] {
-        let path = format!("/api/projects/{id}/access_controls/");
-        scene.owner().get(&path).await.assert_not_found("Project not found.");
-        scene.owner().put(&path, json!({})).await.assert_not_found("Project not found.");
+    let (insight, [by_number, by_short_id]) = scene.insight().await;
+    for one in [&by_number, &scene.one] {
+        scene.creator.patch(one, json!({ "deleted": true })).await.ok();
     }
-    for method in [Method::POST, Method::PATCH, Method::DELETE] {
-        let refused = scene.owner().send(method.clone(), &scene.path, None).await;
-        assert_eq!(refused.headers["allow"], "GET, PUT, HEAD, OPTIONS");
-        let detail = format!("Method \"{method}\" not allowed.");
-        refused.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
+    let beside = scene.workspace.add_project(json!({})).await;
+    for one in [
+        scene.one.clone(),
+        by_number,
+        by_short_id,
+        format!("/api/projects/{beside}/dashboards/{}/", scene.id),
+        format!("/api/projects/{beside}/insights/{insight}/"),
+        scene.workspace.dashboards("999999/"),
+        scene.workspace.dashboards("x/"),
+        format!("{}999999/", scene.insights()),
+        format!("{}no-such/", scene.insights()),
+    ] {
+        for below in ["access_controls/", "resource_access_controls/", "access/"] {
+            let path = format!("{one}{below}");
+            scene.owner().get(&path).await.assert_not_found("Not found.");
+        }
+        let path = format!("{one}access_controls/");
+        for sent in [json!({}), json!({ "access_level": "none" })] {
+            scene.owner().put(&path, sent).await.assert_not_found("Not found.");
+        }
     }
 }
 
 #[tokio::test]
-async fn key_scopes_and_limits_apply_to_access_controls() {
+async fn body_that_names_another_object_than_the_path_is_rejected() {
     let scene = Scene::new().await;
-    let (workspace, path) = (&scene.workspace, &scene.path);
-    let rule = scene.rule(ANN, "member").await;
-    let reads = workspace.key(OWNER, &["access_control:read"]).await;
-    reads.get(path).await.ok();
-    let missing = "API key missing required scope 'access_control:write'";
-    reads.put(path, rule.clone()).await.assert_denied(missing);
-    let writes = workspace.key(OWNER, &["access_control:write"]).await;
-    writes.put(path, rule.clone()).await.ok();
-    writes.get(path).await.ok();
-    let other = workspace.key(OWNER, &["project:write", "organization_member:write"]).await;
-    other.get(path).await.assert_denied("API key missing required scope 'access_control:read'");
-    other.put(path, rule.clone()).await.assert_denied(missing);
-
-    let projects = workspace.organization("projects/");
-    let beside = workspace.owner.post(&projects, json!({})).await.ok()["id"].clone();
-    let limits = json!({ "projects": [beside] });
-    let limited = workspace.limited_key(OWNER, &["*"], limits).await;
-    let project = workspace.made.project_id;
-    let refused = format!("API key does not have access to the requested project: ID {project}.");
-    limited.get(path).await.assert_denied(&refused);
-    limited.put(path, rule.clone()).await.assert_denied(&refused);
-    limited.put(&format!("/api/projects/{beside}/access_controls/"), rule.clone()).await.ok();
-
-    let second = Operation::OrganizationCreate(OrganizationOptions {
-        name: "Second".to_owned(),
-        owner: OWNER.to_owned(),
-        existing: false,
-    });
-    let second = workspace.run_operation(second).await;
-    let limits = json!({ "organizations": [second["id"]] });
-    let limited = workspace.limited_key(OWNER, &["*"], limits).await;
-    limited.get(path).await.assert_denied(&refused);
-    limited.put(path, rule).await.assert_denied(&refused);
+    let [.., dashboard, insight] = Target::all(&scene).await;
+    for (target, other) in [(&dashboard, "insight"), (&insight, "dashboard")] {
+        let id = target.resource_id.as_str().expect("an id");
+        let next = id.parse::<u64>().expect("a number") + 1;
+        let kinds = json!([other, "project", "", { "dashboard": 1 }]);
+        let ids = json!([next.to_string(), next, format!("0{id}"), "x".repeat(10_000), [id]]);
+        for (name, wrongs) in [("resource", kinds), ("resource_id", ids)] {
+            for wrong in each(wrongs) {
+                for level in [json!("none"), Value::Null] {
+                    let sent = json!({ "access_level": level, name: wrong });
+                    let refused = scene.creator.put(&target.path, sent).await;
+                    refused.assert_denied(OTHER_TARGET);
+                }
+            }
+        }
+        let number = id.parse::<u64>().expect("a number");
+        for (resource, id) in [(json!(null), json!(null)), (json!(target.resource), json!(number))]
+        {
+            let sent = json!({ "access_level": "none", "resource": resource, "resource_id": id });
+            scene.creator.put(&target.path, sent).await.ok();
+        }
+        // The level is checked first, and permission before both.
+        let sent = json!({ "access_level": "owner", "resource": other });
+        assert_eq!(scene.creator.put(&target.path, sent).await.body["attr"], "access_level");
+    }
 }
 
 #[tokio::test]
-async fn key_ban_of_the_organization_applies_to_project_admins() {
+async fn rules_on_a_kind_are_not_read_below_one_object() {
     let scene = Scene::new().await;
-    scene.give(ANN, "admin").await;
-    let closed = json!({ "members_can_use_personal_api_keys": false });
-    scene.owner().patch(&scene.workspace.organization(""), closed).await.ok();
-    let text = "Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.";
-    let rule = scene.rule(BOB, "member").await;
-    scene.ann.get(&scene.path).await.assert_denied(text);
-    scene.ann.put(&scene.path, rule.clone()).await.assert_denied(text);
-    scene.adam.get(&scene.path).await.ok();
-    scene.adam.put(&scene.path, rule).await.ok();
+    let refusal = "Resource-level access controls can only be configured for projects.";
+    for one in [scene.one.clone(), scene.insight().await.1[0].clone()] {
+        let path = format!("{one}resource_access_controls/");
+        for caller in [&scene.ann, scene.owner()] {
+            caller.get(&path).await.assert_invalid_body("invalid_input", refusal);
+        }
+        scene.rule_on(&one, Some("ann"), "none").await;
+        scene.ann.get(&path).await.assert_denied(VIEWER);
+    }
+}
+
+#[tokio::test]
+async fn role_deleted_while_it_gets_a_rule_leaves_no_rule() {
+    let scene = Scene::new().await;
+    for (at, path) in [scene.workspace.access_controls(), scene.controls()].iter().enumerate() {
+        for round in 0..8 {
+            let role = scene.role(&format!("R{at}{round}"), &["ann"]).await;
+            let put = scene.owner().put(path, json!({ "role": role, "access_level": "none" }));
+            let gone = scene.role_path(&role);
+            let deleted = scene.admin.delete(&gone);
+            let (put, deleted) = if round % 2 == 0 {
+                tokio::join!(put, deleted)
+            } else {
+                let (deleted, put) = tokio::join!(deleted, put);
+                (put, deleted)
+            };
+            deleted.assert_empty(204);
+            if put.status != 200 {
+                let id = role.as_str().expect("an id");
+                let detail = format!("Invalid pk \"{id}\" - object does not exist.");
+                put.assert_invalid("role", "does_not_exist", &detail);
+            }
+            assert_eq!(scene.owner().get(path).await.ok()["access_controls"], json!([]));
+        }
+    }
+    scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn concurrently_revoked_project_admin_is_rejected_inside_the_write() {
     let scene = Scene::new().await;
-    let (lost, bobs) = (scene.rule(ANN, Value::Null).await, scene.rule(BOB, "member").await);
+    let path = scene.workspace.access_controls();
+    let lost = scene.sent(Some("ann"), Value::Null).await;
+    let bobs = scene.sent(Some("bob"), "member").await;
     for _ in 0..20 {
-        scene.give(ANN, "admin").await;
-        scene.give(BOB, Value::Null).await;
+        scene.grant("ann", "admin").await;
+        scene.grant("bob", Value::Null).await;
         // The project is open, so Ann passes the access check in both cases. Only the rule refuses her.
         let (taken, put) = tokio::join!(
-            scene.owner().put(&scene.path, lost.clone()),
-            scene.ann.put(&scene.path, bobs.clone()),
+            scene.owner().put(&path, lost.clone()),
+            scene.ann.put(&path, bobs.clone()),
         );
         taken.assert_empty(204);
+        let rules = scene.owner().get(&path).await.ok()["access_controls"].clone();
         if put.status == 200 {
-            assert_eq!(scene.levels().await, json!(["member"]));
+            assert_eq!(rules[0]["access_level"], "member");
         } else {
             put.assert_denied(NOT_ADMIN);
-            assert_eq!(scene.levels().await, json!([]));
+            assert_eq!(rules, json!([]));
         }
-        scene.ann.put(&scene.path, bobs.clone()).await.assert_denied(NOT_ADMIN);
+        scene.ann.put(&path, bobs.clone()).await.assert_denied(NOT_ADMIN);
     }
-    let levels = ["none", "member", "admin"];
-    let mut rules = Vec::new();
-    for level in levels {
-        rules.push(scene.rule(BOB, level).await);
-    }
-    let (a, b, c) = tokio::join!(
-        scene.owner().put(&scene.path, rules[0].clone()),
-        scene.owner().put(&scene.path, rules[1].clone()),
-        scene.adam.put(&scene.path, rules[2].clone()),
-    );
-    for (answer, level) in [a, b, c].into_iter().zip(levels) {
-        assert_eq!(answer.ok()["access_level"], level);
-    }
-    assert_eq!(scene.levels().await.as_array().expect("a list").len(), 1);
     scene.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn access_granted_by_an_invite_never_lowers_an_existing_grant() {
     let scene = Scene::new().await;
+    let [on_project, ..] = Target::all(&scene).await;
     let organization = scene.workspace.made.organization_id;
     let project = scene.workspace.made.project_id;
     let user = UserId(scene.ann.get("/api/users/@me/").await.ok()["id"].as_u64().expect("an id"));
-    let give = async |project: ProjectId, level: GrantLevel| {
-        let given = scene
+    for (of, level, levels) in [
+        (project, GrantLevel::None, &[][..]),
+        (project, GrantLevel::Member, &["member"]),
+        (project, GrantLevel::None, &["member"]),
+        (project, GrantLevel::Admin, &["admin"]),
+        (project, GrantLevel::Member, &["admin"]),
+        (ProjectId(999), GrantLevel::Admin, &["admin"]),
+    ] {
+        let raised = scene
             .workspace
             .app
-            .operate(move |tx, now| grants::raise(tx, organization, project, user, level, now))
+            .operate(move |tx, now| grants::raise(tx, organization, of, user, level, now))
             .await;
-        given.expect("the grant is written");
-        scene.levels().await
-    };
-    assert_eq!(give(project, GrantLevel::None).await, json!([]));
-    assert_eq!(give(project, GrantLevel::Member).await, json!(["member"]));
-    assert_eq!(give(project, GrantLevel::None).await, json!(["member"]));
-    assert_eq!(give(project, GrantLevel::Admin).await, json!(["admin"]));
-    assert_eq!(give(project, GrantLevel::Member).await, json!(["admin"]));
-    assert_eq!(give(ProjectId(999), GrantLevel::Admin).await, json!(["admin"]));
-    scene.give(ANN, "none").await;
-    assert_eq!(give(project, GrantLevel::Member).await, json!(["member"]));
+        raised.expect("the grant is written");
+        assert_eq!(on_project.listed(&scene).await, levels);
+    }
     scene.workspace.assert_file_valid().await;
 }
 
@@ -647,9 +490,17 @@ async fn access_granted_by_an_invite_never_lowers_an_existing_grant() {
 async fn openapi_document_describes_the_rule_fields() {
     let scene = Scene::new().await;
     let document = scene.workspace.anonymous().get("/api/schema/?format=json").await.ok();
-    let schema = &document["components"]["schemas"]["NewAccessControl"];
-    assert_eq!(schema["required"], json!(["access_level"]));
-    let level = &schema["properties"]["access_level"];
-    assert_eq!(level["type"], json!(["string", "null"]));
-    assert_eq!(level["enum"], json!(["none", "member", "admin", null]));
+    let schemas = &document["components"]["schemas"];
+    let on_objects = json!(["none", "viewer", "editor", "manager", null]);
+    for (name, required, levels) in [
+        ("NewAccessControl", json!(["access_level"]), json!(["none", "member", "admin", null])),
+        ("NewObjectAccessControl", json!(["access_level"]), on_objects.clone()),
+        ("NewResourceAccessControl", json!(["access_level", "resource"]), on_objects),
+    ] {
+        let level = &schemas[name]["properties"]["access_level"];
+        assert_eq!(schemas[name]["required"], required);
+        assert_eq!((&level["type"], &level["enum"]), (&json!(["string", "null"]), &levels));
+    }
+    let kinds = &schemas["NewResourceAccessControl"]["properties"]["resource"]["enum"];
+    assert_eq!(kinds, &json!(kinds::KINDS));
 }

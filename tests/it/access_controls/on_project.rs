@@ -1,31 +1,30 @@
 //! Rules on a project for everyone and for roles: who sees the project, and who edits its rules.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
+use crate::dashboards::access::minute;
 use crate::support::invites::invites;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::{TestClient, Workspace};
 
-use super::{ANN, BEGAN, BOB, NO_ACCESS, NOT_ADMIN, Scene, project_rule, whole};
+use super::{ANN, NO_ACCESS, NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};
 
 impl Scene {
-    fn project(&self) -> String {
-        format!("/api/projects/{}/", self.workspace.made.project_id)
+    fn on_project(&self) -> String {
+        self.workspace.access_controls()
     }
 
     /// Sets the rule for everyone as the owner. Null deletes it.
     async fn give_everyone(&self, level: impl Into<Value>) {
-        self.owner().put(&self.path, json!({ "access_level": level.into() })).await.ok();
+        self.owner().put(&self.on_project(), json!({ "access_level": level.into() })).await.ok();
     }
 
     /// Sets the rule of a role as the owner. Null deletes it.
     async fn give_role(&self, role: &Value, level: impl Into<Value>) {
         let sent = json!({ "role": role["id"], "access_level": level.into() });
-        self.owner().put(&self.path, sent).await.ok();
+        self.owner().put(&self.on_project(), sent).await.ok();
     }
 
     /// Asserts that the project is absent from all lists of the caller, and the errors below it.
@@ -33,8 +32,8 @@ impl Scene {
         for list in [self.workspace.organization("projects/"), "/api/projects/".to_owned()] {
             assert_eq!(caller.get(&list).await.ok()["count"], 0);
         }
-        caller.get(&self.project()).await.assert_not_found("Not found.");
-        caller.get(&self.path).await.assert_denied(NO_ACCESS);
+        caller.get(&self.workspace.project("")).await.assert_not_found("Not found.");
+        caller.get(&self.on_project()).await.assert_denied(NO_ACCESS);
         caller.get(&self.workspace.dashboards("")).await.assert_denied(NO_ACCESS);
         let me = caller.get("/api/users/@me/").await.ok();
         assert_eq!((&me["team"], &me["organization"]["teams"]), (&Value::Null, &json!([])));
@@ -45,73 +44,19 @@ impl Scene {
         for list in [self.workspace.organization("projects/"), "/api/projects/".to_owned()] {
             assert_eq!(caller.get(&list).await.ok()["count"], 1);
         }
-        let project = caller.get(&self.project()).await.ok();
+        let project = caller.get(&self.workspace.project("")).await.ok();
         assert_eq!(project["effective_membership_level"], level);
         caller.get(&self.workspace.dashboards("")).await.ok();
-        let shown = caller.get(&self.path).await.ok();
+        let shown = caller.get(&self.on_project()).await.ok();
         let edits = on_rules == "admin";
         assert_eq!(
             (&shown["user_access_level"], &shown["user_can_edit_access_levels"]),
             (&json!(on_rules), &json!(edits))
         );
-        let rule = self.rule(super::OWNER, "member").await;
-        let put = caller.put(&self.path, rule).await;
+        let rule = self.sent(Some("owner"), "member").await;
+        let put = caller.put(&self.on_project(), rule).await;
         if edits { drop(put.ok()) } else { put.assert_denied(NOT_ADMIN) }
     }
-}
-
-/// The expected rule of a role, created and last changed at these times.
-fn role_rule(scene: &Scene, role: &Value, level: &str, moments: [&str; 2]) -> Value {
-    let mut rule = project_rule(scene, level, moments);
-    rule["role"] = role["id"].clone();
-    rule
-}
-
-#[tokio::test]
-async fn rules_for_everyone_and_roles_are_created_updated_and_deleted() {
-    let scene = Scene::new().await;
-    let (owner, path) = (scene.owner(), &scene.path);
-    let (role, _) = add_role(&scene.workspace, "Analysts").await;
-    let named = |level: Value| json!({ "role": role["id"], "access_level": level });
-    let first = role_rule(&scene, &role, "member", [BEGAN, BEGAN]);
-    let mut spelled_out = named(json!("member"));
-    spelled_out["organization_member"] = Value::Null;
-    spelled_out["resource"] = json!("project");
-    owner.put(path, spelled_out).await.assert_is(200, first.clone());
-
-    scene.clock.advance(Duration::from_mins(1));
-    let later = "2025-01-02T03:05:05Z";
-    owner.put(path, named(json!("member"))).await.assert_is(200, first);
-    let raised = role_rule(&scene, &role, "admin", [BEGAN, later]);
-    owner.put(path, named(json!("admin"))).await.assert_is(200, raised.clone());
-    for level in ["member", "admin", "none"] {
-        let everyones = project_rule(&scene, level, [later, later]);
-        let sent = json!({ "access_level": level, "resource": "project" });
-        owner.put(path, sent).await.assert_is(200, everyones.clone());
-        let expected = whole(json!([raised, everyones]), level, "admin", true);
-        owner.get(path).await.assert_is(200, expected);
-    }
-    for _ in 0..2 {
-        owner.put(path, json!({ "access_level": null })).await.assert_empty(204);
-        owner.put(path, named(Value::Null)).await.assert_empty(204);
-        owner.get(path).await.assert_is(200, whole(json!([]), "member", "admin", true));
-    }
-    scene.workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn default_none_hides_a_project_from_members_and_never_from_admins() {
-    let scene = Scene::new().await;
-    scene.give_everyone("none").await;
-    scene.is_hidden_from(&scene.ann).await;
-    scene.is_shown_to(&scene.adam, 8, "admin").await;
-    scene.is_shown_to(scene.owner(), 15, "admin").await;
-    scene.give_everyone("member").await;
-    scene.is_shown_to(&scene.ann, 1, "member").await;
-    scene.give_everyone("none").await;
-    scene.is_hidden_from(&scene.ann).await;
-    scene.give_everyone(Value::Null).await;
-    scene.is_shown_to(&scene.ann, 1, "member").await;
 }
 
 #[tokio::test]
@@ -119,16 +64,20 @@ async fn default_admin_lets_everyone_edit_the_rules_of_the_project_only() {
     let scene = Scene::new().await;
     scene.give_everyone("admin").await;
     scene.is_shown_to(&scene.ann, 1, "admin").await;
-    scene.ann.put(&scene.path, scene.rule(BOB, "admin").await).await.ok();
+    scene.ann.put(&scene.on_project(), scene.sent(Some("bob"), "admin").await).await.ok();
     let closed = json!({ "access_control": true });
-    let refused = scene.ann.patch(&scene.project(), closed).await;
+    let refused = scene.ann.patch(&scene.workspace.project(""), closed).await;
     refused.assert_denied(
         "Your organization access level is insufficient to configure project access restrictions.",
     );
     // Ann may lower the default, and with it herself.
-    scene.ann.put(&scene.path, json!({ "access_level": "member" })).await.ok();
-    scene.ann.put(&scene.path, json!({ "access_level": "admin" })).await.assert_denied(NOT_ADMIN);
-    scene.bob.put(&scene.path, json!({ "access_level": "none" })).await.ok();
+    scene.ann.put(&scene.on_project(), json!({ "access_level": "member" })).await.ok();
+    scene
+        .ann
+        .put(&scene.on_project(), json!({ "access_level": "admin" }))
+        .await
+        .assert_denied(NOT_ADMIN);
+    scene.bob.put(&scene.on_project(), json!({ "access_level": "none" })).await.ok();
     scene.is_hidden_from(&scene.ann).await;
     scene.is_shown_to(&scene.bob, 8, "admin").await;
 }
@@ -162,7 +111,7 @@ async fn highest_level_of_default_roles_and_member_decides() {
         scene.give_everyone(default).await;
         scene.give_role(&roles[0], one).await;
         scene.give_role(&roles[1], two).await;
-        scene.give(ANN, own).await;
+        scene.grant("ann", own).await;
         match expected {
             None => scene.is_hidden_from(&scene.ann).await,
             Some((level, on_rules)) => scene.is_shown_to(&scene.ann, level, on_rules).await,
@@ -172,176 +121,53 @@ async fn highest_level_of_default_roles_and_member_decides() {
 }
 
 #[tokio::test]
-async fn role_opens_a_private_project_to_its_present_members_only() {
-    let scene = Scene::new().await;
-    let (role, path) = add_role(&scene.workspace, "Analysts").await;
-    let member = add_to_role(&scene.workspace, &path, ANN).await;
-    scene.give_everyone("none").await;
-    scene.give_role(&role, "member").await;
-    scene.is_shown_to(&scene.ann, 1, "member").await;
-    scene.is_hidden_from(&scene.bob).await;
-
-    let one = format!("{path}role_memberships/{}/", member["id"].as_str().expect("an id"));
-    scene.owner().delete(&one).await.assert_empty(204);
-    scene.is_hidden_from(&scene.ann).await;
-    add_to_role(&scene.workspace, &path, ANN).await;
-    add_to_role(&scene.workspace, &path, BOB).await;
-    for caller in [&scene.ann, &scene.bob] {
-        scene.is_shown_to(caller, 1, "member").await;
-    }
-    let (second, other) = add_role(&scene.workspace, "Billing").await;
-    add_to_role(&scene.workspace, &other, BOB).await;
-    scene.give_role(&second, "member").await;
-    scene.owner().delete(&path).await.assert_empty(204);
-    scene.is_hidden_from(&scene.ann).await;
-    scene.is_shown_to(&scene.bob, 1, "member").await;
-    let rules = scene.owner().get(&scene.path).await.ok()["access_controls"].clone();
-    let roles: Vec<_> = rules.as_array().expect("rules").iter().map(|rule| &rule["role"]).collect();
-    assert!(roles.contains(&&second["id"]) && !roles.contains(&&role["id"]), "{rules}");
-    scene.workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn admin_of_a_project_by_a_role_edits_its_rules_and_no_organization() {
     let scene = Scene::new().await;
     let (role, path) = add_role(&scene.workspace, "Leads").await;
     add_to_role(&scene.workspace, &path, ANN).await;
     scene.give_role(&role, "admin").await;
-    let made = scene.owner().post(&scene.workspace.dashboards(""), json!({})).await.ok();
-    let controls = scene.workspace.dashboards(&format!("{}/access_controls/", made["id"]));
+    let controls = scene.controls();
     let viewers = json!({ "access_level": "viewer" });
     scene.ann.put(&controls, viewers.clone()).await.ok();
     let refused = scene.bob.put(&controls, viewers.clone()).await;
-    refused.assert_denied("Must be manager to modify dashboard permissions.");
-    scene.ann.put(&scene.path, json!({ "role": role["id"], "access_level": "admin" })).await.ok();
+    refused.assert_denied(NOT_MANAGER);
+    scene
+        .ann
+        .put(&scene.on_project(), json!({ "role": role["id"], "access_level": "admin" }))
+        .await
+        .ok();
 
     let low = "Your organization access level is insufficient.";
     let roles = scene.workspace.organization("roles/");
     scene.ann.post(&roles, json!({ "name": "Mine" })).await.assert_denied(low);
     scene.ann.patch(&path, json!({ "name": "Mine" })).await.assert_denied(low);
     scene.ann.patch(&scene.workspace.organization(""), json!({})).await.assert_denied(low);
-    let kinds = format!("{}resource_access_controls/", scene.project());
     let sent = json!({ "resource": "dashboard", "access_level": "viewer" });
-    let refused = scene.ann.put(&kinds, sent).await;
-    refused.assert_denied("Must be an Organization admin to modify project-wide permissions.");
+    let refused = scene.ann.put(&scene.of_all(), sent).await;
+    refused.assert_denied(NOT_ORGANIZATION_ADMIN);
 
     scene.give_role(&role, "member").await;
-    scene
-        .ann
-        .put(&controls, viewers)
-        .await
-        .assert_denied("Must be manager to modify dashboard permissions.");
-    scene.ann.put(&scene.path, json!({})).await.assert_denied(NOT_ADMIN);
-}
-
-#[tokio::test]
-async fn access_control_and_the_rule_for_everyone_are_one_fact() {
-    let scene = Scene::new().await;
-    let (owner, project) = (scene.owner(), scene.project());
-    let private = async || owner.get(&project).await.ok()["access_control"].clone();
-    let default = async || {
-        let shown = owner.get(&scene.path).await.ok();
-        let rules = shown["access_controls"].as_array().expect("rules").clone();
-        let levels: Vec<_> = rules.iter().map(|rule| rule["access_level"].clone()).collect();
-        (levels, shown["default_access_level"].clone())
-    };
-    for (step, is_private, levels, level) in [
-        (json!({ "access_control": true }), true, json!(["none"]), "none"),
-        (json!({ "access_control": true }), true, json!(["none"]), "none"),
-        (json!({ "access_control": false }), false, json!([]), "member"),
-        (json!({ "access_level": "none" }), true, json!(["none"]), "none"),
-        (json!({ "access_control": false }), false, json!([]), "member"),
-        (json!({ "access_level": "admin" }), false, json!(["admin"]), "admin"),
-        // An open project stays as it is.
-        (json!({ "access_control": false, "name": "N" }), false, json!(["admin"]), "admin"),
-        (json!({ "access_control": true }), true, json!(["none"]), "none"),
-        (json!({ "access_level": "member" }), false, json!(["member"]), "member"),
-        (json!({ "access_level": "none" }), true, json!(["none"]), "none"),
-        (json!({ "access_level": null }), false, json!([]), "member"),
-    ] {
-        if step.get("access_level").is_some() {
-            owner.put(&scene.path, step.clone()).await.ok();
-        } else {
-            owner.patch(&project, step.clone()).await.ok();
-        }
-        assert_eq!(private().await, json!(is_private), "{step}");
-        assert_eq!(json!(default().await), json!([levels, level]), "{step}");
-        let list = owner.get("/api/projects/").await.ok();
-        assert_eq!(list["results"][0]["access_control"], json!(is_private), "{step}");
-    }
-    let list = scene.workspace.organization("projects/");
-    let made = owner.post(&list, json!({ "access_control": true })).await.ok();
-    let controls = format!("/api/projects/{}/access_controls/", made["id"]);
-    let shown = owner.get(&controls).await.ok();
-    assert_eq!(shown["access_controls"][0]["access_level"], "none");
-    assert_eq!(shown["default_access_level"], "none");
-    scene.workspace.assert_file_valid().await;
+    scene.ann.put(&controls, viewers).await.assert_denied(NOT_MANAGER);
+    scene.ann.put(&scene.on_project(), json!({})).await.assert_denied(NOT_ADMIN);
 }
 
 #[tokio::test]
 async fn rule_for_everyone_moves_the_projects_version_when_it_changes_the_project() {
     let scene = Scene::new().await;
-    let project = scene.project();
-    let before = scene.owner().get(&project).await;
-    let tag = before.headers["etag"].to_str().expect("text").to_owned();
+    let project = scene.workspace.project("");
+    let version = async || {
+        let shown = scene.owner().get(&project).await;
+        let tag = shown.headers["etag"].to_str().expect("text");
+        (tag.split('-').next().map(str::to_owned), shown.body["updated_at"].clone())
+    };
+    let before = version().await;
     scene.give_everyone("member").await;
-    let same = scene.owner().get(&project).await;
-    assert_eq!(
-        same.headers["etag"].to_str().expect("text").split('-').next(),
-        tag.split('-').next()
-    );
-    scene.clock.advance(Duration::from_mins(1));
+    assert_eq!(version().await, before);
+    scene.clock.advance(minute());
     scene.give_everyone("none").await;
-    let after = scene.owner().get(&project).await;
-    assert_ne!(
-        after.headers["etag"].to_str().expect("text").split('-').next(),
-        tag.split('-').next()
-    );
-    assert_eq!(after.body["updated_at"], "2025-01-02T03:05:05Z");
-}
-
-#[tokio::test]
-async fn only_roles_of_the_organization_can_be_named() {
-    let scene = Scene::new().await;
-    let (eve, foreign) = scene.workspace.outsider("eve").await;
-    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
-    let theirs = eve.post(&theirs, json!({ "name": "Theirs" })).await.ok();
-    let (gone, path) = add_role(&scene.workspace, "Gone").await;
-    scene.owner().delete(&path).await.assert_empty(204);
-    for named in [&theirs["id"], &gone["id"], &json!("01890000-0000-7000-8000-000000000000")] {
-        for level in [json!("member"), json!(null)] {
-            let sent = json!({ "access_level": level, "role": named });
-            let id = named.as_str().expect("an id");
-            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-            let refused = scene.owner().put(&scene.path, sent).await;
-            refused.assert_invalid("role", "does_not_exist", &detail);
-        }
-    }
-    scene.owner().get(&scene.path).await.assert_is(200, whole(json!([]), "member", "admin", true));
-}
-
-#[tokio::test]
-async fn role_deleted_while_it_gets_a_rule_leaves_no_rule() {
-    let scene = Scene::new().await;
-    for round in 0..8 {
-        let (role, path) = add_role(&scene.workspace, &format!("R{round}")).await;
-        let sent = json!({ "role": role["id"], "access_level": "member" });
-        let (put, deleted) = if round % 2 == 0 {
-            tokio::join!(scene.owner().put(&scene.path, sent), scene.owner().delete(&path))
-        } else {
-            let (deleted, put) =
-                tokio::join!(scene.owner().delete(&path), scene.owner().put(&scene.path, sent));
-            (put, deleted)
-        };
-        deleted.assert_empty(204);
-        if put.status != 200 {
-            let id = role["id"].as_str().expect("an id");
-            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-            put.assert_invalid("role", "does_not_exist", &detail);
-        }
-        assert_eq!(scene.owner().get(&scene.path).await.ok()["access_controls"], json!([]));
-    }
-    scene.workspace.assert_file_valid().await;
+    let after = version().await;
+    assert_ne!(after.0, before.0);
+    assert_eq!(after.1, "2025-01-02T03:05:05Z");
 }
 
 #[tokio::test]
@@ -382,36 +208,23 @@ async fn rules_of_roles_are_logged_with_the_role() {
     let (role, _) = add_role(&scene.workspace, "Analysts").await;
     let id = role["id"].as_str().expect("an id").to_owned();
     let project = scene.workspace.made.project_id;
-    for (sent, item, activity, change) in [
-        (
-            json!({ "role": id, "access_level": "member" }),
-            &*id,
-            "created",
-            [json!(null), json!("member")],
-        ),
-        (
-            json!({ "role": id, "access_level": "admin" }),
-            &id,
-            "updated",
-            [json!("member"), json!("admin")],
-        ),
-        (
-            json!({ "role": id, "access_level": null }),
-            &id,
-            "deleted",
-            [json!("admin"), json!(null)],
-        ),
-        (json!({ "access_level": "none" }), "*", "created", [json!(null), json!("none")]),
-        (json!({ "access_level": "admin" }), "*", "updated", [json!("none"), json!("admin")]),
-        (json!({ "access_level": null }), "*", "deleted", [json!("admin"), json!(null)]),
+    for (role, level, activity, before) in [
+        (true, json!("member"), "created", json!(null)),
+        (true, json!("admin"), "updated", json!("member")),
+        (true, json!(null), "deleted", json!("admin")),
+        (false, json!("none"), "created", json!(null)),
+        (false, json!("admin"), "updated", json!("none")),
+        (false, json!(null), "deleted", json!("admin")),
     ] {
-        scene.clock.advance(Duration::from_secs(1));
-        scene.owner().put(&scene.path, sent).await.ok();
+        scene.clock.advance(minute());
+        let (subject, item) = if role { (json!(id), &*id) } else { (Value::Null, "*") };
+        let sent = json!({ "role": subject, "access_level": level });
+        scene.owner().put(&scene.on_project(), sent).await.ok();
         let log = format!("/api/projects/{project}/activity_log/?limit=1");
         let entry = scene.owner().get(&log).await.ok()["results"][0].clone();
         let change = json!({
             "type": "AccessControl", "action": "changed", "field": "access_level",
-            "before": change[0], "after": change[1],
+            "before": before, "after": level,
         });
         assert_eq!(
             json!([entry["scope"], entry["item_id"], entry["activity"], entry["detail"]]),
@@ -427,10 +240,10 @@ async fn rules_of_roles_are_logged_with_the_role() {
 async fn opening_a_closed_project_is_logged_as_a_change_of_the_project() {
     let scene = Scene::new().await;
     let project = scene.workspace.made.project_id;
-    scene.owner().put(&scene.path, json!({ "access_level": "none" })).await.ok();
-    scene.clock.advance(Duration::from_secs(1));
+    scene.owner().put(&scene.on_project(), json!({ "access_level": "none" })).await.ok();
+    scene.clock.advance(minute());
     let known = entries(&scene.workspace).len();
-    scene.owner().put(&scene.path, json!({ "access_level": null })).await.assert_empty(204);
+    scene.owner().put(&scene.on_project(), json!({ "access_level": null })).await.assert_empty(204);
     let new: Vec<_> = entries(&scene.workspace).split_off(known);
     let [entry] = &*new else { panic!("one entry") };
     let change = json!({

@@ -144,7 +144,7 @@ async fn adding_a_collaborator_fails_with_the_first_applicable_error() {
     let (stranger, _) = scene.workspace.outsider("eve").await;
     let off = scene.workspace.member("off", Level::Member).await;
     let gone = uuid(&off).await;
-    scene.deactivate("off@corp.example").await;
+    scene.workspace.set_active("off@corp.example", false).await;
     scene.add(&scene.creator, &scene.bob).await.ok();
     let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
     let (eve, cleo) = (uuid(&stranger).await, uuid(&scene.creator).await);
@@ -325,7 +325,7 @@ async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
         scene.add(&scene.creator, who).await.ok();
     }
     let (ann, bob) = (uuid(&scene.ann).await, uuid(&scene.bob).await);
-    scene.deactivate("ann@corp.example").await;
+    scene.workspace.set_active("ann@corp.example", false).await;
     assert_eq!(scene.listed().await, vec![bob.clone()]);
     let sent = json!({ "user_uuid": ann, "level": 37 });
     let again = scene.creator.post(&scene.collaborators(), sent).await;
@@ -337,13 +337,13 @@ async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
 
     scene.leave("bob").await;
     assert_eq!(scene.listed().await, [ann]);
-    scene.come_back("bob").await;
+    scene.workspace.return_member("bob@corp.example").await;
     scene.bob.patch(&scene.one, json!({})).await.assert_denied(EDIT);
     scene.add(&scene.creator, &scene.bob).await.ok();
     scene.bob.patch(&scene.one, json!({})).await.ok();
     // A collaborator whom the list leaves out can be deleted too.
     let bob = uuid(&scene.bob).await;
-    scene.deactivate("bob@corp.example").await;
+    scene.workspace.set_active("bob@corp.example", false).await;
     let path = format!("{}{}/", scene.collaborators(), bob.as_str().expect("a uuid"));
     scene.creator.delete(&path).await.assert_empty(204);
     scene.creator.delete(&path).await.assert_not_found("Not found.");

@@ -1,0 +1,94 @@
+//! What tests do to a workspace before the point of the test.
+
+use serde_json::{Value, json};
+use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
+use steward::testing::resources::members::Level;
+
+use super::{OWNER, Workspace};
+
+impl Workspace {
+    /// Returns a path below the first project, or its own: `project("")`, `project("insights/")`.
+    pub fn project(&self, rest: &str) -> String {
+        format!("/api/projects/{}/{rest}", self.made.project_id)
+    }
+
+    /// Creates a project of the first organization. Returns its ID.
+    pub async fn add_project(&self, fields: Value) -> Value {
+        self.owner.post(&self.organization("projects/"), fields).await.ok()["id"].clone()
+    }
+
+    /// Creates a second organization of the owner. Returns the operation's result.
+    pub async fn second_organization(&self) -> Value {
+        self.run_operation(Operation::OrganizationCreate(OrganizationOptions {
+            name: "Second".to_owned(),
+            owner: OWNER.to_owned(),
+            existing: false,
+        }))
+        .await
+    }
+
+    /// Activates or deactivates the user with this address.
+    pub async fn set_active(&self, email: &str, active: bool) {
+        let email = email.to_owned();
+        self.run_operation(Operation::UserSetActive { email, active }).await;
+    }
+
+    /// Removes the member with this address from the first organization.
+    pub async fn remove_member(&self, email: &str) {
+        let member = self.organization(&format!("members/{}/", self.uuid(email).await));
+        self.owner.delete(&member).await.assert_empty(204);
+    }
+
+    /// Adds the user with this address to the first organization again, as a member.
+    pub async fn return_member(&self, email: &str) {
+        self.run_operation(Operation::UserCreate(UserOptions {
+            email: email.to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(self.made.organization_id),
+            level: Level::Member,
+            existing: true,
+        }))
+        .await;
+    }
+
+    /// Makes the first project private, or open to all members.
+    pub async fn set_private(&self, private: bool) {
+        let sent = json!({ "access_control": private });
+        self.owner.patch(&self.project(""), sent).await.ok();
+    }
+
+    /// Sets an access rule on the object at this path, for the member with this address, or for everyone. A null level
+    /// deletes the rule. The path of the project sets a rule on the project.
+    pub async fn set_rule(&self, object: &str, email: Option<&str>, level: impl Into<Value>) {
+        let sent = self.rule_for(email, level).await;
+        self.owner.put(&format!("{object}access_controls/"), sent).await.ok();
+    }
+
+    /// Sets an access rule on all objects of a kind in the first project. A null level deletes the rule.
+    pub async fn set_rule_on_all(&self, kind: &str, email: Option<&str>, level: impl Into<Value>) {
+        let mut sent = self.rule_for(email, level).await;
+        sent["resource"] = json!(kind);
+        self.owner.put(&self.project("resource_access_controls/"), sent).await.ok();
+    }
+
+    /// Returns the request body that sets this level for the member with this address, or for everyone.
+    pub async fn rule_for(&self, email: Option<&str>, level: impl Into<Value>) -> Value {
+        let member = match email {
+            Some(email) => self.membership(email).await,
+            None => Value::Null,
+        };
+        json!({ "organization_member": member, "access_level": level.into() })
+    }
+
+    /// Adds a collaborator to the dashboard at this path.
+    pub async fn add_collaborator(&self, dashboard: &str, email: &str) {
+        let sent = json!({ "user_uuid": self.uuid(email).await, "level": 37 });
+        self.owner.post(&format!("{dashboard}collaborators/"), sent).await.ok();
+    }
+}
+
+/// Returns the values of one field in the items of a list.
+pub fn column(list: &Value, name: &str) -> Vec<Value> {
+    list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
+}
