@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use crate::activity::entries;
 use crate::dashboards::access::minute;
 use crate::support::invites::invites;
 use crate::support::roles::{add_role, add_to_role};
@@ -200,63 +199,6 @@ async fn member_who_sees_a_private_project_by_a_role_invites_up_to_its_level() {
     scene.give_role(&role, "member").await;
     let ended = scene.workspace.anonymous().get(&offer).await;
     ended.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
-}
-
-#[tokio::test]
-async fn rules_of_roles_are_logged_with_the_role() {
-    let scene = Scene::new().await;
-    let (role, _) = add_role(&scene.workspace, "Analysts").await;
-    let id = role["id"].as_str().expect("an id").to_owned();
-    let project = scene.workspace.made.project_id;
-    for (role, level, activity, before) in [
-        (true, json!("member"), "created", json!(null)),
-        (true, json!("admin"), "updated", json!("member")),
-        (true, json!(null), "deleted", json!("admin")),
-        (false, json!("none"), "created", json!(null)),
-        (false, json!("admin"), "updated", json!("none")),
-        (false, json!(null), "deleted", json!("admin")),
-    ] {
-        scene.clock.advance(minute());
-        let (subject, item) = if role { (json!(id), &*id) } else { (Value::Null, "*") };
-        let sent = json!({ "role": subject, "access_level": level });
-        scene.owner().put(&scene.on_project(), sent).await.ok();
-        let log = format!("/api/projects/{project}/activity_log/?limit=1");
-        let entry = scene.owner().get(&log).await.ok()["results"][0].clone();
-        let change = json!({
-            "type": "AccessControl", "action": "changed", "field": "access_level",
-            "before": before, "after": level,
-        });
-        assert_eq!(
-            json!([entry["scope"], entry["item_id"], entry["activity"], entry["detail"]]),
-            json!([
-                "AccessControl", format!("{project}:{item}"), activity,
-                { "name": "Web", "changes": [change] },
-            ])
-        );
-    }
-}
-
-#[tokio::test]
-async fn opening_a_closed_project_is_logged_as_a_change_of_the_project() {
-    let scene = Scene::new().await;
-    let project = scene.workspace.made.project_id;
-    scene.owner().put(&scene.on_project(), json!({ "access_level": "none" })).await.ok();
-    scene.clock.advance(minute());
-    let known = entries(&scene.workspace).len();
-    scene.owner().put(&scene.on_project(), json!({ "access_level": null })).await.assert_empty(204);
-    let new: Vec<_> = entries(&scene.workspace).split_off(known);
-    let [entry] = &*new else { panic!("one entry") };
-    let change = json!({
-        "type": "Project", "action": "changed", "field": "access_control",
-        "before": true, "after": false,
-    });
-    assert_eq!(
-        json!(entry.fields),
-        json!({
-            "scope": "Project", "item_id": project.to_string(), "activity": "updated",
-            "detail": { "name": "Web", "changes": [change] },
-        })
-    );
 }
 
 /// What PostHog's Terraform provider does in its test of role-based access, without the rules on other kinds.

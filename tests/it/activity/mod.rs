@@ -8,8 +8,8 @@ mod visibility;
 
 use std::sync::Arc;
 
+use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::members::Level;
 use steward::testing::store::{Order, Tx, Window};
@@ -17,9 +17,12 @@ use tokio::sync::Notify;
 
 use crate::dashboards::make;
 pub use crate::support::activity::entries;
+use crate::support::batch_exports::with;
+use crate::support::roles::add_role;
 use crate::support::{OWNER, TestClient, Workspace};
 use crate::tiles::{put_insight, put_texts};
 
+const ANN: &str = "ann@corp.example";
 const ME: &str = "/api/users/@me/";
 
 /// Returns the one entry that is not in `known`.
@@ -45,22 +48,18 @@ fn told(entry: &Entry) -> Value {
     json!([shown.scope, shown.item_id, shown.activity, shown.detail.name, changes])
 }
 
-/// A request, and the expected content of its entry.
-struct Step<'s> {
-    caller: &'s TestClient,
-    method: &'s str,
-    path: String,
+/// Sends a request and asserts the content of its entry, whose item is not compared if the expected one is null. Returns
+/// the entry and the response body.
+async fn take(
+    workspace: &Workspace,
+    caller: &TestClient,
+    (method, path): (Method, &str),
     sent: Value,
-    told: Value,
-}
-
-/// Sends the request and asserts the content of its entry. Returns the entry and the response body.
-async fn take(workspace: &Workspace, step: Step<'_>) -> (Entry, Value) {
-    let Step { caller, method, path, sent, told: expected } = step;
+    expected: Value,
+) -> (Entry, Value) {
     let user = caller.get(ME).await.ok()["id"].clone();
     let known = entries(workspace);
-    let method = method.parse().expect("a method");
-    let body = caller.send(method, &path, Some(sent)).await.ok();
+    let body = caller.send(method, path, Some(sent)).await.ok();
     let entry = new_entry(workspace, &known);
     let mut said = told(&entry);
     if expected[1].is_null() {
@@ -74,243 +73,143 @@ async fn take(workspace: &Workspace, step: Step<'_>) -> (Entry, Value) {
 #[tokio::test]
 async fn every_change_of_an_organization_creates_one_log_entry() {
     let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
+    let (owner, path) = (&workspace.owner, workspace.organization(""));
     let id = workspace.made.organization_id;
-    let (made, body) = take(
-        &workspace,
-        Step {
-            caller: owner,
-            method: "POST",
-            path: "/api/organizations/".to_owned(),
-            sent: json!({ "name": "New" }),
-            told: json!(["Organization", null, "created", "New", {}]),
-        },
-    )
-    .await;
-    assert_eq!(
-        (json!(made.meta.organization), json!(made.fields.item_id)),
-        (body["id"].clone(), body["id"].clone())
-    );
+    let to_list = (Method::POST, "/api/organizations/");
+    let told = json!(["Organization", null, "created", "New", {}]);
+    let (made, body) = take(&workspace, owner, to_list, json!({ "name": "New" }), told).await;
+    let ids = json!([made.meta.organization, made.fields.item_id]);
+    assert_eq!(ids, json!([body["id"], body["id"]]));
     assert_eq!(json!(made.meta.created_at), body["created_at"]);
 
-    let (changed, body) = take(
-        &workspace,
-        Step {
-            caller: owner,
-            method: "PATCH",
-            path: workspace.organization(""),
-            sent: json!({ "name": "Corp 2", "members_can_invite": false, "enforce_2fa": null }),
-            told: json!(["Organization", id, "updated", "Corp 2", {
-                "name": ["Corp", "Corp 2"], "members_can_invite": [true, false],
-            }]),
-        },
-    )
-    .await;
+    let sent = json!({ "name": "Corp 2", "members_can_invite": false, "enforce_2fa": null });
+    let changes = json!({ "name": ["Corp", "Corp 2"], "members_can_invite": [true, false] });
+    let told = json!(["Organization", id, "updated", "Corp 2", changes]);
+    let (changed, body) = take(&workspace, owner, (Method::PATCH, &path), sent, told).await;
     assert_eq!((changed.meta.organization, changed.meta.project), (id, None));
     assert_eq!(json!(changed.meta.created_at), body["updated_at"]);
 
     let known = entries(&workspace);
-    owner.patch(&workspace.organization(""), json!({ "name": "Corp 2" })).await.ok();
-    owner.patch(&workspace.organization(""), json!({ "name": "" })).await.assert_invalid(
-        "name",
-        "blank",
-        "This field may not be blank.",
-    );
+    owner.patch(&path, json!({ "name": "Corp 2" })).await.ok();
+    let blank = owner.patch(&path, json!({ "name": "" })).await;
+    blank.assert_invalid("name", "blank", "This field may not be blank.");
     assert_eq!(entries(&workspace), known, "what changes nothing leaves no entry");
 }
 
 #[tokio::test]
 async fn every_change_of_a_member_creates_one_log_entry() {
     let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
-    let list = workspace.owner.get(&workspace.organization("members/?search=ann")).await.ok();
-    let (id, uuid) = (list["results"][0]["id"].clone(), list["results"][0]["user"]["uuid"].clone());
-    let path = workspace.organization(&format!("members/{}/", uuid.as_str().expect("a uuid")));
-    let step = |sent: Value, method, told| Step {
-        caller: &workspace.owner,
-        method,
-        path: path.clone(),
-        sent,
-        told,
-    };
-    let raised = json!(["OrganizationMembership", id, "updated", null, { "level": [1, 8] }]);
-    let (entry, _) = take(&workspace, step(json!({ "level": 8 }), "PATCH", raised)).await;
+    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
+    let id = workspace.membership(ANN).await;
+    let path = workspace.organization(&format!("members/{}/", workspace.uuid(ANN).await));
+    let told = json!(["OrganizationMembership", id, "updated", null, { "level": [1, 8] }]);
+    let to_one = (Method::PATCH, path.as_str());
+    let (entry, _) = take(&workspace, owner, to_one, json!({ "level": 8 }), told).await;
     assert_eq!(entry.meta.organization, workspace.made.organization_id);
+    // The rule is deleted with the membership, but the entry is about the member.
+    workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
     let known = entries(&workspace);
-    workspace.owner.patch(&path, json!({ "level": 8 })).await.ok();
-    ann.patch(&path, json!({ "level": 1 }))
-        .await
-        .assert_denied("You can't change your own access level.");
+    owner.patch(&path, json!({ "level": 8 })).await.ok();
+    let refused = ann.patch(&path, json!({ "level": 1 })).await;
+    refused.assert_denied("You can't change your own access level.");
     assert_eq!(entries(&workspace), known);
-    let removed = json!(["OrganizationMembership", id, "deleted", null, {}]);
-    take(&workspace, step(json!({}), "DELETE", removed)).await;
+    let told = json!(["OrganizationMembership", id, "deleted", null, {}]);
+    take(&workspace, owner, (Method::DELETE, &path), json!({}), told).await;
 }
 
 #[tokio::test]
 async fn every_change_of_access_creates_one_log_entry_with_the_level() {
     let workspace = Workspace::new().await;
-    workspace.member("ann", Level::Member).await;
-    let member = workspace.membership("ann@corp.example").await;
-    let step = |level: Value, activity, changes: Value| Step {
-        caller: &workspace.owner,
-        method: "PUT",
-        path: workspace.access_controls(),
-        sent: json!({ "organization_member": member, "access_level": level }),
-        told: json!(["AccessControl", "1:2", activity, "Web", { "access_level": changes }]),
-    };
-    for (level, activity, changes) in [
-        (json!("member"), "created", json!([null, "member"])),
-        (json!("none"), "updated", json!(["member", "none"])),
-        (json!(null), "deleted", json!(["none", null])),
-        (json!("admin"), "created", json!([null, "admin"])),
-    ] {
-        let (entry, _) = take(&workspace, step(level, activity, changes)).await;
-        assert_eq!(entry.meta.organization, workspace.made.organization_id);
-        assert_eq!(entry.meta.project, Some(workspace.made.project_id));
-    }
-    let known = entries(&workspace);
-    let same = step(json!("admin"), "", json!(null));
-    workspace.owner.put(&same.path, same.sent).await.ok();
-    assert_eq!(entries(&workspace), known);
-
-    // Removing a member also deletes the member's access controls, but the entry is about the member.
-    let list = workspace.owner.get(&workspace.organization("members/?search=ann")).await.ok();
-    let uuid = list["results"][0]["user"]["uuid"].as_str().expect("a uuid");
-    let removal = Step {
-        caller: &workspace.owner,
-        method: "DELETE",
-        path: workspace.organization(&format!("members/{uuid}/")),
-        sent: json!({}),
-        told: json!(["OrganizationMembership", member, "deleted", null, {}]),
-    };
-    take(&workspace, removal).await;
-}
-
-#[tokio::test]
-async fn dashboard_rules_and_collaborators_create_log_entries_with_their_level() {
-    let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     workspace.member("ann", Level::Member).await;
-    let member = workspace.membership("ann@corp.example").await;
-    let sent = json!({ "name": "A", "restriction_level": 37 });
-    owner.post(&workspace.dashboards(""), sent).await.ok();
-    let list = owner.get(&workspace.organization("members/?search=ann")).await.ok();
-    let uuid = list["results"][0]["user"]["uuid"].as_str().expect("a uuid");
-    let (one, all) = (
-        workspace.dashboards("1/access_controls/"),
-        workspace.access_controls().replace("/access_", "/resource_access_"),
-    );
-    let collaborators = workspace.dashboards("1/collaborators/");
-    let rule = |level: Option<&str>, member: &Value| json!({ "access_level": level, "organization_member": member, "resource": "dashboard" });
-    let told = |item: &str, name: &str, activity: &str, change: Value| json!(["AccessControl", item, activity, name, { "access_level": change }]);
-    let everyone = Value::Null;
-    for (method, path, sent, told) in [
-        (
-            "PUT",
-            one.clone(),
-            rule(Some("viewer"), &member),
-            told("1:dashboard:1:2", "A", "created", json!([null, "viewer"])),
-        ),
-        (
-            "PUT",
-            one.clone(),
-            rule(Some("none"), &member),
-            told("1:dashboard:1:2", "A", "updated", json!(["viewer", "none"])),
-        ),
-        (
-            "PUT",
-            one.clone(),
-            rule(None, &member),
-            told("1:dashboard:1:2", "A", "deleted", json!(["none", null])),
-        ),
-        (
-            "PUT",
-            one,
-            rule(Some("none"), &everyone),
-            told("1:dashboard:1:*", "A", "created", json!([null, "none"])),
-        ),
-        (
-            "PUT",
-            all.clone(),
-            rule(Some("manager"), &member),
-            told("1:dashboard:*:2", "Web", "created", json!([null, "manager"])),
-        ),
-        (
-            "PUT",
-            all,
-            rule(Some("viewer"), &everyone),
-            told("1:dashboard:*:*", "Web", "created", json!([null, "viewer"])),
-        ),
-        (
-            "POST",
-            collaborators.clone(),
-            json!({ "user_uuid": uuid, "level": 37 }),
-            json!(["DashboardCollaborator", "1:2", "created", "A", { "level": [null, 37] }]),
-        ),
-        (
-            "DELETE",
-            format!("{collaborators}{uuid}/"),
-            json!({}),
-            json!(["DashboardCollaborator", "1:2", "deleted", "A", { "level": [37, null] }]),
-        ),
+    let (role, _) = add_role(&workspace, "Analysts").await;
+    let role_id = role["id"].as_str().expect("an id");
+    let (_, dashboard) =
+        make(&workspace, owner, json!({ "name": "A", "restriction_level": 37 })).await;
+    let member = json!({ "organization_member": workspace.membership(ANN).await });
+    let subjects = [(member, "2"), (json!({ "role": role_id }), role_id), (json!({}), "*")];
+    let levels = ["viewer", "manager"];
+    for (path, item, name, [low, high]) in [
+        (workspace.access_controls(), "1", "Web", ["member", "admin"]),
+        (format!("{dashboard}access_controls/"), "1:dashboard:1", "A", levels),
+        (workspace.project("resource_access_controls/"), "1:dashboard:*", "Web", levels),
     ] {
-        let step = Step { caller: owner, method, path, sent, told };
-        let (entry, _) = take(&workspace, step).await;
-        assert_eq!(entry.meta.organization, workspace.made.organization_id);
-        assert_eq!(entry.meta.project, Some(workspace.made.project_id));
+        for (subject, of) in &subjects {
+            for (level, activity, before) in [
+                (json!(low), "created", json!(null)),
+                (json!(high), "updated", json!(low)),
+                (json!(null), "deleted", json!(high)),
+            ] {
+                let sent = with(
+                    subject.clone(),
+                    json!({ "access_level": level, "resource": "dashboard" }),
+                );
+                let changes = json!({ "access_level": [before, level] });
+                let item = format!("{item}:{of}");
+                let told = json!(["AccessControl", item, activity, name, changes]);
+                let (entry, _) = take(&workspace, owner, (Method::PUT, &path), sent, told).await;
+                assert_eq!(entry.meta.organization, workspace.made.organization_id);
+                assert_eq!(entry.meta.project, Some(workspace.made.project_id));
+            }
+        }
     }
+    let collaborators = format!("{dashboard}collaborators/");
+    let uuid = workspace.uuid(ANN).await;
+    let sent = json!({ "user_uuid": uuid, "level": 37 });
+    let one = format!("{collaborators}{uuid}/");
+    for (method, path, sent, activity, levels) in [
+        (Method::POST, &collaborators, sent, "created", json!([null, 37])),
+        (Method::DELETE, &one, json!({}), "deleted", json!([37, null])),
+    ] {
+        let told = json!(["DashboardCollaborator", "1:2", activity, "A", { "level": levels }]);
+        take(&workspace, owner, (method, path), sent, told).await;
+    }
+    let project = workspace.access_controls();
+    owner.put(&project, json!({ "access_level": "none" })).await.ok();
+    // Opening a closed project is a change of the project.
+    let told = json!(["Project", "1", "updated", "Web", { "access_control": [true, false] }]);
+    let sent = json!({ "access_level": null });
+    take(&workspace, owner, (Method::PUT, &project), sent, told).await;
+    workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
+    let known = entries(&workspace);
+    workspace.set_rule(&workspace.project(""), Some(ANN), "admin").await;
+    assert_eq!(entries(&workspace), known);
 }
 
 #[tokio::test]
 async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    let sent = json!({ "name": "New", "slack_incoming_webhook": "https://hooks.example/SECRET-1" });
-    let (made, body) = take(
-        &workspace,
-        Step {
-            caller: owner,
-            method: "POST",
-            path: workspace.organization("projects/"),
-            sent,
-            told: json!(["Project", null, "created", "New", {}]),
-        },
-    )
-    .await;
+    let webhook = |number: u8| json!({ "slack_incoming_webhook": format!("https://h.example/SECRET-{number}") });
+    let list = workspace.organization("projects/");
+    let told = json!(["Project", null, "created", "New", {}]);
+    let sent = with(webhook(1), json!({ "name": "New" }));
+    let (made, body) = take(&workspace, owner, (Method::POST, &list), sent, told).await;
     let id = body["id"].clone();
-    assert_eq!(
-        (json!(made.meta.project), made.fields.item_id.clone()),
-        (id.clone(), id.to_string())
-    );
+    assert_eq!(json!([made.meta.project, made.fields.item_id]), json!([id, id.to_string()]));
     assert_eq!(made.meta.organization, workspace.made.organization_id);
 
     let path = format!("/api/projects/{id}/");
-    let step =
-        |method, sent: Value, told| Step { caller: owner, method, path: path.clone(), sent, told };
-    let item = id.to_string();
     // The two records of a project change in one entry, which contains no secret.
-    for (sent, told) in [
+    for (sent, changes) in [
         (
-            json!({ "name": "Newer", "slack_incoming_webhook": "https://hooks.example/SECRET-2", "week_start_day": 1 }),
-            json!(["Project", item, "updated", "Newer", {
-                "name": ["New", "Newer"], "slack_incoming_webhook": [null, null], "week_start_day": [null, 1],
-            }]),
+            with(webhook(2), json!({ "name": "Newer", "week_start_day": 1 })),
+            json!({
+                "name": ["New", "Newer"], "slack_incoming_webhook": [null, null],
+                "week_start_day": [null, 1],
+            }),
         ),
-        (
-            json!({ "slack_incoming_webhook": "https://hooks.example/SECRET-3" }),
-            json!(["Project", item, "updated", "Newer", { "slack_incoming_webhook": [null, null] }]),
-        ),
+        (webhook(3), json!({ "slack_incoming_webhook": [null, null] })),
         (
             json!({ "access_control": true, "extra_settings": { "long": "x".repeat(4000) } }),
-            json!(["Project", item, "updated", "Newer", {
-                "access_control": [false, true], "extra_settings": [null, "(1 member)"],
-            }]),
+            json!({ "access_control": [false, true], "extra_settings": [null, "(1 member)"] }),
         ),
     ] {
-        take(&workspace, step("PATCH", sent, told)).await;
+        let told = json!(["Project", id.to_string(), "updated", "Newer", changes]);
+        take(&workspace, owner, (Method::PATCH, &path), sent, told).await;
     }
-    let gone = json!(["Project", item, "deleted", "Newer", {}]);
-    take(&workspace, step("DELETE", json!({}), gone)).await;
+    let told = json!(["Project", id.to_string(), "deleted", "Newer", {}]);
+    take(&workspace, owner, (Method::DELETE, &path), json!({}), told).await;
 
     let token = body["api_token"].as_str().expect("a token");
     for entry in entries(&workspace) {
@@ -324,14 +223,6 @@ async fn every_change_of_a_project_creates_one_log_entry_without_secrets() {
 #[tokio::test]
 async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
     let workspace = Workspace::new().await;
-    let id = json!("1");
-    let step = |sent: Value, told| Step {
-        caller: &workspace.owner,
-        method: "PATCH",
-        path: ME.to_owned(),
-        sent,
-        told,
-    };
     for (sent, changes) in [
         (json!({ "first_name": "Ola" }), json!({ "first_name": ["Olga", "Ola"] })),
         (json!({ "theme_mode": "dark" }), json!({ "theme_mode": [null, "dark"] })),
@@ -340,8 +231,9 @@ async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
             json!({ "last_name": ["", "Nord"], "anonymize_data": [false, true] }),
         ),
     ] {
-        let told = json!(["User", id, "updated", null, changes]);
-        let (entry, _) = take(&workspace, step(sent, told)).await;
+        let told = json!(["User", "1", "updated", null, changes]);
+        let to_me = (Method::PATCH, ME);
+        let (entry, _) = take(&workspace, &workspace.owner, to_me, sent, told).await;
         assert_eq!(entry.meta.organization, NO_ORGANIZATION);
     }
 }
@@ -350,38 +242,29 @@ async fn changes_of_a_users_own_profile_are_in_no_organization_log() {
 async fn every_change_of_a_dashboard_creates_one_log_entry() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let step =
-        |method, path: String, sent: Value, told| Step { caller: &ann, method, path, sent, told };
-    let told = json!(["Dashboard", null, "created", "A", {}]);
-    let sent = json!({ "name": "A", "filters": { "date_from": "-7d" } });
-    let (made, body) = take(&workspace, step("POST", workspace.dashboards(""), sent, told)).await;
-    let item = body["id"].to_string();
-    assert_eq!(
-        (made.fields.item_id.as_str(), made.meta.project),
-        (item.as_str(), Some(workspace.made.project_id))
-    );
     let template = json!({
         "template_name": "B", "dashboard_description": "", "dashboard_filters": { "date_from": "-7d" },
         "tiles": [{ "type": "TEXT" }, { "type": "INSIGHT", "name": "C" }],
     });
     for (rest, sent, name) in [
+        ("", json!({ "name": "A", "filters": { "date_from": "-7d" } }), "A"),
         ("", json!({ "use_template": "DEFAULT_APP" }), "Product analytics"),
         ("create_from_template_json/", json!({ "template": template }), "B"),
     ] {
         let told = json!(["Dashboard", null, "created", name, {}]);
-        take(&workspace, step("POST", workspace.dashboards(rest), sent, told)).await;
+        let path = workspace.dashboards(rest);
+        let (made, body) = take(&workspace, &ann, (Method::POST, &path), sent, told).await;
+        assert_eq!(made.fields.item_id, body["id"].to_string());
+        assert_eq!(made.meta.project, Some(workspace.made.project_id));
     }
+    let path = workspace.dashboards("1/");
     for (sent, activity, changes) in [
         (json!({ "pinned": true }), "updated", json!({ "pinned": [false, true] })),
         (json!({ "deleted": true }), "deleted", json!({ "deleted": [false, true] })),
         (json!({ "deleted": false }), "restored", json!({ "deleted": [true, false] })),
     ] {
-        let path = workspace.dashboards(&format!("{item}/"));
-        take(
-            &workspace,
-            step("PATCH", path, sent, json!(["Dashboard", item, activity, "A", changes])),
-        )
-        .await;
+        let told = json!(["Dashboard", "1", activity, "A", changes]);
+        take(&workspace, &ann, (Method::PATCH, &path), sent, told).await;
     }
 }
 
@@ -392,12 +275,9 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
     let (id, path) = make(&workspace, owner, json!({ "name": "A" })).await;
     let item = id.to_string();
     let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
-    let step = |sent: Value, activity: &str, changes: Value| Step {
-        caller: owner,
-        method: "PATCH",
-        path: path.clone(),
-        sent,
-        told: json!(["Dashboard", item, activity, "A", changes]),
+    let takes = async |sent: Value, activity: &str, changes: Value| {
+        let told = json!(["Dashboard", item, activity, "A", changes]);
+        take(&workspace, owner, (Method::PATCH, &path), sent, told).await.0
     };
     let (text, new) = (1, insight + 1);
     let field = |tile: u64, name: &str| format!("tiles__{tile}__{name}");
@@ -409,7 +289,7 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
         "texts__1__body": [null, "a"],
     });
     let sent = json!({ "tiles": [{ "text": { "body": "a" }, "color": "red" }] });
-    let (entry, _) = take(&workspace, step(sent, "updated", added)).await;
+    let entry = takes(sent, "updated", added).await;
     assert_eq!(entry.meta.project, Some(workspace.made.project_id));
     for (sent, activity, changes) in [
         (
@@ -453,16 +333,16 @@ async fn tile_changes_create_one_log_entry_of_the_dashboard() {
             }),
         ),
     ] {
-        take(&workspace, step(sent, activity, changes)).await;
+        takes(sent, activity, changes).await;
     }
     let primary = json!({ "primary_dashboard": id });
-    owner.patch(&format!("/api/projects/{}/", workspace.made.project_id), primary).await.ok();
+    owner.patch(&workspace.project(""), primary).await.ok();
     let changes = json!({
         "deleted": [false, true],
         field(insight, "deleted"): [false, true],
         field(new, "deleted"): [false, true],
     });
-    take(&workspace, step(json!({ "deleted": true }), "deleted", changes)).await;
+    takes(json!({ "deleted": true }), "deleted", changes).await;
     owner.patch(&path, json!({ "deleted": false })).await.ok();
     let known = entries(&workspace);
     for sent in [json!([]), json!([{ "id": insight, "color": "blue" }]), json!([{ "id": 1 }])] {
@@ -482,14 +362,13 @@ async fn copy_is_logged_as_created_and_move_on_both_dashboards() {
         let sent = json!({ "use_dashboard": id, "duplicate_tiles": deep, "name": "B" });
         let told = json!(["Dashboard", null, "created", "B", {}]);
         let path = workspace.dashboards("");
-        take(&workspace, Step { caller: owner, method: "POST", path, sent, told }).await;
+        take(&workspace, owner, (Method::POST, &path), sent, told).await;
     }
     // A text that two dashboards show is recorded for the dashboard through which it was changed.
     let sent = json!({ "tiles": [{ "text": { "id": 1, "body": "u" } }] });
     let told_once = json!(["Dashboard", "2", "updated", "B", { "texts__1__body": ["t", "u"] }]);
     let beside = workspace.dashboards("2/");
-    let step = Step { caller: owner, method: "PATCH", path: beside, sent, told: told_once };
-    take(&workspace, step).await;
+    take(&workspace, owner, (Method::PATCH, &beside), sent, told_once).await;
     let (other, _) = make(&workspace, owner, json!({ "name": "C" })).await;
     let known = entries(&workspace);
     let sent = json!({ "tile": { "id": tile }, "toDashboard": other });
@@ -549,8 +428,7 @@ async fn operator_log_entries_have_no_user_and_contain_no_key() {
 
     workspace.member("ann", Level::Member).await;
     let known = entries(&workspace);
-    let email = "ann@corp.example".to_owned();
-    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+    workspace.set_active(ANN, false).await;
     let entry = new_entry(&workspace, &known);
     assert_eq!(told(&entry)[4], json!({ "is_active": [true, false] }));
     assert_eq!(entry.meta.user, None);

@@ -79,15 +79,26 @@ impl Walk {
         answer
     }
 
-    /// Runs an operation and asserts which entries it records. Returns the response body. `ids` are the parameters of
-    /// the path besides the first organization and project.
+    /// Runs an operation as the owner, and asserts which entries it records: `"Role created, Role updated"`. Returns the
+    /// response body. `ids` are the parameters of the path besides the first organization and project.
     async fn does(
+        &mut self,
+        operation: &'static str,
+        ids: &[(&str, &Value)],
+        sent: Value,
+        told: &str,
+    ) -> Value {
+        let owner = self.workspace.owner.clone();
+        self.does_as(&owner, operation, ids, sent, told).await
+    }
+
+    async fn does_as(
         &mut self,
         caller: &TestClient,
         operation: &'static str,
         ids: &[(&str, &Value)],
         sent: Value,
-        told: &[&str],
+        told: &str,
     ) -> Value {
         let table = routes();
         let row = table.specs().iter().find(|row| row.operation == operation).expect(operation);
@@ -110,7 +121,7 @@ impl Walk {
     }
 
     /// The same for an operator command.
-    async fn operates(&mut self, operation: Operation, told: &[&str]) -> Value {
+    async fn operates(&mut self, operation: Operation, told: &str) -> Value {
         let known = entries(&self.workspace);
         let name = format!("{operation:?}");
         let answer = self.workspace.run_operation(operation).await;
@@ -120,10 +131,11 @@ impl Walk {
     }
 
     #[track_caller]
-    fn left(&self, operation: &str, known: &[Entry], told: &[&str]) {
+    fn left(&self, operation: &str, known: &[Entry], told: &str) {
         let mut new = entries(&self.workspace);
         new.retain(|entry| !known.contains(entry));
-        assert_eq!(new.iter().map(in_short).collect::<Vec<_>>(), told, "{operation}: {new:?}");
+        let said: Vec<_> = new.iter().map(in_short).collect();
+        assert_eq!(said.join(", "), told, "{operation}: {new:?}");
     }
 
     /// Remembers every secret in a response.
@@ -151,112 +163,74 @@ impl Walk {
 }
 
 /// Runs the operations on an organization, its members and invites.
-async fn organization(walk: &mut Walk, owner: &TestClient) {
-    let none = json!({});
-    walk.does(
-        owner,
-        "users_partial_update",
-        &[],
-        json!({ "theme_mode": "dark" }),
-        &["User updated"],
-    )
-    .await;
-    let made = walk
-        .does(
-            owner,
-            "organizations_create",
-            &[],
-            json!({ "name": "Two" }),
-            &["Organization created"],
-        )
-        .await;
+async fn organization(walk: &mut Walk) {
+    let none = || json!({});
+    let dark = json!({ "theme_mode": "dark" });
+    walk.does("users_partial_update", &[], dark, "User updated").await;
+    let named = |name: &str| json!({ "name": name });
+    let made = walk.does("organizations_create", &[], named("Two"), "Organization created").await;
     let id = [("organization_id", &made["id"])];
-    walk.does(
-        owner,
-        "organizations_partial_update",
-        &id,
-        json!({ "name": "Second" }),
-        &["Organization updated"],
-    )
-    .await;
-    walk.does(owner, "organizations_destroy", &id, none.clone(), &["Organization deleted"]).await;
+    let updated = "Organization updated";
+    walk.does("organizations_partial_update", &id, named("Second"), updated).await;
+    walk.does("organizations_destroy", &id, none(), "Organization deleted").await;
 
-    let domain = walk
-        .does(
-            owner,
-            "domains_create",
-            &[],
-            json!({ "domain": "corp.example" }),
-            &["OrganizationDomain created"],
-        )
-        .await;
-    let id = [("id", &domain["id"])];
-    walk.does(owner, "domains_verify_create", &id, none.clone(), &[]).await;
+    let sent = json!({ "domain": "corp.example" });
+    let domain = walk.does("domains_create", &[], sent, "OrganizationDomain created").await;
+    let (id, updated) = ([("id", &domain["id"])], "OrganizationDomain updated");
+    walk.does("domains_verify_create", &id, none(), "").await;
     let challenge = domain["verification_challenge"].as_str().expect("a challenge");
     walk.dns.set(CHALLENGE, Reply::texts(&[&[challenge]]));
-    walk.does(owner, "domains_verify_create", &id, none.clone(), &["OrganizationDomain updated"])
-        .await;
+    walk.does("domains_verify_create", &id, none(), updated).await;
     let sent = json!({ "sso_enforcement": "github", "saml_entity_id": "https://idp.example" });
-    walk.does(owner, "domains_partial_update", &id, sent, &["OrganizationDomain updated"]).await;
-    walk.does(owner, "domains_destroy", &id, none.clone(), &["OrganizationDomain deleted"]).await;
+    walk.does("domains_partial_update", &id, sent, updated).await;
+    walk.does("domains_destroy", &id, none(), "OrganizationDomain deleted").await;
 
     let sent = json!({ "target_email": "ann@x.example", "send_email": false, "message": "Hello" });
-    let made = walk.does(owner, "invites_create", &[], sent, &["OrganizationInvite created"]).await;
+    let made = walk.does("invites_create", &[], sent, "OrganizationInvite created").await;
     let offer = Offer::of(&made);
     let sent = json!([{ "target_email": "bob@x.example" }, { "target_email": "cat@x.example" }]);
-    let two = ["OrganizationInvite created"; 2];
-    walk.does(owner, "invites_bulk_create", &[], sent, &two).await;
+    let two = "OrganizationInvite created, OrganizationInvite created";
+    walk.does("invites_bulk_create", &[], sent, two).await;
     let sent = json!({ "token": offer.token, "first_name": "Ann" });
     let anyone = walk.workspace.anonymous();
-    let joined = ["OrganizationMembership created"];
-    let ann = walk.does(&anyone, "signup_create", &[("id", &made["id"])], sent, &joined).await;
-    assert!(
-        walk.secrets.contains(&offer.token)
-            && walk.secrets.iter().filter(|one| one.starts_with("phx_")).count() == 2
-    );
-    let list = owner.get(&walk.workspace.organization("invites/")).await.ok();
+    let joined = "OrganizationMembership created";
+    let ann = walk.does_as(&anyone, "signup_create", &[("id", &made["id"])], sent, joined).await;
+    let keys = walk.secrets.iter().filter(|one| one.starts_with("phx_")).count();
+    assert!(walk.secrets.contains(&offer.token) && keys == 2);
+    let list = walk.workspace.owner.get(&walk.workspace.organization("invites/")).await.ok();
     let id = [("id", &list["results"][0]["id"])];
-    walk.does(owner, "invites_destroy", &id, none.clone(), &["OrganizationInvite deleted"]).await;
+    walk.does("invites_destroy", &id, none(), "OrganizationInvite deleted").await;
     let id = [("user__uuid", &ann["uuid"])];
-    walk.does(
-        owner,
-        "members_partial_update",
-        &id,
-        json!({ "level": 8 }),
-        &["OrganizationMembership updated"],
-    )
-    .await;
-    walk.does(owner, "members_destroy", &id, none, &["OrganizationMembership deleted"]).await;
+    let raised = json!({ "level": 8 });
+    walk.does("members_partial_update", &id, raised, "OrganizationMembership updated").await;
+    walk.does("members_destroy", &id, none(), "OrganizationMembership deleted").await;
 }
 
 /// Runs the operations on roles. The deletion of a role that is the default and has members is one entry.
-async fn roles(walk: &mut Walk, owner: &TestClient) {
-    let (created, updated) = (["Role created"], ["Role updated"]);
-    let role = walk.does(owner, "roles_create", &[], json!({ "name": "A" }), &created).await;
+async fn roles(walk: &mut Walk) {
+    let named = |name: &str| json!({ "name": name });
+    let role = walk.does("roles_create", &[], named("A"), "Role created").await;
     let id = [("id", &role["id"])];
-    walk.does(owner, "roles_partial_update", &id, json!({ "name": "B" }), &updated).await;
-    walk.does(owner, "roles_update", &id, json!({ "name": "C" }), &updated).await;
-    walk.does(owner, "roles_partial_update", &id, json!({ "name": "C" }), &[]).await;
+    walk.does("roles_partial_update", &id, named("B"), "Role updated").await;
+    walk.does("roles_update", &id, named("C"), "Role updated").await;
+    walk.does("roles_partial_update", &id, named("C"), "").await;
     let default = json!({ "default_role_id": role["id"] });
-    let organization = ["Organization updated"];
-    walk.does(owner, "organizations_partial_update", &[], default, &organization).await;
+    walk.does("organizations_partial_update", &[], default, "Organization updated").await;
 
     let sent = json!({ "user_uuid": walk.workspace.uuid(OWNER).await });
+    let (create, added) = ("roles_role_memberships_create", "RoleMembership created");
     let of = [("role_id", &role["id"])];
-    let added = ["RoleMembership created"];
-    let member = walk.does(owner, "roles_role_memberships_create", &of, sent, &added).await;
-    let of = [of[0], ("id", &member["id"])];
-    let removed = ["RoleMembership deleted"];
-    walk.does(owner, "roles_role_memberships_destroy", &of, json!({}), &removed).await;
-    let sent = json!({ "user_uuid": walk.workspace.uuid(OWNER).await });
-    walk.does(owner, "roles_role_memberships_create", &of[..1], sent, &added).await;
-    let deleted = ["Organization updated", "Role deleted"];
-    walk.does(owner, "roles_destroy", &id, json!({}), &deleted).await;
+    let member = walk.does(create, &of, sent.clone(), added).await;
+    let one = [of[0], ("id", &member["id"])];
+    let removed = "RoleMembership deleted";
+    walk.does("roles_role_memberships_destroy", &one, json!({}), removed).await;
+    walk.does(create, &of, sent, added).await;
+    walk.does("roles_destroy", &id, json!({}), "Organization updated, Role deleted").await;
 }
 
 /// Runs the operations on projects.
-async fn projects(walk: &mut Walk, owner: &TestClient) {
-    let webhook = |number: u8| json!({ "slack_incoming_webhook": format!("https://h.example/SECRET-{number}") });
+async fn projects(walk: &mut Walk) {
+    let webhook = |url: Value| json!({ "slack_incoming_webhook": url });
     for (updates, resets, destroys) in [
         (
             "organizations_projects_partial_update",
@@ -265,127 +239,83 @@ async fn projects(walk: &mut Walk, owner: &TestClient) {
         ),
         ("projects_partial_update", "projects_reset_token_partial_update", "projects_destroy"),
     ] {
-        let made = walk
-            .does(owner, "organizations_projects_create", &[], webhook(1), &["Project created"])
-            .await;
+        let sent = webhook(json!("https://h.example/SECRET-1"));
+        let made = walk.does("organizations_projects_create", &[], sent, "Project created").await;
         let id = [("project_id", &made["id"])];
-        walk.does(owner, updates, &id, webhook(2), &["Project updated"]).await;
-        walk.does(
-            owner,
-            updates,
-            &id,
-            json!({ "slack_incoming_webhook": null }),
-            &["Project updated"],
-        )
-        .await;
-        walk.does(owner, resets, &id, json!({}), &["Project updated"]).await;
-        walk.does(owner, destroys, &id, json!({}), &["Project deleted"]).await;
+        for url in [json!("https://h.example/SECRET-2"), Value::Null] {
+            walk.does(updates, &id, webhook(url), "Project updated").await;
+        }
+        walk.does(resets, &id, json!({}), "Project updated").await;
+        walk.does(destroys, &id, json!({}), "Project deleted").await;
     }
 }
 
 /// Runs the operations on dashboards and their access controls.
-async fn dashboards(walk: &mut Walk, owner: &TestClient) {
-    let none = json!({});
-    let ann = walk.workspace.member("ann", Level::Member).await;
-    let uuid = ann.get("/api/users/@me/").await.ok()["uuid"].clone();
+async fn dashboards(walk: &mut Walk) {
+    let none = || json!({});
+    walk.workspace.member("ann", Level::Member).await;
+    let uuid = json!(walk.workspace.uuid("ann@corp.example").await);
     let member = walk.workspace.membership("ann@corp.example").await;
-    let updated = ["Dashboard updated"];
-    let made = walk
-        .does(
-            owner,
-            "dashboards_create",
-            &[],
-            json!({ "use_template": "DEFAULT_APP" }),
-            &["Dashboard created"],
-        )
-        .await;
+    let (created, updated) = ("Dashboard created", "Dashboard updated");
+    let sent = json!({ "use_template": "DEFAULT_APP" });
+    let made = walk.does("dashboards_create", &[], sent, created).await;
     let id = [("id", &made["id"])];
     let template = json!({ "template": {
         "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
         "tiles": [{ "type": "TEXT", "body": "text" }],
     } });
-    let other = walk
-        .does(
-            owner,
-            "dashboards_create_from_template_json_create",
-            &[],
-            template,
-            &["Dashboard created"],
-        )
-        .await;
+    let operation = "dashboards_create_from_template_json_create";
+    let other = walk.does(operation, &[], template, created).await;
     let sent =
         json!({ "tiles": [{ "text": { "body": "text" } }], "restriction_level": 37, "name": "N" });
-    let changed = walk.does(owner, "dashboards_partial_update", &id, sent, &updated).await;
+    let changed = walk.does("dashboards_partial_update", &id, sent, updated).await;
     let tiles = changed["tiles"].as_array().expect("tiles");
     let text = tiles.iter().find(|tile| !tile["text"].is_null()).expect("a text");
     let sent = json!({ "tile": { "id": text["id"] }, "toDashboard": other["id"] });
-    let both = ["Dashboard updated"; 2];
-    walk.does(owner, "dashboards_move_tile_partial_update", &id, sent, &both).await;
+    let both = "Dashboard updated, Dashboard updated";
+    walk.does("dashboards_move_tile_partial_update", &id, sent, both).await;
 
-    let rule = |level: &str| json!({ "organization_member": member, "access_level": level, "resource": "dashboard" });
-    let ruled = ["AccessControl created"];
-    walk.does(owner, "projects_access_controls_update", &[], rule("member"), &ruled).await;
-    walk.does(owner, "projects_resource_access_controls_update", &[], rule("viewer"), &ruled).await;
-    walk.does(owner, "dashboards_access_controls_update", &id, rule("none"), &ruled).await;
-    let of = [("dashboard_id", &made["id"]), ("user__uuid", &uuid)];
-    let sent = json!({ "user_uuid": uuid, "level": 37 });
-    walk.does(
-        owner,
-        "dashboards_collaborators_create",
-        &of,
-        sent,
-        &["DashboardCollaborator created"],
-    )
-    .await;
-    walk.does(
-        owner,
-        "dashboards_collaborators_destroy",
-        &of,
-        none.clone(),
-        &["DashboardCollaborator deleted"],
-    )
-    .await;
-    for (enabled, told) in [
-        (true, "Dashboard sharing enabled"),
-        (false, "Dashboard sharing disabled"),
-        (true, "Dashboard sharing enabled"),
+    for (operation, level) in [
+        ("projects_access_controls_update", "member"),
+        ("projects_resource_access_controls_update", "viewer"),
+        ("dashboards_access_controls_update", "none"),
     ] {
-        walk.does(
-            owner,
-            "dashboards_sharing_partial_update",
-            &of,
-            json!({ "enabled": enabled }),
-            &[told],
-        )
-        .await;
+        let sent = json!({
+            "organization_member": member, "access_level": level, "resource": "dashboard",
+        });
+        walk.does(operation, &id, sent, "AccessControl created").await;
     }
-    walk.does(
-        owner,
-        "dashboards_sharing_refresh_create",
-        &of,
-        none.clone(),
-        &["Dashboard access token refreshed"],
-    )
-    .await;
-    walk.does(owner, "dashboards_destroy", &id, none, &[]).await;
-    walk.does(
-        owner,
-        "dashboards_partial_update",
-        &id,
-        json!({ "deleted": true }),
-        &["Dashboard deleted"],
-    )
-    .await;
+    let of = [("dashboard_id", &made["id"]), ("user__uuid", &uuid)];
+    for (operation, sent, told) in [
+        (
+            "dashboards_collaborators_create",
+            json!({ "user_uuid": uuid, "level": 37 }),
+            "DashboardCollaborator created",
+        ),
+        ("dashboards_collaborators_destroy", none(), "DashboardCollaborator deleted"),
+    ] {
+        walk.does(operation, &of, sent, told).await;
+    }
+    for enabled in [true, false, true] {
+        let told = if enabled { "Dashboard sharing enabled" } else { "Dashboard sharing disabled" };
+        let sent = json!({ "enabled": enabled });
+        walk.does("dashboards_sharing_partial_update", &of, sent, told).await;
+    }
+    let refreshed = "Dashboard access token refreshed";
+    walk.does("dashboards_sharing_refresh_create", &of, none(), refreshed).await;
+    walk.does("dashboards_destroy", &id, none(), "").await;
+    let deleted = json!({ "deleted": true });
+    walk.does("dashboards_partial_update", &id, deleted, "Dashboard deleted").await;
 }
 
 /// Runs the operations on batch exports, at both paths.
-async fn batch_exports(walk: &mut Walk, owner: &TestClient) {
+async fn batch_exports(walk: &mut Walk) {
     let project = walk.workspace.made.project_id;
     let token = |number: u8| {
         let config = json!({ "url": "https://in.example", "token": format!("SECRET-{number}") });
         json!({ "type": "HTTP", "config": config })
     };
-    for [creates, updates, pauses, unpauses, destroys] in [
+    for [create, update, pause, unpause, destroy] in [
         [
             "batch_exports_create",
             "batch_exports_partial_update",
@@ -402,33 +332,33 @@ async fn batch_exports(walk: &mut Walk, owner: &TestClient) {
         ],
     ] {
         let sent = json!({ "project_id": project, "name": "N", "interval": "day", "destination": token(1) });
-        let made = walk.does(owner, creates, &[], sent, &["BatchExport created"]).await;
+        let made = walk.does(create, &[], sent, "BatchExport created").await;
         let id = [("id", &made["id"])];
         let sent = json!({ "destination": token(2) });
-        walk.does(owner, updates, &id, sent, &["BatchExport updated"]).await;
-        walk.does(owner, pauses, &id, json!({}), &["BatchExport paused"]).await;
-        walk.does(owner, unpauses, &id, json!({}), &["BatchExport unpaused"]).await;
-        walk.does(owner, destroys, &id, json!({}), &["BatchExport deleted"]).await;
+        walk.does(update, &id, sent, "BatchExport updated").await;
+        walk.does(pause, &id, json!({}), "BatchExport paused").await;
+        walk.does(unpause, &id, json!({}), "BatchExport unpaused").await;
+        walk.does(destroy, &id, json!({}), "BatchExport deleted").await;
     }
 }
 
 /// Runs the operations on API keys.
-async fn keys(walk: &mut Walk, owner: &TestClient) {
+async fn keys(walk: &mut Walk) {
     let sent = json!({ "label": "x", "scopes": ["user:read"] });
-    let made =
-        walk.does(owner, "personal_api_keys_create", &[], sent, &["PersonalAPIKey created"]).await;
+    let made = walk.does("personal_api_keys_create", &[], sent, "PersonalAPIKey created").await;
     let id = [("id", &made["id"])];
     for (operation, sent, told) in [
         ("personal_api_keys_partial_update", json!({ "label": "y" }), "PersonalAPIKey updated"),
         ("personal_api_keys_roll_create", json!({ "grace_seconds": 60 }), "PersonalAPIKey rolled"),
         ("personal_api_keys_destroy", json!({}), "PersonalAPIKey deleted"),
     ] {
-        walk.does(owner, operation, &id, sent, &[told]).await;
+        walk.does(operation, &id, sent, told).await;
     }
 }
 
 /// Runs all other operations that write, by their examples. Each records an entry, except the end of a session.
-async fn others(walk: &mut Walk, owner: &TestClient) {
+async fn others(walk: &mut Walk) {
+    let owner = walk.workspace.owner.clone();
     let objects = Objects::make(&walk.workspace, "objects").await;
     let routes = routes();
     let mut writes: Vec<_> =
@@ -440,7 +370,7 @@ async fn others(walk: &mut Walk, owner: &TestClient) {
         }
         let known = entries(&walk.workspace).len();
         let path = objects.fill(row.path);
-        let answer = walk.send(owner, row, &path, objects.example(row)).await;
+        let answer = walk.send(&owner, row, &path, objects.example(row)).await;
         assert_eq!(answer.status, row.status, "{}: {}", row.operation, answer.body);
         walk.note(&answer.body);
         let records = entries(&walk.workspace).len() > known;
@@ -459,7 +389,7 @@ async fn operator(walk: &mut Walk) {
             owner: owner.clone(),
             existing: false,
         }),
-        &["Organization created"],
+        "Organization created",
     )
     .await;
     let email = "eve@corp.example".to_owned();
@@ -473,10 +403,10 @@ async fn operator(walk: &mut Walk) {
             existing: organization.is_some(),
         })
     };
-    walk.operates(user(None), &["User created"]).await;
-    walk.operates(user(organization), &["OrganizationMembership created"]).await;
+    walk.operates(user(None), "User created").await;
+    walk.operates(user(organization), "OrganizationMembership created").await;
     let off = Operation::UserSetActive { email: email.clone(), active: false };
-    walk.operates(off, &["User updated"]).await;
+    walk.operates(off, "User updated").await;
     let made = Operation::KeyCreate(KeyOptions {
         email: owner,
         label: "label".to_owned(),
@@ -486,21 +416,20 @@ async fn operator(walk: &mut Walk) {
         expires_in: None,
         existing: false,
     });
-    let made = walk.operates(made, &["PersonalAPIKey created"]).await;
+    let made = walk.operates(made, "PersonalAPIKey created").await;
     let id = serde_json::from_value(made["id"].clone()).expect("an id");
-    walk.operates(Operation::KeyRevoke { id }, &["PersonalAPIKey deleted"]).await;
+    walk.operates(Operation::KeyRevoke { id }, "PersonalAPIKey deleted").await;
 }
 
 /// Runs every operation of the route table that writes.
 pub async fn every_write(walk: &mut Walk) {
-    let owner = walk.workspace.owner.clone();
-    organization(walk, &owner).await;
-    roles(walk, &owner).await;
-    projects(walk, &owner).await;
-    dashboards(walk, &owner).await;
-    batch_exports(walk, &owner).await;
-    keys(walk, &owner).await;
-    others(walk, &owner).await;
+    organization(walk).await;
+    roles(walk).await;
+    projects(walk).await;
+    dashboards(walk).await;
+    batch_exports(walk).await;
+    keys(walk).await;
+    others(walk).await;
 }
 
 #[tokio::test]

@@ -7,201 +7,12 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as Cases, TestRunner};
 use serde_json::{Value, json};
-use steward::testing::operator::{KeyOptions, Operation};
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
-use crate::activity::log::{logs, told, walked};
-use crate::dashboards::access::Scene;
-use crate::dashboards::{embedded, make};
-use crate::support::{TestClient, Workspace, eventually};
-
-const REMOVED: &str = "Project not found.";
-
-/// Creates a key that is limited to the first organization.
-async fn limited_key(workspace: &Workspace, label: &str) {
-    let made = Operation::KeyCreate(KeyOptions {
-        email: "ann@corp.example".to_owned(),
-        label: label.to_owned(),
-        scopes: vec!["*".to_owned()],
-        organizations: vec![workspace.made.organization_id],
-        projects: Vec::new(),
-        expires_in: None,
-        existing: false,
-    });
-    workspace.run_operation(made).await;
-}
-
-/// Asserts that every text, or none, occurs in the pages of a log, with and without filters.
-async fn mentions(caller: &TestClient, path: &str, texts: &[&str], expected: bool) {
-    let queries = [
-        "",
-        "limit=1000",
-        "scope=Dashboard,Project,AccessControl,PersonalAPIKey,DashboardCollaborator",
-    ];
-    for query in queries {
-        let page = caller.get(&format!("{path}?{query}")).await.ok();
-        for text in texts {
-            assert_eq!(page.to_string().contains(text), expected, "{path}?{query}: {text} {page}");
-        }
-    }
-}
-
-#[tokio::test]
-async fn private_project_entries_are_hidden_without_a_grant() {
-    let workspace = Workspace::new().await;
-    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
-    let ada = workspace.member("ada", Level::Admin).await;
-    let sent = json!({ "name": "SECRET project", "access_control": true });
-    let made = owner.post(&workspace.organization("projects/"), sent).await.ok();
-    let path = format!("/api/projects/{}/", made["id"]);
-    owner.post(&format!("{path}dashboards/"), json!({ "name": "SECRET dashboard" })).await.ok();
-    let [whole, _] = logs(&workspace);
-    let before = ann.get(&whole).await.ok();
-    let secrets = ["SECRET project", "SECRET dashboard"];
-    mentions(&ann, &whole, &secrets, false).await;
-    mentions(&ada, &whole, &secrets, true).await;
-    let own = format!("{path}activity_log/");
-    ann.get(&own).await.assert_denied("You don't have access to the project.");
-
-    let member = workspace.membership("ann@corp.example").await;
-    let grant = |level: Value| json!({ "organization_member": member, "access_level": level });
-    let controls = format!("{path}access_controls/");
-    for (level, sees) in [(json!("none"), false), (json!("member"), true), (json!(null), false)] {
-        owner.put(&controls, grant(level)).await.ok();
-        mentions(&ann, &whole, &secrets, sees).await;
-        if sees {
-            mentions(&ann, &own, &secrets, true).await;
-        } else {
-            assert_eq!(ann.get(&whole).await.ok(), before, "the count must not change");
-        }
-    }
-    // The current permissions decide, also for entries from before they changed.
-    owner.patch(&path, json!({ "access_control": false })).await.ok();
-    mentions(&ann, &whole, &secrets, true).await;
-    owner.patch(&path, json!({ "access_control": true })).await.ok();
-    assert_eq!(ann.get(&whole).await.ok(), before);
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn hidden_dashboard_entries_stay_hidden_after_deletion() {
-    let scene = Scene::new().await;
-    let (workspace, owner) = (&scene.workspace, scene.owner());
-    let (id, one) = make(workspace, owner, json!({ "name": "SECRET 1" })).await;
-    let sent = json!({ "name": "SECRET 2", "tiles": [{ "text": { "body": "SECRET 3" } }] });
-    let before: Vec<Value> = {
-        let mut pages = Vec::new();
-        for path in logs(workspace) {
-            pages.push(scene.creator.get(&format!("{path}?after=2025-01-02T03:04:06Z")).await.ok());
-        }
-        pages
-    };
-    scene.clock.advance(std::time::Duration::from_secs(1));
-    owner.patch(&one, sent).await.ok();
-    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
-    let bob = embedded(&scene.bob).await;
-    let collaborator = json!({ "user_uuid": bob["uuid"], "level": 37 });
-    owner.post(&format!("{one}collaborators/"), collaborator).await.ok();
-    owner.patch(&format!("{one}sharing/"), json!({ "enabled": true })).await.ok();
-    scene.rule_on(&one, None, "none").await;
-    scene.rule_on(&one, Some("max"), "viewer").await;
-    for removed in [false, true] {
-        if removed {
-            owner.patch(&one, json!({ "deleted": true })).await.ok();
-        }
-        for (path, before) in logs(workspace).iter().zip(&before) {
-            // The entries are also hidden from a collaborator that may not see the dashboard.
-            for caller in [&scene.ann, &scene.bob, &scene.creator] {
-                mentions(caller, path, &["SECRET"], false).await;
-                let page = caller.get(&format!("{path}?after=2025-01-02T03:04:06Z")).await.ok();
-                assert_eq!(page, *before, "{removed}");
-                let found = caller.get(&format!("{path}?item_id={id}&scope=Dashboard")).await.ok();
-                assert_eq!(found["count"], 0);
-            }
-            for caller in [owner, &scene.admin, &scene.max] {
-                mentions(caller, path, &["SECRET 1", "SECRET 2", "SECRET 3"], true).await;
-                let page = caller.get(&format!("{path}?after=2025-01-02T03:04:06Z")).await.ok();
-                assert_eq!(page["count"], 6 + u64::from(removed), "{page}");
-            }
-        }
-    }
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn creators_and_granted_users_read_entries_of_their_hidden_dashboards() {
-    let scene = Scene::new().await;
-    let (workspace, owner) = (&scene.workspace, scene.owner());
-    let (_, other) = make(workspace, owner, json!({ "name": "B" })).await;
-    scene.rule_on_all(None, "none").await;
-    scene.rule_on(&other, Some("ann"), "viewer").await;
-    let path = &logs(workspace)[1];
-    for (caller, items) in [
-        (owner, vec!["1:dashboard:2:3", "1:dashboard:*:*", "2", "1"]),
-        (&scene.creator, vec!["1:dashboard:*:*", "1"]),
-        (&scene.ann, vec!["1:dashboard:2:3", "1:dashboard:*:*", "2"]),
-        (&scene.bob, vec!["1:dashboard:*:*"]),
-    ] {
-        let page = caller.get(path).await.ok();
-        assert_eq!(page["count"], items.len());
-        let found: Vec<_> = told(&page).into_iter().map(|[_, item, _]| item).collect();
-        let sorted = |mut items: Vec<String>| {
-            items.sort();
-            items
-        };
-        assert_eq!(sorted(found), sorted(items.into_iter().map(str::to_owned).collect()));
-    }
-}
-
-#[tokio::test]
-async fn only_admins_see_log_entries_about_keys() {
-    let workspace = Workspace::new().await;
-    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
-    let [whole, _] = logs(&workspace);
-    let before = ann.get(&whole).await.ok();
-    limited_key(&workspace, "SECRET label").await;
-    assert_eq!(ann.get(&whole).await.ok(), before);
-    mentions(&ann, &whole, &["SECRET label"], false).await;
-    mentions(owner, &whole, &["SECRET label"], true).await;
-    assert_eq!(ann.get(&format!("{whole}?scope=PersonalAPIKey")).await.ok()["count"], 0);
-}
-
-#[tokio::test]
-async fn only_admins_see_entries_of_deleted_projects() {
-    let workspace = Workspace::new().await;
-    let (owner, ann) = (&workspace.owner, workspace.member("ann", Level::Member).await);
-    let [whole, _] = logs(&workspace);
-    let before = ann.get(&whole).await.ok();
-    let sent = json!({ "name": "GONE project" });
-    let made = owner.post(&workspace.organization("projects/"), sent).await.ok();
-    let path = format!("/api/projects/{}/", made["id"]);
-    owner.post(&format!("{path}dashboards/"), json!({ "name": "GONE dashboard" })).await.ok();
-    mentions(&ann, &whole, &["GONE project", "GONE dashboard"], true).await;
-    owner.delete(&path).await.assert_empty(204);
-    for caller in [owner, &ann] {
-        caller.get(&format!("{path}activity_log/")).await.assert_not_found(REMOVED);
-    }
-    for _ in 0..2 {
-        assert_eq!(ann.get(&whole).await.ok(), before);
-        mentions(owner, &whole, &["GONE project", "GONE dashboard"], true).await;
-        let log = told(&owner.get(&format!("{whole}?scope=Project")).await.ok());
-        let item = made["id"].to_string();
-        let told = ["deleted", "created"].map(|done| ["Project", &item, done].map(str::to_owned));
-        assert_eq!(log, told);
-        // The entries stay hidden after the project's records are deleted.
-        eventually("the records are deleted", || {
-            use steward::testing::resources::dashboards::Dashboard;
-            use steward::testing::store::Tx;
-            let tx = workspace.app.store().snapshot().expect("a snapshot");
-            let of = steward::testing::ids::ProjectId(made["id"].as_u64().expect("an id"));
-            (tx.count::<Dashboard>(&of).expect("a count") == 0).then_some(())
-        })
-        .await;
-    }
-    workspace.assert_file_valid().await;
-}
+use crate::activity::log::{logs, walked};
+use crate::support::{TestClient, Workspace};
 
 /// A request by the owner, or by a member if the step contains one.
 #[derive(Debug, Clone)]
@@ -257,16 +68,15 @@ impl World {
         let workspace = Workspace::new().await;
         let mut projects = vec![workspace.made.project_id.0];
         for access_control in [true, false] {
-            let sent = json!({ "access_control": access_control });
-            let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
-            projects.push(made["id"].as_u64().expect("an id"));
+            let made = workspace.add_project(json!({ "access_control": access_control })).await;
+            projects.push(made.as_u64().expect("an id"));
         }
         let mut members = Vec::new();
         for name in ["ann", "bob"] {
             let caller = workspace.member(name, Level::Member).await;
-            let member = workspace.membership(&format!("{name}@corp.example")).await;
-            let uuid = embedded(&caller).await["uuid"].clone();
-            members.push((caller, member, uuid));
+            let email = format!("{name}@corp.example");
+            let member = workspace.membership(&email).await;
+            members.push((caller, member, json!(workspace.uuid(&email).await)));
         }
         Self { workspace, projects, members, dashboards: Vec::new() }
     }
@@ -322,7 +132,10 @@ impl World {
                 owner.patch(&project(of), json!({ "access_control": private })).await;
             }
             Step::RemoveLast => drop(owner.delete(&project(2)).await),
-            Step::Key => limited_key(&self.workspace, "a key").await,
+            Step::Key => {
+                let limits = json!({ "organizations": [self.workspace.made.organization_id] });
+                self.workspace.limited_key("ann@corp.example", &["*"], limits).await;
+            }
             Step::Rename => {
                 owner.patch(&self.workspace.organization(""), json!({ "name": "Renamed" })).await;
             }
