@@ -13,6 +13,7 @@ use super::{KEYS, at, standing};
 use crate::support::dns::Dns;
 use crate::support::dry_run::dry_run;
 use crate::support::objects::{Objects, join};
+use crate::support::refusals::Refusal;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace};
 
 const OPERATIONS: &str = "/api/personal_api_keys/operations/";
@@ -148,19 +149,13 @@ async fn access_beyond_that_of_the_key_is_refused() {
     let limited =
         workspace.limited_key(OWNER, &["personal_api_key:read", "user:read"], limits).await;
     let known = owner.get(KEYS).await.ok();
-    for (caller, sent, code, detail, attr) in [
-        (owner, json!({}), "required", "This field is required.", "scopes"),
-        (owner, json!({ "scopes": ["x:y"] }), "invalid_input", "Invalid scope: x:y", "scopes"),
-        (
-            owner,
-            json!({ "scopes": ["*"], "scoped_teams": [99] }),
-            "invalid_input",
-            "You must be a member of all teams that you are scoping the key to.",
-            "scoped_teams",
-        ),
-    ] {
-        caller.post(OPERATIONS, sent).await.assert_invalid(attr, code, detail);
-    }
+    let teams = "You must be a member of all teams that you are scoping the key to.";
+    let cases = [
+        (json!({}), Refusal::required("scopes")),
+        (json!({ "scopes": ["x:y"] }), Refusal::invalid("scopes", "Invalid scope: x:y")),
+        (json!({ "scopes": ["*"], "scoped_teams": [99] }), Refusal::invalid("scoped_teams", teams)),
+    ];
+    owner.assert_refusals(Method::POST, OPERATIONS, cases).await;
     for (sent, fields) in [
         (json!({ "scopes": ["*"] }), "scopes"),
         (

@@ -2,14 +2,12 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-use steward::testing::operator::{Operation, OrganizationOptions};
-use steward::testing::resources::activity::NO_ORGANIZATION;
+use serde_json::{Value, json};
+use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, ME, at, holder, make, standing};
-use crate::support::OWNER;
 
 #[tokio::test]
 async fn user_has_at_most_100_live_and_100_expired_keys() {
@@ -37,10 +35,8 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
     }
     owner.post(KEYS, lasting.clone()).await.assert_invalid_body("invalid_input", text);
     let revive = json!({"expires_at": null});
-    owner
-        .patch(&at(&revivable, ""), revive.clone())
-        .await
-        .assert_invalid_body("invalid_input", text);
+    let revived = owner.patch(&at(&revivable, ""), revive.clone()).await;
+    revived.assert_invalid_body("invalid_input", text);
     owner.patch(&at(&revivable, ""), json!({"label": "z"})).await.ok();
 
     clock.advance(Duration::from_mins(1));
@@ -61,12 +57,7 @@ async fn user_has_at_most_100_live_and_100_expired_keys() {
 async fn every_change_of_a_key_is_logged_without_secrets() {
     let (workspace, clock) = standing().await;
     let (owner, organization) = (&workspace.owner, workspace.made.organization_id);
-    let two = Operation::OrganizationCreate(OrganizationOptions {
-        name: "Two".to_owned(),
-        owner: OWNER.to_owned(),
-        existing: false,
-    });
-    let two = workspace.run_operation(two).await["id"].clone();
+    let two = workspace.second_organization().await["id"].clone();
     let begun = entries(&workspace).len();
     let tick = || clock.advance(Duration::from_secs(1));
     tick();
@@ -76,18 +67,20 @@ async fn every_change_of_a_key_is_logged_without_secrets() {
     owner.patch(&one, json!({"scoped_organizations": [organization], "label": "desk"})).await.ok();
     tick();
     let rolled = owner.post(&at(&made, "roll/"), json!({"grace_seconds": 60})).await.ok();
-    tick();
-    owner.patch(&one, json!({"scoped_organizations": [organization, two]})).await.ok();
-    tick();
-    let sent = json!({"scoped_organizations": [two], "expires_at": "2024-01-01"});
-    owner.patch(&one, sent).await.ok();
-    // An update without a change records no entry.
-    owner.patch(&one, json!({"label": "desk"})).await.ok();
-    tick();
+    for sent in [
+        json!({"scoped_organizations": [organization, two]}),
+        json!({"scoped_organizations": [two], "expires_at": "2024-01-01"}),
+        // An update without a change records no entry.
+        json!({"label": "desk"}),
+    ] {
+        tick();
+        owner.patch(&one, sent).await.ok();
+    }
     let path = format!("/api/organizations/{}/", two.as_str().expect("an id"));
-    owner.delete(&path).await.assert_empty(204);
-    tick();
-    owner.delete(&one).await.assert_empty(204);
+    for path in [&path, &one] {
+        tick();
+        owner.delete(path).await.assert_empty(204);
+    }
 
     let told: Vec<_> = entries(&workspace).split_off(begun);
     let text = format!("{told:?}");
@@ -97,39 +90,25 @@ async fn every_change_of_a_key_is_logged_without_secrets() {
     let mine: Vec<_> = told.iter().filter(|entry| entry.fields.scope == "PersonalAPIKey").collect();
     assert!(mine.iter().all(|entry| made["id"] == entry.fields.item_id));
     assert!(mine.iter().all(|entry| entry.meta.user.map(|user| user.0) == Some(1)));
-    let changes: Vec<_> = mine
+    let changes = |entry: &Entry| -> Vec<Value> {
+        let changes = entry.fields.detail.changes.iter();
+        changes.map(|change| json!([change.field, change.before, change.after])).collect()
+    };
+    let told = mine
         .iter()
-        .map(|entry| {
-            let detail = &entry.fields.detail;
-            let fields: Vec<_> = detail
-                .changes
-                .iter()
-                .map(|change| json!([change.field, change.before, change.after]))
-                .collect();
-            json!([entry.fields.activity, detail.name, fields])
-        })
-        .collect();
+        .map(|entry| json!([entry.fields.activity, entry.fields.detail.name, changes(entry)]));
+    let (organizations, end) =
+        (json!(["scoped_organizations", null, null]), "2024-01-01T00:00:00Z");
     assert_eq!(
-        changes,
-        [
-            json!(["created", "laptop", []]),
-            json!([
-                "updated",
-                "desk",
-                [["label", "laptop", "desk"], ["scoped_organizations", null, null]]
-            ]),
-            json!(["rolled", "desk", [["last_rolled_at", null, "2023-11-14T22:13:23Z"]]]),
-            json!(["updated", "desk", [["scoped_organizations", null, null]]]),
-            json!([
-                "updated",
-                "desk",
-                [
-                    ["scoped_organizations", null, null],
-                    ["expires_at", null, "2024-01-01T00:00:00Z"]
-                ]
-            ]),
-            json!(["deleted", "desk", []]),
-        ]
+        told.collect::<Value>(),
+        json!([
+            ["created", "laptop", []],
+            ["updated", "desk", [["label", "laptop", "desk"], organizations]],
+            ["rolled", "desk", [["last_rolled_at", null, "2023-11-14T22:13:23Z"]]],
+            ["updated", "desk", [organizations]],
+            ["updated", "desk", [organizations, ["expires_at", null, end]]],
+            ["deleted", "desk", []],
+        ])
     );
     let filed: Vec<_> = mine.iter().map(|entry| json!(entry.meta.organization)).collect();
     let (none, first) = (json!(NO_ORGANIZATION), json!(organization));
@@ -145,9 +124,7 @@ async fn former_member_adds_no_entries_to_the_organizations_log_by_a_key() {
     let sent =
         json!({"label": "x", "scopes": ["user:read"], "scoped_organizations": [organization]});
     let key = make(&max, sent).await;
-    let uuid = workspace.uuid("max@corp.example").await;
-    let member = workspace.organization(&format!("members/{uuid}/"));
-    workspace.owner.delete(&member).await.assert_empty(204);
+    workspace.remove_member("max@corp.example").await;
     clock.advance(Duration::from_secs(1));
     max.patch(&at(&key, ""), json!({"label": "a word to my former boss"})).await.ok();
     clock.advance(Duration::from_secs(1));
