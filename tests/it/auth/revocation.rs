@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 
 use crate::support::{OWNER, TestClient, TestResponse, Workspace, with_clock};
@@ -56,23 +55,16 @@ impl Ann {
     async fn owner_patches(&self, path: &str, sent: Value) {
         self.workspace.owner.patch(path, sent).await.ok();
     }
-
-    async fn set_active(&self, active: bool) {
-        let operation = Operation::UserSetActive { email: ANN.to_owned(), active };
-        self.workspace.run_operation(operation).await;
-    }
 }
 
 #[tokio::test]
 async fn private_project_closes_and_opens_with_the_next_request() {
     let ann = Ann::new().await;
-    let project = format!("/api/projects/{}/", ann.workspace.made.project_id);
-    ann.owner_patches(&project, json!({ "access_control": true })).await;
+    ann.workspace.set_private(true).await;
     ann.is_denied(NO_ACCESS).await;
-    let member = ann.workspace.membership(ANN).await;
-    for (level, opens) in [(json!("member"), true), (json!(null), false), (json!("member"), true)] {
-        let grant = json!({ "organization_member": member, "access_level": level });
-        ann.workspace.owner.put(&ann.workspace.access_controls(), grant).await.ok();
+    let project = ann.workspace.project("");
+    for (level, opens) in [(Some("member"), true), (None, false), (Some("member"), true)] {
+        ann.workspace.set_rule(&project, Some(ANN), level).await;
         if opens { ann.works().await } else { ann.is_denied(NO_ACCESS).await }
     }
 }
@@ -90,13 +82,11 @@ async fn organization_forbids_and_allows_keys_with_the_next_request() {
 #[tokio::test]
 async fn deactivated_user_and_removed_member_are_refused_with_the_next_request() {
     let ann = Ann::new().await;
-    ann.set_active(false).await;
+    ann.workspace.set_active(ANN, false).await;
     ann.is_refused().await;
-    ann.set_active(true).await;
+    ann.workspace.set_active(ANN, true).await;
     ann.works().await;
-    let uuid = ann.workspace.uuid(ANN).await;
-    let member = ann.workspace.organization(&format!("members/{uuid}/"));
-    ann.workspace.owner.delete(&member).await.assert_empty(204);
+    ann.workspace.remove_member(ANN).await;
     ann.is_denied(NO_ACCESS).await;
 }
 

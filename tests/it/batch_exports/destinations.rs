@@ -1,11 +1,12 @@
 //! Tests of destinations: the configuration of each service.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::batch_exports::{add, list_of, with};
 use crate::support::Workspace;
-use crate::support::batch_exports::nowhere;
-use crate::support::batch_exports::to;
+use crate::support::batch_exports::{nowhere, to};
+use crate::support::refusals::Refusal;
 
 /// Each service with a minimal and a complete configuration, and the secret keys of the latter.
 pub fn services() -> Vec<(&'static str, Value, Value, Vec<&'static str>)> {
@@ -66,6 +67,18 @@ pub fn services() -> Vec<(&'static str, Value, Value, Vec<&'static str>)> {
     ]
 }
 
+/// Returns an export to this service with a minimal configuration, in which these values are replaced.
+fn least_with(service: &str, change: Value) -> Value {
+    let found = services().into_iter().find(|(name, ..)| *name == service);
+    let (_, least, ..) = found.expect("a service");
+    to(service, &with(least, change))
+}
+
+/// The expected error of a key of the configuration.
+fn of_config(key: &str, code: &'static str, detail: &str) -> Refusal {
+    Refusal::new(&format!("destination__config__{key}"), code, detail)
+}
+
 /// Returns a configuration without its secrets.
 pub fn public(config: &Value, secrets: &[&str]) -> Value {
     let mut config = config.clone();
@@ -99,23 +112,21 @@ async fn missing_null_or_blank_required_destination_key_is_reported() {
             .keys()
             .filter(|key| service != "Snowflake" || *key != "password");
         for key in keys {
-            let attr = format!("destination__config__{key}");
             let without = public(&least, &[key]);
-            let detail = format!("Configuration missing required field: '{key}'");
-            let refused = workspace.owner.post(&list, to(service, &without)).await;
-            refused.assert_invalid(&attr, "invalid_input", &detail);
+            let missing = format!("Configuration missing required field: '{key}'");
             let null = with(least.clone(), json!({ key: null }));
-            let refused = workspace.owner.post(&list, to(service, &null)).await;
-            refused.assert_invalid(&attr, "null", "This field may not be null.");
-            let blank = workspace
-                .owner
-                .post(&list, to(service, &with(least.clone(), json!({ key: " " }))))
-                .await;
+            let blank = with(least.clone(), json!({ key: " " }));
+            let mut cases = vec![
+                (to(service, &without), of_config(key, "invalid_input", &missing)),
+                (to(service, &null), of_config(key, "null", "This field may not be null.")),
+            ];
             if key == "prefix" {
-                blank.ok();
+                workspace.owner.post(&list, to(service, &blank)).await.ok();
             } else {
-                blank.assert_invalid(&attr, "blank", "This field may not be blank.");
+                let refusal = of_config(key, "blank", "This field may not be blank.");
+                cases.push((to(service, &blank), refusal));
             }
+            workspace.owner.assert_refusals(Method::POST, &list, cases).await;
         }
     }
 }
@@ -126,11 +137,9 @@ async fn unknown_destination_keys_are_rejected() {
     let list = list_of(&workspace);
     for (service, least, ..) in services() {
         let sent = with(least, json!({ "bucket": 1, "Host": "x" }));
-        workspace.owner.post(&list, to(service, &sent)).await.assert_invalid(
-            "destination__config",
-            "invalid_input",
-            "Configuration has unknown fields 'bucket', 'Host'",
-        );
+        let detail = "Configuration has unknown fields 'bucket', 'Host'";
+        let refused = workspace.owner.post(&list, to(service, &sent)).await;
+        refused.assert_invalid("destination__config", "invalid_input", detail);
     }
     // The error does not grow with the request.
     let mut many = json!({});
@@ -147,123 +156,99 @@ async fn unknown_destination_keys_are_rejected() {
 #[tokio::test]
 async fn destination_values_are_validated_by_type() {
     let workspace = Workspace::new().await;
-    let list = list_of(&workspace);
-    let (text, choice) =
-        ("Not a valid string.", |word: &str| format!("\"{word}\" is not a valid choice."));
-    let url = "Enter a valid URL.";
+    let text = |key| of_config(key, "invalid_input", "Not a valid string.");
+    let url = |key| of_config(key, "invalid_input", "Enter a valid URL.");
+    let boolean = |key| of_config(key, "invalid_input", "Must be a valid boolean.");
+    let choice = |key, word: &str| {
+        of_config(key, "invalid_choice", &format!("\"{word}\" is not a valid choice."))
+    };
+    let bounds = "Ensure this value is";
     let cases = [
-        ("S3", "bucket_name", json!(5), "invalid_input", text.to_owned()),
-        ("S3", "region", json!(["x"]), "invalid_input", text.to_owned()),
-        ("S3", "aws_secret_access_key", json!({}), "invalid_input", text.to_owned()),
+        ("S3", "bucket_name", json!(5), text("bucket_name")),
+        ("S3", "region", json!(["x"]), text("region")),
+        ("S3", "aws_secret_access_key", json!({}), text("aws_secret_access_key")),
         (
             "S3",
             "prefix",
             json!("a\u{0}"),
-            "null_characters_not_allowed",
-            "Null characters are not allowed.".to_owned(),
+            of_config("prefix", "null_characters_not_allowed", "Null characters are not allowed."),
         ),
         (
             "S3",
             "prefix",
             json!("ä".repeat(513)),
-            "max_length",
-            "Ensure this field has no more than 512 characters.".to_owned(),
+            of_config("prefix", "max_length", "Ensure this field has no more than 512 characters."),
         ),
-        ("S3", "endpoint_url", json!("minio.example"), "invalid_input", url.to_owned()),
-        (
-            "S3",
-            "endpoint_url",
-            json!("https://id:key@minio.example"),
-            "invalid_input",
-            url.to_owned(),
-        ),
-        ("S3", "file_format", json!("CSV"), "invalid_choice", choice("CSV")),
-        ("S3", "compression", json!("zip"), "invalid_choice", choice("zip")),
+        ("S3", "endpoint_url", json!("minio.example"), url("endpoint_url")),
+        ("S3", "endpoint_url", json!("https://id:key@minio.example"), url("endpoint_url")),
+        ("S3", "file_format", json!("CSV"), choice("file_format", "CSV")),
+        ("S3", "compression", json!("zip"), choice("compression", "zip")),
         (
             "S3",
             "include_events",
             json!("a"),
-            "not_a_list",
-            "Expected a list of items but got type \"str\".".to_owned(),
+            of_config(
+                "include_events",
+                "not_a_list",
+                "Expected a list of items but got type \"str\".",
+            ),
         ),
         (
             "S3",
-            "exclude_events__1",
+            "exclude_events",
             json!(["a", ""]),
-            "blank",
-            "This field may not be blank.".to_owned(),
+            of_config("exclude_events__1", "blank", "This field may not be blank."),
         ),
-        ("Snowflake", "authentication_type", json!("oauth"), "invalid_choice", choice("oauth")),
-        ("Snowflake", "private_key", json!(1), "invalid_input", text.to_owned()),
+        (
+            "Snowflake",
+            "authentication_type",
+            json!("oauth"),
+            choice("authentication_type", "oauth"),
+        ),
+        ("Snowflake", "private_key", json!(1), text("private_key")),
         (
             "Postgres",
             "port",
             json!("x"),
-            "invalid_input",
-            "A valid integer is required.".to_owned(),
+            of_config("port", "invalid_input", "A valid integer is required."),
         ),
         (
             "Postgres",
             "port",
             json!(0),
-            "min_value",
-            "Ensure this value is greater than or equal to 1.".to_owned(),
+            of_config("port", "min_value", &format!("{bounds} greater than or equal to 1.")),
         ),
         (
             "Redshift",
             "port",
             json!(65_536),
-            "max_value",
-            "Ensure this value is less than or equal to 65535.".to_owned(),
+            of_config("port", "max_value", &format!("{bounds} less than or equal to 65535.")),
         ),
-        (
-            "Postgres",
-            "has_self_signed_cert",
-            json!("maybe"),
-            "invalid_input",
-            "Must be a valid boolean.".to_owned(),
-        ),
-        ("Redshift", "properties_data_type", json!("json"), "invalid_choice", choice("json")),
-        ("BigQuery", "token_uri", json!("ftp://a.example"), "invalid_input", url.to_owned()),
+        ("Postgres", "has_self_signed_cert", json!("maybe"), boolean("has_self_signed_cert")),
+        ("Redshift", "properties_data_type", json!("json"), choice("properties_data_type", "json")),
+        ("BigQuery", "token_uri", json!("ftp://a.example"), url("token_uri")),
         (
             "BigQuery",
             "client_email",
             json!("a"),
-            "invalid_input",
-            "Enter a valid email address.".to_owned(),
+            of_config("client_email", "invalid_input", "Enter a valid email address."),
         ),
-        (
-            "BigQuery",
-            "use_json_type",
-            json!([]),
-            "invalid_input",
-            "Must be a valid boolean.".to_owned(),
-        ),
-        ("HTTP", "url", json!("javascript:alert(1)"), "invalid_input", url.to_owned()),
-        ("NoOp", "arg", json!(true), "invalid_input", text.to_owned()),
+        ("BigQuery", "use_json_type", json!([]), boolean("use_json_type")),
+        ("HTTP", "url", json!("javascript:alert(1)"), url("url")),
+        ("NoOp", "arg", json!(true), text("arg")),
     ];
-    let services = services();
-    for (service, key, value, code, detail) in cases {
-        let (_, least, ..) =
-            services.iter().find(|(name, ..)| *name == service).expect("a service");
-        let name = key.split("__").next().expect("a name");
-        let sent = to(service, &with(least.clone(), json!({ name: value })));
-        let attr = format!("destination__config__{key}");
-        workspace.owner.post(&list, sent).await.assert_invalid(&attr, code, &detail);
-    }
+    let cases = cases.map(|(service, key, value, refusal)| {
+        (least_with(service, json!({ key: value })), refusal)
+    });
+    workspace.owner.assert_refusals(Method::POST, &list_of(&workspace), cases).await;
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn destination_values_are_converted_and_optional_null_is_omitted() {
     let workspace = Workspace::new().await;
-    let services = services();
-    let (_, least, ..) = services.iter().find(|(name, ..)| *name == "Postgres").expect("a service");
-    let sent = with(
-        least.clone(),
-        json!({ "port": "5432", "has_self_signed_cert": "on", "schema": null }),
-    );
-    let (made, _) = add(&workspace, to("Postgres", &sent)).await;
+    let change = json!({ "port": "5432", "has_self_signed_cert": "on", "schema": null });
+    let (made, _) = add(&workspace, least_with("Postgres", change)).await;
     let shown = json!({ "host": "db.example", "database": "d", "port": 5432, "has_self_signed_cert": true });
     assert_eq!(made["destination"]["config"], shown);
 }
@@ -272,40 +257,28 @@ async fn destination_values_are_converted_and_optional_null_is_omitted() {
 async fn destination_requires_a_known_type_and_a_config_object() {
     let workspace = Workspace::new().await;
     let list = list_of(&workspace);
-    let required = "This field is required.";
-    for (destination, attr, code, detail) in [
-        (json!({}), "type", "required", required),
-        (json!({ "type": "NoOp" }), "config", "required", required),
-        (json!({ "type": null, "config": {} }), "type", "null", "This field may not be null."),
-        (
-            json!({ "type": "noop", "config": {} }),
-            "type",
-            "invalid_choice",
-            "\"noop\" is not a valid choice.",
-        ),
-        (
-            json!({ "type": "Databricks" }),
-            "type",
-            "invalid_choice",
-            "\"Databricks\" is not a valid choice.",
-        ),
+    let choice = |word: &str| {
+        let detail = format!("\"{word}\" is not a valid choice.");
+        Refusal::new("destination__type", "invalid_choice", detail)
+    };
+    let no_list = "Expected a dictionary of items but got type \"list\".";
+    let no_object = "Invalid data. Expected a dictionary, but got str.";
+    let cases = [
+        (json!({}), Refusal::required("destination__type")),
+        (json!({ "type": "NoOp" }), Refusal::required("destination__config")),
+        (json!({ "type": null, "config": {} }), Refusal::null("destination__type")),
+        (json!({ "type": "noop", "config": {} }), choice("noop")),
+        (json!({ "type": "Databricks" }), choice("Databricks")),
         (
             json!({ "type": "NoOp", "config": [] }),
-            "config",
-            "not_a_dict",
-            "Expected a dictionary of items but got type \"list\".",
+            Refusal::new("destination__config", "not_a_dict", no_list),
         ),
-        (
-            json!("S3"),
-            "non_field_errors",
-            "invalid_input",
-            "Invalid data. Expected a dictionary, but got str.",
-        ),
-    ] {
-        let sent = with(nowhere("a"), json!({ "destination": destination }));
-        let attr = format!("destination__{attr}");
-        workspace.owner.post(&list, sent).await.assert_invalid(&attr, code, detail);
-    }
+        (json!("S3"), Refusal::invalid("destination__non_field_errors", no_object)),
+    ];
+    let cases = cases.map(|(destination, refusal)| {
+        (with(nowhere("a"), json!({ "destination": destination })), refusal)
+    });
+    workspace.owner.assert_refusals(Method::POST, &list, cases).await;
 }
 
 #[tokio::test]
@@ -319,10 +292,8 @@ async fn compression_must_be_supported_by_the_file_format() {
     ] {
         for compression in ["gzip", "brotli", "zstd", "lz4", "snappy"] {
             let change = json!({ "file_format": format, "compression": compression });
-            let answer = workspace
-                .owner
-                .post(&list_of(&workspace), to("S3", &with(least.clone(), change)))
-                .await;
+            let sent = to("S3", &with(least.clone(), change));
+            let answer = workspace.owner.post(&list_of(&workspace), sent).await;
             if allowed.contains(&compression) {
                 answer.ok();
                 continue;
@@ -350,16 +321,17 @@ async fn snowflake_requires_the_secret_of_its_authentication_type() {
         json!({ "user": "u", "account": "a", "database": "d", "warehouse": "w", "schema": "s" });
     let password = "Password is required if authentication type is password";
     let key = "Private key is required if authentication type is key pair";
-    for (change, attr, detail) in [
+    let cases = [
         (json!({}), "password", password),
         (json!({ "authentication_type": "password", "private_key": "k" }), "password", password),
         (json!({ "password": "" }), "password", password),
         (json!({ "authentication_type": "keypair", "password": "p" }), "private_key", key),
-    ] {
+    ];
+    let cases = cases.map(|(change, key, detail)| {
         let sent = to("Snowflake", &with(least.clone(), change));
-        let attr = format!("destination__config__{attr}");
-        workspace.owner.post(&list, sent).await.assert_invalid(&attr, "invalid_input", detail);
-    }
+        (sent, of_config(key, "invalid_input", detail))
+    });
+    workspace.owner.assert_refusals(Method::POST, &list, cases).await;
     let (_, [path, _]) =
         add(&workspace, to("Snowflake", &with(least, json!({ "password": "p" })))).await;
     let by_key = |key: Value| json!({ "destination": { "config": { "authentication_type": "keypair", "private_key": key } } });

@@ -1,32 +1,25 @@
 //! Tests of pausing and unpausing.
 
+use axum::http::Method;
 use serde_json::{Value, json};
-use steward::Config;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::batch_exports::{add, with};
+use crate::batch_exports::{MOMENT, add, with};
 use crate::domains::entries_about;
-use crate::support::Workspace;
 use crate::support::batch_exports::nowhere;
+use crate::support::refusals::Refusal;
+use crate::support::{Workspace, with_clock};
 
-/// Creates a workspace with a manual clock.
-async fn still() -> (Workspace, ManualClock) {
-    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-    let mut config = Config::default();
-    config.clock = Clock::Manual(clock.clone());
-    (Workspace::with(config).await, clock)
-}
-
-const FIRST: &str = "2025-01-02T03:04:05Z";
-const SECOND: &str = "2025-01-02T03:05:05Z";
-const THIRD: &str = "2025-01-02T03:06:05Z";
-const FOURTH: &str = "2025-01-02T03:07:05Z";
+const FIRST: &str = "2023-11-14T22:13:20Z";
+const SECOND: &str = "2023-11-14T22:14:20Z";
+const THIRD: &str = "2023-11-14T22:15:20Z";
+const FOURTH: &str = "2023-11-14T22:16:20Z";
 const MINUTE: std::time::Duration = std::time::Duration::from_mins(1);
 
 #[tokio::test]
 async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {
     for place in [0, 1] {
-        let (workspace, clock) = still().await;
+        let (config, clock) = with_clock();
+        let workspace = Workspace::with(config).await;
         let (made, paths) = add(&workspace, nowhere("a")).await;
         let path = &paths[place];
         assert_eq!(made["created_at"], FIRST);
@@ -36,14 +29,15 @@ async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {
         let times = json!({ "last_paused_at": SECOND, "last_updated_at": SECOND });
         let paused = with(with(made.clone(), times), json!({ "paused": true }));
         let unpaused = with(paused.clone(), json!({ "paused": false, "last_updated_at": FOURTH }));
-        for (what, then) in [
-            ("pause/", &paused),
-            ("pause", &paused),
-            ("unpause/", &unpaused),
-            ("unpause", &unpaused),
+        for (what, sent, then) in [
+            ("pause/", None, &paused),
+            ("pause/", Some(json!({})), &paused),
+            ("unpause/", None, &unpaused),
+            ("unpause/", Some(json!({})), &unpaused),
         ] {
             clock.advance(MINUTE);
-            workspace.owner.post(&format!("{path}{what}"), json!({})).await.assert_empty(200);
+            let path_of_state = format!("{path}{what}");
+            workspace.owner.send(Method::POST, &path_of_state, sent).await.assert_empty(200);
             workspace.owner.get(path).await.assert_is(200, then.clone());
         }
         let entry =
@@ -63,11 +57,10 @@ async fn pause_and_unpause_change_three_fields_and_repeating_changes_none() {
 
 #[tokio::test]
 async fn pause_request_body_is_validated_and_has_no_effect() {
-    let (workspace, clock) = still().await;
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config).await;
     let (made, [path, _]) = add(&workspace, nowhere("a")).await;
     clock.advance(MINUTE);
-    let moment = "Datetime has wrong format. Use one of these formats instead: \
-                  YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z].";
     let sent = json!({
         "name": "other", "model": "persons", "destination": { "type": "S3", "config": { "aws_secret_access_key": "k" } },
         "interval": "never", "paused": false, "last_paused_at": "2001-01-01", "start_at": "2001-01-01",
@@ -75,19 +68,19 @@ async fn pause_request_body_is_validated_and_has_no_effect() {
     });
     for what in ["pause", "unpause"] {
         let path = format!("{path}{what}/");
-        for (field, value, code, detail) in [
-            ("name", json!([]), "invalid_input", "Not a valid string."),
-            ("model", json!("groups"), "invalid_choice", "\"groups\" is not a valid choice."),
-            ("paused", json!("maybe"), "invalid_input", "Must be a valid boolean."),
-            ("last_paused_at", json!("x"), "invalid_input", moment),
-            ("start_at", json!(1), "invalid_input", moment),
-            ("end_at", json!({}), "invalid_input", moment),
-            ("hogql_query", json!({}), "invalid_input", "Not a valid string."),
-        ] {
-            let refused =
-                workspace.owner.post(&path, with(sent.clone(), json!({ field: value }))).await;
-            refused.assert_invalid(field, code, detail);
-        }
+        let groups = Refusal::new("model", "invalid_choice", "\"groups\" is not a valid choice.");
+        let cases = [
+            ("name", json!([]), Refusal::invalid("name", "Not a valid string.")),
+            ("model", json!("groups"), groups),
+            ("paused", json!("maybe"), Refusal::invalid("paused", "Must be a valid boolean.")),
+            ("last_paused_at", json!("x"), Refusal::invalid("last_paused_at", MOMENT)),
+            ("start_at", json!(1), Refusal::invalid("start_at", MOMENT)),
+            ("end_at", json!({}), Refusal::invalid("end_at", MOMENT)),
+            ("hogql_query", json!({}), Refusal::invalid("hogql_query", "Not a valid string.")),
+        ];
+        let cases = cases
+            .map(|(field, value, refusal)| (with(sent.clone(), json!({ field: value })), refusal));
+        workspace.owner.assert_refusals(Method::POST, &path, cases).await;
         let text = "Invalid data. Expected a dictionary, but got list.";
         workspace.owner.post(&path, json!([1])).await.assert_invalid_body("invalid_input", text);
     }
@@ -103,18 +96,6 @@ async fn pause_request_body_is_validated_and_has_no_effect() {
     let unpaused = json!({ "paused": false, "last_updated_at": THIRD });
     workspace.owner.get(&path).await.assert_is(200, with(paused, unpaused));
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn pause_and_unpause_need_no_request_body() {
-    let (workspace, _) = still().await;
-    let (_, [path, _]) = add(&workspace, nowhere("a")).await;
-    for (what, paused) in [("pause", true), ("unpause", false)] {
-        let answer =
-            workspace.owner.send(axum::http::Method::POST, &format!("{path}{what}/"), None).await;
-        answer.assert_empty(200);
-        assert_eq!(workspace.owner.get(&path).await.ok()["paused"], paused);
-    }
 }
 
 #[tokio::test]
