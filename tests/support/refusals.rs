@@ -24,6 +24,16 @@ impl Refusal {
         Self::new(attr, "invalid_input", detail)
     }
 
+    /// A field whose value is no text.
+    pub fn not_text(attr: &str) -> Self {
+        Self::invalid(attr, "Not a valid string.")
+    }
+
+    /// A field with more than `most`, such as `"400 characters"`.
+    pub fn at_most(attr: &str, most: &str) -> Self {
+        Self::new(attr, "max_length", format!("Ensure this field has no more than {most}."))
+    }
+
     /// A required field that is absent.
     pub fn required(attr: &str) -> Self {
         Self::new(attr, "required", "This field is required.")

@@ -161,15 +161,13 @@ async fn invalid_field_errors_have_the_documented_texts() {
     let past = "The time must be in the future. To revoke a key now, delete it.";
     let no_list = "Expected a list of items but got type \"str\".";
     let invalid = Refusal::invalid;
-    let too_long = |attr: &str, most: &str| {
-        Refusal::new(attr, "max_length", format!("Ensure this field has no more than {most}."))
-    };
+    let too_long = Refusal::at_most;
     let mut on_create = Vec::new();
     let mut on_update = Vec::new();
     for (field, value, refusal) in [
         ("label", json!(null), Refusal::null("label")),
         ("label", json!("  "), Refusal::new("label", "blank", "This field may not be blank.")),
-        ("label", json!(true), invalid("label", "Not a valid string.")),
+        ("label", json!(true), Refusal::not_text("label")),
         ("label", json!("x".repeat(41)), too_long("label", "40 characters")),
         ("scopes", json!(null), Refusal::null("scopes")),
         ("scopes", json!("*"), Refusal::new("scopes", "not_a_list", no_list)),
@@ -177,7 +175,7 @@ async fn invalid_field_errors_have_the_documented_texts() {
         ("scopes", json!(["user:read", "xyz"]), invalid("scopes", "Invalid scope: xyz")),
         ("scopes", json!(["user:admin"]), invalid("scopes", "Invalid scope: user:admin")),
         ("scopes", json!(["llm_\n:read"]), invalid("scopes", "Invalid scope: llm_\n:read")),
-        ("scopes", json!([{}]), invalid("scopes__0", "Not a valid string.")),
+        ("scopes", json!([{}]), Refusal::not_text("scopes__0")),
         ("scopes", json!(["*".repeat(101)]), too_long("scopes__0", "100 characters")),
         ("scopes", json!(vec!["*"; 201]), too_long("scopes", "200 elements")),
         ("scoped_teams", json!("1"), Refusal::new("scoped_teams", "not_a_list", no_list)),

@@ -109,6 +109,11 @@ impl Scene {
         self.owner().put(&self.workspace.access_controls(), sent).await.ok();
     }
 
+    /// Sets the restriction level of the dashboard as its creator.
+    pub async fn restrict(&self, level: u64) {
+        self.creator.patch(&self.one, json!({ "restriction_level": level })).await.ok();
+    }
+
     /// Removes `name` from the organization as the owner.
     pub async fn leave(&self, name: &str) {
         self.workspace.remove_member(&format!("{name}@corp.example")).await;

@@ -1,12 +1,11 @@
 //! Dashboards created as copies of others.
 
 use serde_json::{Value, json};
-use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::members::Level;
 
 use crate::dashboards::{at_the_moment, detail, make};
 use crate::support::{TestClient, Workspace};
-use crate::tiles::{put_insight, put_rule, put_texts, shown, shown_of};
+use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// Creates a dashboard of the owner that uses every field.
 async fn full(workspace: &Workspace) -> (u64, String) {
@@ -26,18 +25,17 @@ async fn full(workspace: &Workspace) -> (u64, String) {
 
 /// Removes the fields in which a copied tile differs from its source.
 fn looks(mut tiles: Vec<Value>) -> Vec<Value> {
+    const OF_INSIGHT: [&str; 5] = [
+        "dashboards",
+        "dashboard_tiles",
+        "effective_restriction_level",
+        "effective_privilege_level",
+        "user_access_level",
+    ];
     for tile in &mut tiles {
         tile["id"] = json!(null);
-        if tile["insight"].is_object() {
-            tile["insight"]["dashboards"] = json!(null);
-            tile["insight"]["dashboard_tiles"] = json!(null);
-        }
-        for name in
-            ["effective_restriction_level", "effective_privilege_level", "user_access_level"]
-        {
-            if tile["insight"].is_object() {
-                tile["insight"][name] = json!(null);
-            }
+        if let Some(insight) = tile["insight"].as_object_mut() {
+            insight.retain(|name, _| !OF_INSIGHT.contains(&name.as_str()));
         }
     }
     tiles
@@ -51,11 +49,9 @@ async fn copy_has_tiles_and_filters_of_its_source_and_other_fields_from_the_requ
     let (source, one) = full(&workspace).await;
     let before = owner.get(&one).await.ok();
     for (sent, name) in [
-        (json!({}), json!(null)),
-        (json!({"name": "Copy", "duplicate_tiles": false}), json!("Copy")),
+        (json!({"use_dashboard": source}), json!(null)),
+        (json!({"use_dashboard": source, "name": "Copy", "duplicate_tiles": false}), json!("Copy")),
     ] {
-        let mut sent = sent;
-        sent["use_dashboard"] = json!(source);
         let made = ann.post(&workspace.dashboards(""), sent).await;
         assert_eq!(made.status, 201);
         let id = made.body["id"].as_u64().expect("an id");
@@ -146,9 +142,9 @@ async fn copy_source_must_be_a_live_dashboard_of_the_same_project() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (source, one) = full(&workspace).await;
-    let project = owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let project = workspace.add_project(json!({})).await;
     let (eve, hers) = workspace.outsider("eve").await;
-    for (caller, project) in [(owner, &project["id"]), (&eve, &hers["project_id"])] {
+    for (caller, project) in [(owner, &project), (&eve, &hers["project_id"])] {
         let list = format!("/api/projects/{project}/dashboards/");
         refuses_source(&workspace, caller, &list, &json!(source)).await;
     }
@@ -166,14 +162,14 @@ async fn copy_source_must_be_a_live_dashboard_of_the_same_project() {
 async fn copy_source_must_be_visible_to_the_caller() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (source, _) = full(&workspace).await;
+    let (source, one) = full(&workspace).await;
     let sent = json!({"use_dashboard": source});
-    put_rule(&workspace, source, None, AccessLevel::None).await;
+    workspace.set_rule(&one, None, "none").await;
     let answer = ann.post(&workspace.dashboards(""), sent.clone()).await;
     answer.assert_denied("You do not have viewer access to this resource.");
     assert_eq!(workspace.owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
     workspace.owner.post(&workspace.dashboards(""), sent.clone()).await.ok();
-    put_rule(&workspace, source, None, AccessLevel::Viewer).await;
+    workspace.set_rule(&one, None, "viewer").await;
     let made = ann.post(&workspace.dashboards(""), sent).await.ok();
     assert_eq!(made["tiles"].as_array().map(Vec::len), Some(3));
     // The caller manages the copy, whatever their rights on the source. The insight is the same.

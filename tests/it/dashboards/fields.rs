@@ -1,10 +1,12 @@
 //! Each request field of a dashboard, with every type of value.
 
+use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use crate::dashboards::make;
 use crate::support::Workspace;
+use crate::support::refusals::{Refusal, each};
 
 const STRING: (&str, &str) = ("invalid_input", "Not a valid string.");
 const BOOLEAN: (&str, &str) = ("invalid_input", "Must be a valid boolean.");
@@ -18,52 +20,49 @@ const TRUE: [&str; 14] =
 const FALSE: [&str; 14] =
     ["f", "F", "n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", "0"];
 
-/// Sends each value as `field` in a POST and in a PATCH. Asserts that each is refused for `field` with this
-/// error, and that nothing is created or changed.
-async fn refuses(field: &str, cases: impl IntoIterator<Item = (Value, (&str, &str))>) {
-    refuses_at(cases.into_iter().map(|(value, refusal)| (field, field, value, refusal))).await;
+/// Sends each value of the arrays as `field` in a POST and in a PATCH. Asserts that each is refused for `field` with the
+/// code and detail beside its array, and that nothing is created or changed.
+async fn refuses(
+    field: &str,
+    cases: impl IntoIterator<Item = (Value, (&'static str, &'static str))>,
+) {
+    let cases = cases.into_iter().flat_map(|(values, (code, detail))| {
+        let refusal = Refusal::new(field, code, detail);
+        each(values).into_iter().map(move |value| (value, refusal.clone()))
+    });
+    refuses_at(field, cases).await;
 }
 
-async fn refuses_at<'a>(
-    cases: impl IntoIterator<Item = (&'a str, &'a str, Value, (&'a str, &'a str))>,
-) {
+/// Like [`refuses`], with one value and its whole error in each case.
+async fn refuses_at(field: &str, cases: impl IntoIterator<Item = (Value, Refusal)>) {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make(&workspace, owner, json!({"name": "A", "tags": ["t"]})).await;
     let before = owner.get(&one).await.ok();
-    for (field, attr, value, (code, detail)) in cases {
-        // A valid field in the same request is not written either.
-        let sent = json!({ "pinned": true, field: value });
-        for answer in [
-            owner.post(&workspace.dashboards(""), sent.clone()).await,
-            owner.patch(&one, sent.clone()).await,
-        ] {
-            let told = json!({
-                "type": "validation_error", "code": code, "detail": detail, "attr": attr,
-            });
-            let text = sent.to_string();
-            let shown = text.chars().take(80).collect::<String>();
-            assert_eq!((answer.status, &answer.body), (400, &told), "{shown}");
-        }
-    }
+    // A valid field in the same request is not written either.
+    let sent =
+        |(value, refusal): (Value, Refusal)| (json!({ "pinned": true, field: value }), refusal);
+    let cases: Vec<_> = cases.into_iter().map(sent).collect();
+    owner.assert_refusals(Method::POST, &workspace.dashboards(""), cases.clone()).await;
+    owner.assert_refusals(Method::PATCH, &one, cases).await;
     owner.get(&one).await.assert_is(200, before);
     assert_eq!(owner.get(&workspace.dashboards("")).await.ok()["count"], 1);
 }
 
-/// Sends each value as `field` in a PATCH, and the first one in a POST too. Asserts what the response
-/// shows.
-async fn keeps(field: &str, cases: impl IntoIterator<Item = (Value, Value)>) {
+/// Sends the first value of each pair as `field` in a PATCH, and the first one in a POST too. Asserts that the response
+/// shows the second value.
+async fn keeps(field: &str, pairs: Value) {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let mut one: Option<String> = None;
-    for (value, shown) in cases {
-        let sent = json!({ field: value });
+    for pair in each(pairs) {
+        let sent = json!({ field: pair[0] });
         let answer = match &one {
             Some(one) => owner.patch(one, sent.clone()).await,
             None => owner.post(&workspace.dashboards(""), sent.clone()).await,
         };
         let body = answer.ok();
-        assert_eq!(body[field], shown, "{sent}");
+        assert_eq!(body[field], pair[1], "{sent}");
         let path = one.get_or_insert_with(|| workspace.dashboards(&format!("{}/", body["id"])));
         assert_eq!(owner.get(path).await.ok(), body, "{sent}");
     }
@@ -71,33 +70,29 @@ async fn keeps(field: &str, cases: impl IntoIterator<Item = (Value, Value)>) {
 
 #[tokio::test]
 async fn names_are_null_or_trimmed_strings_of_at_most_400_characters() {
+    let (longest, odd) = ("😀".repeat(400), "<b>\"\\ \u{1}\u{7f}\u{202e}");
     keeps(
         "name",
-        [
-            (json!(" \t a b\n"), json!("a b")),
-            (json!(""), json!("")),
-            (json!("   "), json!("")),
-            (json!(null), json!(null)),
-            (json!(5), json!("5")),
-            (json!(1.5), json!("1.5")),
-            (json!("😀".repeat(400)), json!("😀".repeat(400))),
-            (json!(format!("  {}  ", "a".repeat(400))), json!("a".repeat(400))),
-            (json!("<b>\"\\ \u{1}\u{7f}\u{202e}"), json!("<b>\"\\ \u{1}\u{7f}\u{202e}")),
-        ],
+        json!([
+            [" \t a b\n", "a b"],
+            ["", ""],
+            ["   ", ""],
+            [null, null],
+            [5, "5"],
+            [1.5, "1.5"],
+            [longest, longest],
+            [format!("  {longest}  "), longest],
+            [odd, odd],
+        ]),
     )
     .await;
     let long = ("max_length", "Ensure this field has no more than 400 characters.");
     refuses(
         "name",
         [
-            (json!(true), STRING),
-            (json!(false), STRING),
-            (json!([1]), STRING),
-            (json!([]), STRING),
-            (json!({}), STRING),
-            (json!("a\u{0}b"), NUL),
-            (json!("a".repeat(401)), long),
-            (json!("😀".repeat(401)), long),
+            (json!([true, false, [1], [], {}]), STRING),
+            (json!(["a\u{0}b"]), NUL),
+            (json!(["a".repeat(401), "😀".repeat(401)]), long),
         ],
     )
     .await;
@@ -105,26 +100,16 @@ async fn names_are_null_or_trimmed_strings_of_at_most_400_characters() {
 
 #[tokio::test]
 async fn descriptions_are_strings_of_at_most_16384_characters() {
-    keeps(
-        "description",
-        [
-            (json!(" d "), json!("d")),
-            (json!(12), json!("12")),
-            (json!(""), json!("")),
-            (json!("é".repeat(16_384)), json!("é".repeat(16_384))),
-        ],
-    )
-    .await;
+    let longest = "é".repeat(16_384);
+    keeps("description", json!([[" d ", "d"], [12, "12"], ["", ""], [longest, longest]])).await;
     let long = ("max_length", "Ensure this field has no more than 16384 characters.");
     refuses(
         "description",
         [
-            (json!(null), NULL),
-            (json!(true), STRING),
-            (json!([]), STRING),
-            (json!({"a": 1}), STRING),
-            (json!("\u{0}"), NUL),
-            (json!("a".repeat(16_385)), long),
+            (json!([null]), NULL),
+            (json!([true, [], {"a": 1}]), STRING),
+            (json!(["\u{0}"]), NUL),
+            (json!(["a".repeat(16_385)]), long),
         ],
     )
     .await;
@@ -148,24 +133,9 @@ async fn pinned_accepts_every_boolean_spelling() {
 
 #[tokio::test]
 async fn invalid_booleans_are_rejected_in_every_boolean_field() {
-    let values = || {
-        [
-            (json!(null), NULL),
-            (json!("null"), BOOLEAN),
-            (json!(""), BOOLEAN),
-            (json!(" true"), BOOLEAN),
-            (json!("tRUE"), BOOLEAN),
-            (json!("maybe"), BOOLEAN),
-            (json!(2), BOOLEAN),
-            (json!(-1), BOOLEAN),
-            (json!(0.5), BOOLEAN),
-            (json!([]), BOOLEAN),
-            (json!([true]), BOOLEAN),
-            (json!({}), BOOLEAN),
-        ]
-    };
+    let wrong = json!(["null", "", " true", "tRUE", "maybe", 2, -1, 0.5, [], [true], {}]);
     for field in ["pinned", "deleted", "delete_insights"] {
-        refuses(field, values()).await;
+        refuses(field, [(json!([null]), NULL), (wrong.clone(), BOOLEAN)]).await;
     }
 }
 
@@ -186,114 +156,88 @@ async fn dashboard_is_deleted_and_restored_with_any_boolean_spelling() {
 
 #[tokio::test]
 async fn restriction_levels_are_21_or_37() {
-    keeps(
-        "restriction_level",
-        [
-            (json!("37"), json!(37)),
-            (json!(21), json!(21)),
-            (json!(37), json!(37)),
-            (json!("21"), json!(21)),
-        ],
-    )
-    .await;
-    let cases = [
-        (json!(22), "22"),
-        (json!(30), "30"),
-        (json!(-21), "-21"),
-        (json!("x"), "x"),
-        (json!(""), ""),
-        (json!(" 21"), " 21"),
-        (json!("021"), "021"),
-        (json!(true), "True"),
-        (json!(37.5), "37.5"),
-        (json!([1]), "[1]"),
-        (json!({}), "{}"),
-    ];
-    let cases = cases.map(|(value, text)| (value, format!("\"{text}\" is not a valid choice.")));
-    let refused =
-        cases.iter().map(|(value, detail)| (value.clone(), ("invalid_choice", &**detail)));
-    refuses("restriction_level", refused.chain([(json!(null), NULL)])).await;
+    keeps("restriction_level", json!([["37", 37], [21, 21], [37, 37], ["21", 21]])).await;
+    let wrong = json!([
+        [22, "22"],
+        [30, "30"],
+        [-21, "-21"],
+        ["x", "x"],
+        ["", ""],
+        [" 21", " 21"],
+        ["021", "021"],
+        [true, "True"],
+        [37.5, "37.5"],
+        [[1], "[1]"],
+        [{}, "{}"],
+    ]);
+    let refused = each(wrong).into_iter().map(|pair| {
+        let word = pair[1].as_str().expect("a word");
+        let detail = format!("\"{word}\" is not a valid choice.");
+        (pair[0].clone(), Refusal::new("restriction_level", "invalid_choice", detail))
+    });
+    let null = (json!(null), Refusal::null("restriction_level"));
+    refuses_at("restriction_level", refused.chain([null])).await;
 }
 
 #[tokio::test]
 async fn tags_are_a_list_of_strings() {
-    let long = ("max_length", "Ensure this field has no more than 255 characters.");
-    let expected = |name| format!("Expected a list of items but got type \"{name}\".");
-    let (str, dict, int) = (expected("str"), expected("dict"), expected("int"));
-    refuses_at([
-        ("tags", "tags", json!(null), NULL),
-        ("tags", "tags", json!("x"), ("not_a_list", str.as_str())),
-        ("tags", "tags", json!({}), ("not_a_list", &dict)),
-        ("tags", "tags", json!(5), ("not_a_list", &int)),
-        ("tags", "tags__0", json!([true]), STRING),
-        ("tags", "tags__1", json!(["a", null]), NULL),
-        ("tags", "tags__1", json!(["a", {}]), STRING),
-        ("tags", "tags__0", json!([["a"]]), STRING),
-        ("tags", "tags__0", json!(["a\u{0}"]), NUL),
-        ("tags", "tags__2", json!(["a", "b", "c".repeat(256)]), long),
-    ])
-    .await;
-    keeps(
+    let no_list = |name: &str| {
+        let detail = format!("Expected a list of items but got type \"{name}\".");
+        Refusal::new("tags", "not_a_list", detail)
+    };
+    refuses_at(
         "tags",
         [
-            (json!(["É", "a", 1.5]), json!(["1.5", "a", "é"])),
-            (json!(["c".repeat(255)]), json!(["c".repeat(255)])),
-            (json!(["", " "]), json!([])),
+            (json!(null), Refusal::null("tags")),
+            (json!("x"), no_list("str")),
+            (json!({}), no_list("dict")),
+            (json!(5), no_list("int")),
+            (json!([true]), Refusal::not_text("tags__0")),
+            (json!(["a", null]), Refusal::null("tags__1")),
+            (json!(["a", {}]), Refusal::not_text("tags__1")),
+            (json!([["a"]]), Refusal::not_text("tags__0")),
+            (json!(["a\u{0}"]), Refusal::new("tags__0", NUL.0, NUL.1)),
+            (json!(["a", "b", "c".repeat(256)]), Refusal::at_most("tags__2", "255 characters")),
         ],
+    )
+    .await;
+    let longest = ["c".repeat(255)];
+    keeps(
+        "tags",
+        json!([[["É", "a", 1.5], ["1.5", "a", "é"]], [longest, longest], [["", " "], []]]),
     )
     .await;
 }
 
 #[tokio::test]
 async fn use_template_is_a_string_and_use_dashboard_an_integer() {
-    refuses(
-        "use_template",
-        [
-            (json!(null), NULL),
-            (json!(true), STRING),
-            (json!([]), STRING),
-            (json!({}), STRING),
-            (json!("a\u{0}"), NUL),
-        ],
-    )
-    .await;
-    refuses(
-        "use_dashboard",
-        [
-            (json!(""), INTEGER),
-            (json!("abc"), INTEGER),
-            (json!("5.5"), INTEGER),
-            (json!(5.5), INTEGER),
-            (json!(true), INTEGER),
-            (json!([1]), INTEGER),
-            (json!({}), INTEGER),
-            (json!("1".repeat(1001)), LONG_NUMBER),
-        ],
-    )
-    .await;
-    keeps(
-        "use_dashboard",
-        [json!(0), json!("0"), json!(" 0 "), json!("0.0"), json!(0.0), json!(null)]
-            .map(|unset| (unset, json!(null))),
-    )
-    .await;
+    let cases = [(json!([null]), NULL), (json!([true, [], {}]), STRING), (json!(["a\u{0}"]), NUL)];
+    refuses("use_template", cases).await;
+    let wrong = json!(["", "abc", "5.5", 5.5, true, [1], {}]);
+    let long = json!(["1".repeat(1001)]);
+    refuses("use_dashboard", [(wrong, INTEGER), (long, LONG_NUMBER)]).await;
+    let unset =
+        json!([[0, null], ["0", null], [" 0 ", null], ["0.0", null], [0.0, null], [null, null]]);
+    keeps("use_dashboard", unset).await;
 }
 
 #[tokio::test]
 async fn filters_and_variables_have_limited_size_and_depth() {
     let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
     let of_size = |bytes: usize| json!({"k": "a".repeat(bytes - r#"{"k":""}"#.len())});
-    let bytes = ("max_length", "Ensure this field has no more than 32768 bytes of JSON.");
-    let depth = ("max_length", "Ensure this field has no more than 32 nested containers.");
-    refuses("filters", [(of_size(32_769), bytes), (nested(33), depth)]).await;
-    keeps("filters", [of_size(32_768), nested(32)].map(|value| (value.clone(), value))).await;
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({})).await;
-    let answer = owner.patch(&one, json!({"variables": of_size(32_769)})).await;
-    answer.assert_invalid("variables", bytes.0, bytes.1);
-    let answer = owner.patch(&one, json!({"variables": nested(33)})).await;
-    answer.assert_invalid("variables", depth.0, depth.1);
+    for name in ["filters", "variables"] {
+        let workspace = Workspace::new().await;
+        let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
+        let cases = [
+            (json!({ name: of_size(32_769) }), Refusal::at_most(name, "32768 bytes of JSON")),
+            (json!({ name: nested(33) }), Refusal::at_most(name, "32 nested containers")),
+        ];
+        workspace.owner.assert_refusals(Method::PATCH, &one, cases).await;
+        for value in [of_size(32_768), nested(32)] {
+            let changed = workspace.owner.patch(&one, json!({ name: value })).await.ok();
+            assert_eq!(changed[name], value);
+        }
+    }
 }
 
 #[tokio::test]
@@ -335,13 +279,8 @@ async fn total_size_of_tags_is_limited() {
     };
     let path = workspace.dashboards("");
     let refused = workspace.owner.post(&path, tags(33)).await;
-    refused.assert_invalid(
-        "tags",
-        "max_length",
-        "Ensure the tags have no more than 8192 bytes in total.",
-    );
-    assert_eq!(
-        workspace.owner.post(&path, tags(32)).await.ok()["tags"].as_array().unwrap().len(),
-        32
-    );
+    let detail = "Ensure the tags have no more than 8192 bytes in total.";
+    refused.assert_invalid("tags", "max_length", detail);
+    let made = workspace.owner.post(&path, tags(32)).await.ok();
+    assert_eq!(made["tags"].as_array().map(Vec::len), Some(32));
 }

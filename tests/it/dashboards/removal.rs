@@ -4,19 +4,12 @@ use std::time::Duration;
 
 use axum::http::header::ALLOW;
 use serde_json::{Value, json};
-use steward::testing::ids::{DashboardId, InsightId};
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::cascade_delete;
-use steward::testing::resources::dashboards::Dashboard;
-use steward::testing::resources::dashboards::deletions::{self, Deletion};
+use steward::testing::ids::InsightId;
 use steward::testing::resources::dashboards::insights::Insight;
-use steward::testing::resources::dashboards::texts::Text;
-use steward::testing::resources::dashboards::tiles::Tile;
-use steward::testing::resources::members::Level;
-use steward::testing::store::{Order, Record, Tx, Window};
-use steward::testing::time::Timestamp;
+use steward::testing::store::Tx;
 
-use crate::dashboards::{at_the_moment, detail, embedded, item, make};
+use crate::dashboards::{at_the_moment, detail, item, make};
+use crate::support::refusals::each;
 use crate::support::{Workspace, with_clock};
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
@@ -42,15 +35,10 @@ async fn only_deleted_false_restores_a_dashboard() {
     let live = detail(owner, id, sent).await;
     owner.patch(&one, json!({"deleted": false})).await.assert_is(200, live.clone());
     owner.patch(&one, json!({"deleted": true})).await.ok();
-    for sent in [
-        json!({}),
-        json!({"deleted": true}),
-        json!({"deleted": "maybe"}),
-        json!({"deleted": null}),
-        json!({"name": "x"}),
-        json!({"name": [1]}),
-    ] {
-        owner.patch(&one, sent.clone()).await.assert_not_found("Not found.");
+    for sent in each(json!([
+        {}, {"deleted": true}, {"deleted": "maybe"}, {"deleted": null}, {"name": "x"}, {"name": [1]},
+    ])) {
+        owner.patch(&one, sent).await.assert_not_found("Not found.");
     }
     owner.patch(&one, json!({"deleted": "false"})).await.assert_is(200, live.clone());
     owner.get(&one).await.assert_is(200, live.clone());
@@ -67,6 +55,7 @@ async fn delete_returns_405_without_a_body_for_any_id() {
     let (removed, at) = make(&workspace, owner, json!({})).await;
     owner.patch(&at, json!({"deleted": true})).await.ok();
     let before = owner.get(&one).await.ok();
+    let deleted = owner.get(&workspace.dashboards("?deleted=true")).await.ok();
     let ids = [live.to_string(), removed.to_string(), "999999".to_owned()];
     for id in ids.iter().map(String::as_str).chain(["-1", "abc", "99999999999999999999999"]) {
         for slash in ["", "/"] {
@@ -76,31 +65,9 @@ async fn delete_returns_405_without_a_body_for_any_id() {
         }
     }
     owner.get(&one).await.assert_is(200, before);
-}
-
-#[tokio::test]
-async fn rejected_delete_changes_nothing_about_a_deleted_dashboard() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({"name": "A"})).await;
-    let live = detail(owner, id, json!({"name": "A"})).await;
-    owner.patch(&one, json!({"deleted": true})).await.ok();
-    let removed = removals_of(&workspace);
-    assert_eq!(removed.len(), 1);
-    owner.delete(&one).await.assert_empty(405);
-    assert_eq!(removals_of(&workspace), removed);
-    owner.get(&one).await.assert_not_found("Not found.");
-    owner.patch(&one, json!({"deleted": false})).await.assert_is(200, live);
-}
-
-#[tokio::test]
-async fn deleted_dashboard_cannot_be_copied() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    owner.patch(&one, json!({"deleted": true})).await.ok();
-    let copied = owner.post(&workspace.dashboards(""), json!({"use_dashboard": id})).await;
-    copied.assert_invalid("use_dashboard", "invalid_input", "Invalid value provided");
+    owner.get(&workspace.dashboards("?deleted=true")).await.assert_is(200, deleted);
+    owner.get(&at).await.assert_not_found("Not found.");
+    assert_eq!(owner.patch(&at, json!({"deleted": false})).await.ok()["id"], removed);
 }
 
 #[tokio::test]
@@ -200,113 +167,19 @@ async fn insights_are_deleted_on_request_unless_another_dashboard_shows_them() {
     workspace.assert_file_valid().await;
 }
 
-/// The deleted dashboards of the first project, ordered by the time of deletion: dashboard, user, time.
-fn removals_of(workspace: &Workspace) -> Vec<(u64, u64, Timestamp)> {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let of_project = (workspace.made.project_id, Kind::Dashboard);
-    let mut found = Vec::new();
-    let walked = tx.walk(&deletions::BY_TIME, &of_project, Window::all(Order::Ascending), |row| {
-        let Deletion { object, removed_by, removed_at, .. } = row.meta;
-        found.push((object.number(), removed_by.0, removed_at));
-        Ok(())
-    });
-    walked.expect("removals");
-    assert_eq!(tx.count::<Deletion>(&of_project).expect("a count"), found.len() as u64);
-    found
-}
-
-#[tokio::test]
-async fn deletion_time_and_user_are_stored_until_the_dashboard_is_restored() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
-    let owner = &workspace.owner;
-    let ann = workspace.member("ann", Level::Member).await;
-    let hers = embedded(&ann).await["id"].as_u64().expect("a number");
-    let mine = workspace.made.user_id.0;
-    let (first, one) = make(&workspace, owner, json!({})).await;
-    let (second, two) = make(&workspace, owner, json!({})).await;
-    assert_eq!(removals_of(&workspace), []);
-    let start = workspace.app.now();
-    ann.patch(&two, json!({"deleted": true})).await.ok();
-    clock.advance(Duration::from_secs(1));
-    owner.patch(&one, json!({"deleted": true})).await.ok();
-    let later = workspace.app.now();
-    assert_eq!(removals_of(&workspace), [(second, hers, start), (first, mine, later)]);
-    owner.patch(&one, json!({"deleted": true})).await.assert_not_found("Not found.");
-    ann.patch(&one, json!({"deleted": false})).await.ok();
-    assert_eq!(removals_of(&workspace), [(second, hers, start)]);
-    clock.advance(Duration::from_secs(1));
-    ann.patch(&one, json!({"deleted": true})).await.ok();
-    assert_eq!(removals_of(&workspace)[1], (first, hers, workspace.app.now()));
-    workspace.assert_file_valid().await;
-}
-
 #[tokio::test]
 async fn deleted_dashboard_is_no_longer_primary() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (first, one) = make(&workspace, owner, json!({})).await;
     let (_, two) = make(&workspace, owner, json!({})).await;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     owner.patch(&project, json!({"primary_dashboard": first})).await.ok();
-    owner.patch(&two, json!({"deleted": true})).await.ok();
-    assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], first);
-    owner.patch(&one, json!({"deleted": true})).await.ok();
-    assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], json!(null));
-    owner.patch(&one, json!({"deleted": false})).await.ok();
-    assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], json!(null));
+    for (path, deleted, primary) in
+        [(&two, true, json!(first)), (&one, true, json!(null)), (&one, false, json!(null))]
+    {
+        owner.patch(path, json!({ "deleted": deleted })).await.ok();
+        assert_eq!(owner.get(&project).await.ok()["primary_dashboard"], primary);
+    }
     workspace.assert_file_valid().await;
-}
-
-/// The number of records of a type in the first project.
-fn count<R: Record>(workspace: &Workspace) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut count = 0;
-    let counted =
-        tx.scan::<R, _>(&workspace.made.project_id, Window::all(Order::Ascending), |_| {
-            count += 1;
-            Ok(())
-        });
-    counted.expect("counted");
-    count
-}
-
-#[tokio::test]
-async fn tiles_and_contents_of_a_deleted_project_are_deleted() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    for _ in 0..40 {
-        put_insight(&workspace, id, json!("I"), json!({})).await;
-    }
-    put_texts(owner, &one, &["t"; 450]).await;
-    let (_, gone) = make(&workspace, owner, json!({"use_dashboard": id})).await;
-    owner.patch(&gone, json!({"deleted": true})).await.ok();
-    let left = || {
-        [
-            count::<Tile>(&workspace),
-            count::<Insight>(&workspace),
-            count::<Text>(&workspace),
-            count::<Deletion>(&workspace),
-            count::<Dashboard>(&workspace),
-        ]
-    };
-    assert_eq!(left(), [980, 40, 450, 1, 2]);
-    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
-    let store = workspace.app.store();
-    let removed = store.write(move |tx| cascade_delete::delete_project(tx, organization, project));
-    removed.await.expect("removed");
-    loop {
-        workspace.assert_file_valid().await;
-        let before: usize = left().iter().sum();
-        if !store.write(cascade_delete::delete_batch).await.expect("deleted") {
-            break;
-        }
-        assert!(before - left().iter().sum::<usize>() <= 500);
-    }
-    assert_eq!(left(), [0; 5]);
-    let tx = store.snapshot().expect("a snapshot");
-    let counted = tx.count::<Tile>(&(project, DashboardId(id))).expect("a count");
-    let deleted = tx.count::<Deletion>(&(project, Kind::Dashboard)).expect("a count");
-    assert_eq!((counted, deleted), (0, 0));
 }

@@ -1,13 +1,13 @@
 //! Dashboards created from a template in the request.
 
 use axum::http::Method;
-use axum::http::header::ALLOW;
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 use serde_json::{Value, json};
 
 use crate::dashboards::templates::tiles;
 use crate::dashboards::{at_the_moment, detail};
+use crate::support::refusals::Refusal;
 use crate::support::{TestResponse, Workspace};
 
 /// A template with one text and these changes. A member that is changed to `"absent"` is removed.
@@ -277,75 +277,59 @@ async fn template_limit_errors_name_the_path() {
     let nested = |depth: usize| (1..depth).fold(json!({}), |inner, _| json!({ "a": inner }));
     let large = || json!({"k": "a".repeat(32 * 1024)});
     let long = |length: usize| json!("x".repeat(length));
-    let characters = |most: usize| format!("Ensure this field has no more than {most} characters.");
-    let bytes = "Ensure this field has no more than 32768 bytes of JSON.".to_owned();
-    let depth = "Ensure this field has no more than 32 nested containers.".to_owned();
-    let no_text = "Not a valid string.".to_owned();
-    let not_a_dict = "Expected a dictionary of items but got type \"str\".".to_owned();
-    let (length, input) = ("max_length", "invalid_input");
-    for (changes, attr, code, detail) in [
-        (json!({"template_name": long(401)}), "template_name", length, characters(400)),
+    let new = |attr: &str, code: &'static str, detail: &str| {
+        Refusal::new(&format!("template__{attr}"), code, detail)
+    };
+    let most = |attr: &str, most: &str| Refusal::at_most(&format!("template__{attr}"), most);
+    let (bytes, depth) = ("32768 bytes of JSON", "32 nested containers");
+    let no_text = |attr: &str| Refusal::not_text(&format!("template__{attr}"));
+    let no_dict = |attr: &str| {
+        new(attr, "not_a_dict", "Expected a dictionary of items but got type \"str\".")
+    };
+    let no_null = "Null characters are not allowed.";
+    let other = json!({"type": "OTHER"});
+    let cases = [
+        (json!({"template_name": long(401)}), most("template_name", "400 characters")),
         (
             json!({"template_name": "a\u{0}"}),
-            "template_name",
-            "null_characters_not_allowed",
-            "Null characters are not allowed.".to_owned(),
+            new("template_name", "null_characters_not_allowed", no_null),
         ),
         (
             json!({"dashboard_description": long(16_385)}),
-            "dashboard_description",
-            length,
-            characters(16_384),
+            most("dashboard_description", "16384 characters"),
         ),
-        (json!({"dashboard_filters": large()}), "dashboard_filters", length, bytes.clone()),
-        (json!({"dashboard_filters": nested(33)}), "dashboard_filters", length, depth.clone()),
-        (json!({"tags": [long(256)]}), "tags__0", length, characters(255)),
-        (
-            json!({"tags": vec!["a"; 201]}),
-            "tags",
-            length,
-            "Ensure this field has no more than 200 elements.".to_owned(),
-        ),
-        (
-            json!({"tiles": vec![json!({"type": "OTHER"}); 1001]}),
-            "tiles",
-            length,
-            "Ensure this field has no more than 1000 elements.".to_owned(),
-        ),
+        (json!({"dashboard_filters": large()}), most("dashboard_filters", bytes)),
+        (json!({"dashboard_filters": nested(33)}), most("dashboard_filters", depth)),
+        (json!({"tags": [long(256)]}), most("tags__0", "255 characters")),
+        (json!({"tags": vec!["a"; 201]}), most("tags", "200 elements")),
+        (json!({"tiles": vec![other; 1001]}), most("tiles", "1000 elements")),
         (
             json!({"tiles": [{"type": "TEXT"}, {"body": "x"}]}),
-            "tiles__1__type",
-            "required",
-            "This field is required.".to_owned(),
+            Refusal::required("template__tiles__1__type"),
         ),
-        (
-            json!({"tiles": [{"type": null}]}),
-            "tiles__0__type",
-            "null",
-            "This field may not be null.".to_owned(),
-        ),
-        (json!({"tiles": [{"type": ["TEXT"]}]}), "tiles__0__type", input, no_text.clone()),
-        (tile("name", long(401)), "tiles__1__name", length, characters(400)),
-        (tile("name", json!({})), "tiles__1__name", input, no_text.clone()),
-        (tile("description", long(16_385)), "tiles__1__description", length, characters(16_384)),
-        (tile("query", large()), "tiles__1__query", length, bytes.clone()),
-        (tile("query", nested(33)), "tiles__1__query", length, depth.clone()),
-        (tile("query", json!("x")), "tiles__1__query", "not_a_dict", not_a_dict.clone()),
-        (tile("filters", large()), "tiles__1__filters", length, bytes.clone()),
-        (tile("filters", json!("x")), "tiles__1__filters", "not_a_dict", not_a_dict.clone()),
-        (tile("layouts", large()), "tiles__1__layouts", length, bytes),
-        (tile("layouts", nested(33)), "tiles__1__layouts", length, depth),
-        (tile("layouts", json!("x")), "tiles__1__layouts", "not_a_dict", not_a_dict.clone()),
-        (tile("color", long(401)), "tiles__1__color", length, characters(400)),
-        (tile("color", json!(true)), "tiles__1__color", input, no_text.clone()),
-        (text("body", long(4001)), "tiles__0__body", length, characters(4000)),
-        (text("body", json!([])), "tiles__0__body", input, no_text),
-        (text("layouts", json!("x")), "tiles__0__layouts", "not_a_dict", not_a_dict),
-        (text("color", long(401)), "tiles__0__color", length, characters(400)),
-    ] {
-        let refused = send(&workspace, template(changes)).await;
-        refused.assert_invalid(&format!("template__{attr}"), code, &detail);
-    }
+        (json!({"tiles": [{"type": null}]}), Refusal::null("template__tiles__0__type")),
+        (json!({"tiles": [{"type": ["TEXT"]}]}), no_text("tiles__0__type")),
+        (tile("name", long(401)), most("tiles__1__name", "400 characters")),
+        (tile("name", json!({})), no_text("tiles__1__name")),
+        (tile("description", long(16_385)), most("tiles__1__description", "16384 characters")),
+        (tile("query", large()), most("tiles__1__query", bytes)),
+        (tile("query", nested(33)), most("tiles__1__query", depth)),
+        (tile("query", json!("x")), no_dict("tiles__1__query")),
+        (tile("filters", large()), most("tiles__1__filters", bytes)),
+        (tile("filters", json!("x")), no_dict("tiles__1__filters")),
+        (tile("layouts", large()), most("tiles__1__layouts", bytes)),
+        (tile("layouts", nested(33)), most("tiles__1__layouts", depth)),
+        (tile("layouts", json!("x")), no_dict("tiles__1__layouts")),
+        (tile("color", long(401)), most("tiles__1__color", "400 characters")),
+        (tile("color", json!(true)), no_text("tiles__1__color")),
+        (text("body", long(4001)), most("tiles__0__body", "4000 characters")),
+        (text("body", json!([])), no_text("tiles__0__body")),
+        (text("layouts", json!("x")), no_dict("tiles__0__layouts")),
+        (text("color", long(401)), most("tiles__0__color", "400 characters")),
+    ];
+    let cases = cases.map(|(changes, refusal)| (json!({ "template": template(changes) }), refusal));
+    let path = workspace.dashboards("create_from_template_json/");
+    workspace.owner.assert_refusals(Method::POST, &path, cases).await;
     assert_nothing_made(&workspace).await;
 }
 
@@ -371,18 +355,6 @@ async fn template_may_reach_every_limit() {
     assert_eq!(made["filters"], of_size);
     assert_eq!(made["tiles"][1]["insight"]["query"], of_size);
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn template_path_accepts_only_post() {
-    let workspace = Workspace::new().await;
-    let path = workspace.dashboards("create_from_template_json/");
-    for method in [Method::GET, Method::PUT, Method::PATCH, Method::DELETE] {
-        let answer = workspace.owner.send(method.clone(), &path, None).await;
-        let detail = format!("Method \"{method}\" not allowed.");
-        answer.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
-        assert_eq!(answer.headers[ALLOW], "POST, OPTIONS");
-    }
 }
 
 /// Any JSON, often with the member names and words of templates.

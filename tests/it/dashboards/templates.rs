@@ -1,15 +1,11 @@
 //! Dashboards created from built-in templates.
 
+use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::ids::UserId;
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::members::Level;
-use steward::testing::time::Timestamp;
 
-use crate::dashboards::{at_the_moment, detail, item, make};
+use crate::dashboards::{at_the_moment, detail, item};
+use crate::support::refusals::Refusal;
 use crate::support::{TestClient, Workspace};
 
 const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
@@ -276,81 +272,44 @@ async fn template_replaces_filters_and_description_and_adds_its_tags() {
 }
 
 #[tokio::test]
-async fn contents_created_from_a_template_belong_to_one_dashboard() {
-    let workspace = Workspace::new().await;
-    let sent = json!({"use_template": "DEFAULT_APP"});
-    let mut seen = std::collections::BTreeSet::new();
-    for _ in 0..2 {
-        let made = workspace.owner.post(&workspace.dashboards(""), sent.clone()).await.ok();
-        for tile in made["tiles"].as_array().expect("tiles") {
-            let insight = &tile["insight"];
-            assert_eq!(insight["dashboards"], json!([made["id"]]));
-            assert!(seen.insert((insight["id"].to_string(), insight["short_id"].to_string())));
-        }
-    }
-    assert_eq!(seen.len(), 12);
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn unknown_template_is_rejected_and_creates_nothing() {
+async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let list = workspace.dashboards("");
-    for name in ["No such", "default_app", "Website traffic", "DEFAULT_APP2", "<b>", "%s"] {
-        let sent = json!({"use_template": name, "name": "x"});
-        let text = format!("Invalid template provided: {name}");
-        let refused = owner.post(&list, sent).await;
-        refused.assert_invalid("use_template", "invalid_input", &text);
+    let names = ["No such", "default_app", "Website traffic", "DEFAULT_APP2", "<b>", "%s"];
+    let mut cases = Vec::from(names.map(|name| {
+        let detail = format!("Invalid template provided: {name}");
+        (json!({"use_template": name, "name": "x"}), Refusal::invalid("use_template", detail))
+    }));
+    let both = "`use_dashboard` and `use_template` cannot be used together";
+    let no_number = Refusal::invalid("use_dashboard", "A valid integer is required.");
+    cases.extend([
+        (
+            json!({"use_template": "x".repeat(401)}),
+            Refusal::at_most("use_template", "400 characters"),
+        ),
+        (
+            json!({"use_template": "DEFAULT_APP", "use_dashboard": 1}),
+            Refusal::of_body("invalid_input", both),
+        ),
+        (json!({"use_template": "DEFAULT_APP", "use_dashboard": ""}), no_number),
+        (json!({"use_template": "No such", "name": true}), Refusal::not_text("name")),
+    ]);
+    for id in [json!(999_999), json!("999999"), json!(-1), json!(1e30)] {
+        let unknown = Refusal::invalid("use_dashboard", "Invalid value provided");
+        cases.push((json!({ "use_dashboard": id }), unknown));
     }
-    let long = owner.post(&list, json!({"use_template": "x".repeat(401)})).await;
-    let text = "Ensure this field has no more than 400 characters.";
-    long.assert_invalid("use_template", "max_length", text);
-    let both = json!({"use_template": "DEFAULT_APP", "use_dashboard": 1});
-    let text = "`use_dashboard` and `use_template` cannot be used together";
-    owner.post(&list, both).await.assert_invalid_body("invalid_input", text);
-    let blank = json!({"use_template": "DEFAULT_APP", "use_dashboard": ""});
-    let refused = owner.post(&list, blank).await;
-    refused.assert_invalid("use_dashboard", "invalid_input", "A valid integer is required.");
-    let named = json!({"use_template": "No such", "name": true});
-    owner.post(&list, named).await.assert_invalid("name", "invalid_input", "Not a valid string.");
-    owner
-        .get(&list)
-        .await
-        .assert_is(200, json!({"count": 0, "next": null, "previous": null, "results": []}));
+    owner.assert_refusals(Method::POST, &list, cases).await;
+    let none = json!({"count": 0, "next": null, "previous": null, "results": []});
+    owner.get(&list).await.assert_is(200, none);
     workspace.assert_file_valid().await;
     // The refused requests did not even use up an ID.
-    let made = owner.post(&list, json!({"use_template": "", "use_dashboard": 0})).await;
-    made.assert_is(201, detail(owner, 1, json!({})).await);
-}
-
-#[tokio::test]
-async fn patch_ignores_use_template() {
-    let workspace = at_the_moment().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    for name in ["DEFAULT_APP", "WEBSITE_TRAFFIC", "No such", ""] {
-        let answer = owner.patch(&one, json!({ "use_template": name })).await;
-        answer.assert_is(200, detail(owner, id, json!({})).await);
+    for (id, unset) in
+        [(1, json!({"use_template": "", "use_dashboard": 0})), (2, json!({"use_template": " "}))]
+    {
+        let made = owner.post(&list, unset).await;
+        made.assert_is(201, detail(owner, id, json!({})).await);
     }
-}
-
-/// Stores a rule on all dashboards of the first project, for this user or for everyone.
-async fn rule(workspace: &Workspace, user: Option<UserId>, level: AccessLevel) {
-    let made = &workspace.made;
-    let now = Timestamp::from_micros(0);
-    let rule = AccessRule {
-        organization: made.organization_id,
-        project: made.project_id,
-        kind: Kind::Dashboard,
-        object: None,
-        subject: user.map_or(Subject::Everyone, Subject::User),
-        level,
-        created_at: now,
-        updated_at: now,
-    };
-    let written = workspace.app.store().write(move |tx| tx.put(&rule)).await;
-    written.expect("the rule is written");
 }
 
 #[tokio::test]
@@ -358,8 +317,7 @@ async fn creating_dashboards_requires_editor_access_in_every_way() {
     let workspace = Workspace::new().await;
     let member = workspace.member("mia", Level::Member).await;
     let admin = workspace.member("ada", Level::Admin).await;
-    let user = member.get("/api/users/@me/").await.ok()["id"].clone();
-    let user = serde_json::from_value(user).expect("an id");
+    let mia = Some("mia@corp.example");
     let list = workspace.dashboards("");
     let from_json = workspace.dashboards("create_from_template_json/");
     let template = json!({ "template": parsed(APP) });
@@ -372,8 +330,8 @@ async fn creating_dashboards_requires_editor_access_in_every_way() {
         (&from_json, template.clone()),
         (&from_json, json!({})),
     ];
-    for level in [AccessLevel::None, AccessLevel::Viewer] {
-        rule(&workspace, None, level).await;
+    for level in ["none", "viewer"] {
+        workspace.set_rule_on_all("dashboard", None, level).await;
         for (path, sent) in &ways {
             let refused = member.post(path, sent.clone()).await;
             refused.assert_denied("You do not have editor access to this resource.");
@@ -383,11 +341,11 @@ async fn creating_dashboards_requires_editor_access_in_every_way() {
     admin.post(&list, json!({})).await.ok();
     admin.post(&from_json, template.clone()).await.ok();
     // A rule that names a user precedes the rule for everyone.
-    rule(&workspace, Some(user), AccessLevel::Editor).await;
+    workspace.set_rule_on_all("dashboard", mia, "editor").await;
     assert_eq!(member.post(&list, json!({})).await.status, 201);
     assert_eq!(member.post(&from_json, template.clone()).await.status, 200);
-    rule(&workspace, None, AccessLevel::Manager).await;
-    rule(&workspace, Some(user), AccessLevel::Viewer).await;
+    workspace.set_rule_on_all("dashboard", None, "manager").await;
+    workspace.set_rule_on_all("dashboard", mia, "viewer").await;
     let refused = member.post(&from_json, template).await;
     refused.assert_denied("You do not have editor access to this resource.");
     workspace.assert_file_valid().await;
