@@ -60,6 +60,7 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let dashboard = owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
     let dashboard = workspace.dashboards(&format!("{}/", dashboard["id"]));
     let project = workspace.made.project_id;
+    let insight = owner.post(&workspace.project("insights/"), json!({})).await.ok();
     let key = json!({ "label": "x", "scopes": ["user:read"] });
     let key = owner.post(KEYS, key).await.ok();
     let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
@@ -70,6 +71,7 @@ async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
             workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
             json!({ "saml_entity_id": "x" }),
         ),
+        (workspace.project(&format!("insights/{}/", insight["id"])), json!({ "name": "Visits" })),
         (format!("{dashboard}sharing/"), json!({ "enabled": true })),
         (dashboard, json!({ "name": "Sales, again" })),
         (format!("/api/projects/{project}/"), json!({ "name": "Shop" })),

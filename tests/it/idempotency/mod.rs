@@ -64,6 +64,7 @@ async fn posts(workspace: &Workspace) -> Vec<(String, Value)> {
         (workspace.organization("domains/"), json!({ "domain": "corp.example" })),
         (workspace.organization("invites/"), json!({ "target_email": "bob@corp.example" })),
         (workspace.organization("invites/bulk/"), json!([{ "target_email": "eve@corp.example" }])),
+        (workspace.project("insights/"), json!({ "name": "Visits" })),
         (workspace.dashboards(""), json!({ "name": "Sales" })),
         (workspace.dashboards("create_from_template_json/"), json!({ "template": template })),
         (workspace.dashboards("1/collaborators/"), json!({ "user_uuid": ann, "level": 37 })),

@@ -1,33 +1,12 @@
 //! Access rules on insights.
 
 use serde_json::{Value, json};
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::support::Workspace;
-use crate::tiles;
 
 use super::{insights, make_insight};
-
-/// Sets the level of everyone on one insight, or on all insights, of the first project.
-async fn put_rule(workspace: &Workspace, insight: Option<u64>, level: AccessLevel) {
-    let now = workspace.app.now();
-    let rule = AccessRule {
-        organization: workspace.made.organization_id,
-        project: workspace.made.project_id,
-        kind: Kind::Insight,
-        object: insight,
-        subject: Subject::Everyone,
-        level,
-        created_at: now,
-        updated_at: now,
-    };
-    workspace.app.store().write(move |tx| tx.put(&rule)).await.expect("a rule");
-}
 
 const VIEWER: &str = "You do not have viewer access to this resource.";
 const EDITOR: &str = "You do not have editor access to this resource.";
@@ -40,7 +19,7 @@ async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
     let (a, at_a) = make_insight(&workspace, owner, json!({"name": "A"})).await;
     let (_, at_b) = make_insight(&workspace, owner, json!({"name": "B"})).await;
     let (_, mine) = make_insight(&workspace, &ann, json!({"name": "mine"})).await;
-    put_rule(&workspace, a["id"].as_u64(), AccessLevel::None).await;
+    workspace.set_rule(&at_a, None, "none").await;
     let list = insights(&workspace, "");
     for query in ["", "?search=&order=name", "?saved=true", "?limit=2", "?basic=1"] {
         let listed = ann.get(&format!("{list}{query}")).await.ok();
@@ -55,14 +34,14 @@ async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
         ann.get(&path).await.assert_denied(VIEWER);
         ann.patch(&path, json!({"name": "x"})).await.assert_denied(EDITOR);
     }
-    put_rule(&workspace, a["id"].as_u64(), AccessLevel::Viewer).await;
+    workspace.set_rule(&at_a, None, "viewer").await;
     assert_eq!(ann.get(&at_a).await.ok()["user_access_level"], "viewer");
     for sent in [json!({"name": "x"}), json!({"name": 5}), json!({"deleted": true})] {
         ann.patch(&at_a, sent).await.assert_denied(EDITOR);
     }
     assert_eq!(ann.get(&list).await.ok()["count"], 3);
     // The rule on all insights precedes the default of one.
-    put_rule(&workspace, None, AccessLevel::None).await;
+    workspace.set_rule_on_all("insight", None, "none").await;
     ann.get(&at_b).await.assert_denied(VIEWER);
     let listed = ann.get(&list).await.ok();
     assert_eq!((&listed["count"], &listed["results"][0]["name"]), (&json!(1), &json!("mine")));
@@ -70,7 +49,7 @@ async fn access_rules_hide_insights_from_lists_counts_and_retrieval() {
     ann.post(&list, json!({})).await.assert_denied(EDITOR);
     let eve = workspace.member("eve", Level::Member).await;
     eve.get(&list).await.assert_denied(VIEWER);
-    put_rule(&workspace, None, AccessLevel::Viewer).await;
+    workspace.set_rule_on_all("insight", None, "viewer").await;
     assert_eq!(eve.get(&list).await.ok()["count"], 3);
     eve.post(&list, json!({})).await.assert_denied(EDITOR);
 }
@@ -83,7 +62,7 @@ async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_th
     let (board, at_board) = make(&workspace, owner, json!({})).await;
     let sent = json!({"name": "Secret", "dashboards": [board]});
     let (made, one) = make_insight(&workspace, owner, sent).await;
-    put_rule(&workspace, made["id"].as_u64(), AccessLevel::None).await;
+    workspace.set_rule(&one, None, "none").await;
     let cut = json!({"id": made["id"], "short_id": made["short_id"], "user_access_level": "none"});
     let body = ann.get(&at_board).await.ok();
     assert_eq!(body["tiles"][0]["insight"], cut);
@@ -106,37 +85,17 @@ async fn hidden_insight_is_cut_in_dashboards_and_never_copied_or_deleted_with_th
 }
 
 #[tokio::test]
-async fn activity_of_a_hidden_insight_is_hidden_with_its_count() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let ann = workspace.member("ann", Level::Member).await;
-    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
-    let before = ann.get(&log).await.ok()["count"].as_u64().expect("a count");
-    let (made, _) = make_insight(&workspace, owner, json!({"name": "Secret"})).await;
-    assert_eq!(ann.get(&log).await.ok()["count"], before + 1);
-    put_rule(&workspace, made["id"].as_u64(), AccessLevel::None).await;
-    let listed = ann.get(&log).await;
-    assert_eq!(listed.body["count"], before);
-    assert!(!String::from_utf8_lossy(&listed.bytes).contains("Secret"));
-    assert_eq!(owner.get(&log).await.ok()["count"], before + 1);
-    put_rule(&workspace, None, AccessLevel::Viewer).await;
-    assert_eq!(ann.get(&log).await.ok()["count"], before + 1);
-    put_rule(&workspace, None, AccessLevel::None).await;
-    assert_eq!(ann.get(&log).await.ok()["count"], before);
-}
-
-#[tokio::test]
 async fn hidden_dashboards_restrict_an_insight_and_never_let_it_be_edited() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
     let restricted = json!({"restriction_level": 37});
-    let (secret, _) = make(&workspace, owner, restricted.clone()).await;
-    let (open, _) = make(&workspace, owner, json!({})).await;
+    let (secret, at_secret) = make(&workspace, owner, restricted.clone()).await;
+    let (open, at_open) = make(&workspace, owner, json!({})).await;
     let (closed, _) = make(&workspace, owner, restricted).await;
     let (shared, _) = make(&workspace, owner, json!({})).await;
-    for hidden in [secret, open] {
-        tiles::put_rule(&workspace, hidden, None, AccessLevel::None).await;
+    for hidden in [&at_secret, &at_open] {
+        workspace.set_rule(hidden, None, "none").await;
     }
     let text = "This insight is on a dashboard that can only be edited by its owner, team members invited to editing the dashboard, and project admins.";
     for (on, shown, levels, may_edit) in [

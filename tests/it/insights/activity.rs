@@ -1,18 +1,17 @@
 //! The entries of insights in the activity log.
 
 use serde_json::{Value, json};
-use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::support::Workspace;
-use crate::tiles;
+use crate::support::batch_exports::with;
 
 use super::make_insight;
 
 /// Returns the newest entries of the project's log: scope, item, activity, name, short ID, and changes.
 async fn newest(workspace: &Workspace, count: usize) -> Vec<Value> {
-    let log = format!("/api/projects/{}/activity_log/?limit={count}", workspace.made.project_id);
+    let log = workspace.project(&format!("activity_log/?limit={count}"));
     let listed = workspace.owner.get(&log).await.ok();
     let entry = |entry: &Value| {
         let detail = &entry["detail"];
@@ -37,7 +36,7 @@ async fn newest(workspace: &Workspace, count: usize) -> Vec<Value> {
 }
 
 async fn length(workspace: &Workspace) -> Value {
-    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
+    let log = workspace.project("activity_log/");
     workspace.owner.get(&log).await.ok()["count"].clone()
 }
 
@@ -51,44 +50,29 @@ async fn changes_of_an_insight_are_entries_with_its_fields() {
         json!(["Insight", id, activity, name, short, changes])
     };
     assert_eq!(newest(&workspace, 1).await, [told("created", "derived", json!({}))]);
-    for (sent, activity, name, changes) in [
-        (json!({"name": "N"}), "updated", "N", json!({"name": [null, "N"]})),
+    for (sent, activity, changes) in [
+        (json!({"name": "N"}), "updated", json!({"name": [null, "N"]})),
         (
             json!({"description": "d", "tags": ["t"], "favorited": true, "saved": false, "derived_name": null}),
             "updated",
-            "N",
             json!({
                 "description": [null, "d"], "tags": [[], ["t"]], "favorited": [false, true],
                 "saved": [true, false], "derived_name": ["derived", null],
             }),
         ),
+        (json!({"query": {"a": 1}}), "updated", json!({"query": [null, {"a": 1}]})),
         (
-            json!({"query": {"a": 1}, "saved": false}),
+            json!({"query": null, "filters": {"b": 2}}),
             "updated",
-            "N",
-            json!({"query": [null, {"a": 1}]}),
-        ),
-        (
-            json!({"query": null, "filters": {"b": 2}, "saved": false}),
-            "updated",
-            "N",
             json!({"query": [{"a": 1}, null], "filters": [{}, {"b": 2}]}),
         ),
-        (
-            json!({"deleted": true, "saved": false}),
-            "deleted",
-            "N",
-            json!({"deleted": [false, true]}),
-        ),
-        (
-            json!({"deleted": false, "saved": false}),
-            "restored",
-            "N",
-            json!({"deleted": [true, false]}),
-        ),
+        (json!({"deleted": true}), "deleted", json!({"deleted": [false, true]})),
+        (json!({"deleted": false}), "restored", json!({"deleted": [true, false]})),
     ] {
+        // A change without `saved` would set it.
+        let sent = if sent["name"] == "N" { sent } else { with(sent, json!({"saved": false})) };
         owner.patch(&one, sent.clone()).await.ok();
-        assert_eq!(newest(&workspace, 1).await, [told(activity, name, changes)], "{sent}");
+        assert_eq!(newest(&workspace, 1).await, [told(activity, "N", changes)], "{sent}");
     }
     let known = length(&workspace).await;
     owner.patch(&one, json!({"name": "N", "saved": false})).await.ok();
@@ -156,10 +140,10 @@ async fn change_of_hidden_dashboards_alone_leaves_no_entry_that_other_members_ca
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
-    let (hidden, _) = make(&workspace, owner, json!({"name": "Hidden"})).await;
-    tiles::put_rule(&workspace, hidden, None, AccessLevel::None).await;
+    let (hidden, at_hidden) = make(&workspace, owner, json!({"name": "Hidden"})).await;
+    workspace.set_rule(&at_hidden, None, "none").await;
     let (_, one) = make_insight(&workspace, owner, json!({"name": "I"})).await;
-    let log = format!("/api/projects/{}/activity_log/", workspace.made.project_id);
+    let log = workspace.project("activity_log/");
     let (known, all) = (ann.get(&log).await.ok(), length(&workspace).await);
     for dashboards in [json!([hidden]), json!([])] {
         owner.patch(&one, json!({"dashboards": dashboards})).await.ok();

@@ -2,12 +2,11 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::members::Level;
 
 use crate::dashboards::make;
 use crate::support::Workspace;
-use crate::tiles::{put_rule, put_texts};
+use crate::tiles::put_texts;
 
 use super::{insights, make_insight, version};
 
@@ -78,8 +77,8 @@ async fn rejected_dashboards_create_and_change_nothing() {
     let (closed, at_closed) = make(&workspace, owner, json!({"restriction_level": 37})).await;
     let (gone, at_gone) = make(&workspace, owner, json!({})).await;
     owner.patch(&at_gone, json!({"deleted": true})).await.ok();
-    let other = owner.post(&workspace.organization("projects/"), json!({"name": "Two"})).await.ok();
-    let elsewhere = format!("/api/projects/{}/dashboards/", other["id"]);
+    let other = workspace.add_project(json!({"name": "Two"})).await;
+    let elsewhere = format!("/api/projects/{other}/dashboards/");
     let foreign = owner.post(&elsewhere, json!({})).await.ok()["id"].clone();
     let (_, one) = make_insight(&workspace, owner, json!({"dashboards": [open, closed]})).await;
     let (_, free) = make_insight(&workspace, owner, json!({"dashboards": [open]})).await;
@@ -137,9 +136,7 @@ async fn restricted_dashboards_restrict_an_insight_unless_one_may_be_edited() {
     assert_eq!(levels(&ann).await, json!([37, 37, "manager"]));
     ann.patch(&one, json!({"name": "x"})).await.ok();
     owner.patch(&one, json!({"dashboards": [closed]})).await.ok();
-    let uuid = workspace.uuid("ann@corp.example").await;
-    let sent = json!({"user_uuid": uuid, "level": 37});
-    owner.post(&format!("{at_closed}collaborators/"), sent).await.ok();
+    workspace.add_collaborator(&at_closed, "ann@corp.example").await;
     assert_eq!(levels(&ann).await, json!([37, 37, "manager"]));
     ann.patch(&one, json!({"name": "y"})).await.ok();
     let listed = ann.get(&insights(&workspace, "")).await.ok()["results"][0].clone();
@@ -167,11 +164,15 @@ async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
         let after = versions().await;
         [0, 1, 2].map(|at| after[at] > before[at])
     };
-    assert_eq!(moved(&one, json!({"name": "x"})).await, [true, true, false]);
-    assert_eq!(moved(&one, json!({"name": "x"})).await, [false; 3]);
-    assert_eq!(moved(&one, json!({"dashboards": [a, b]})).await, [true; 3]);
-    assert_eq!(moved(&one, json!({"dashboards": [a, b]})).await, [false; 3]);
-    assert_eq!(moved(&one, json!({"dashboards": [a]})).await, [true; 3]);
+    for (sent, expected) in [
+        (json!({"name": "x"}), [true, true, false]),
+        (json!({"name": "x"}), [false; 3]),
+        (json!({"dashboards": [a, b]}), [true; 3]),
+        (json!({"dashboards": [a, b]}), [false; 3]),
+        (json!({"dashboards": [a]}), [true; 3]),
+    ] {
+        assert_eq!(moved(&one, sent).await, expected);
+    }
     let deleted = |deleted: bool| json!({"tiles": [{"id": tile, "deleted": deleted}]});
     assert_eq!(moved(&at_a, deleted(true)).await, [true, true, false]);
     assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([]));
@@ -211,10 +212,10 @@ async fn hidden_dashboards_are_left_out_and_stay_unchanged() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let ann = workspace.member("ann", Level::Member).await;
-    let (hidden, _) = make(&workspace, owner, json!({})).await;
+    let (hidden, at_hidden) = make(&workspace, owner, json!({})).await;
     let (open, _) = make(&workspace, owner, json!({})).await;
     let (made, one) = make_insight(&workspace, owner, json!({"dashboards": [hidden, open]})).await;
-    put_rule(&workspace, hidden, None, AccessLevel::None).await;
+    workspace.set_rule(&at_hidden, None, "none").await;
     let listed = json!([made["dashboard_tiles"][1]]);
     for path in [one.clone(), format!("{one}?basic=true")] {
         let body = ann.get(&path).await.ok();
@@ -314,14 +315,11 @@ async fn tiles_of_dashboards_and_insights_have_limits() {
     owner.patch(&at_full, json!({"tiles": texts})).await.ok();
     let (made, one) = make_insight(&workspace, owner, json!({})).await;
     let answer = owner.patch(&one, json!({"dashboards": [full]})).await;
-    answer.assert_invalid(
-        "tiles",
-        "max_length",
-        "Ensure this field has no more than 1000 elements.",
-    );
+    let many = "Ensure this field has no more than 1000 elements.";
+    answer.assert_invalid("tiles", "max_length", many);
     owner.get(&one).await.assert_is(200, made);
     // An insight that grows must fit into each dashboard that shows it.
-    let (heavy, _) = make(&workspace, owner, json!({})).await;
+    let (heavy, at_heavy) = make(&workspace, owner, json!({})).await;
     let query = json!({"a": "x".repeat(32_000)});
     for _ in 0..255 {
         make_insight(&workspace, owner, json!({"query": query, "dashboards": [heavy]})).await;
@@ -345,7 +343,7 @@ async fn tiles_of_dashboards_and_insights_have_limits() {
         let answer = caller.patch(&tiny, grown.clone()).await;
         answer.assert_invalid("dashboards", "max_length", detail);
     }
-    put_rule(&workspace, heavy, None, AccessLevel::None).await;
+    workspace.set_rule(&at_heavy, None, "none").await;
     let patched = ann.patch(&tiny, grown.clone()).await.ok();
     assert_eq!((&patched["query"], &patched["dashboards"]), (&grown["query"], &json!([])));
     workspace.assert_file_valid().await;

@@ -1,21 +1,24 @@
 //! The checks of the fields of an insight.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::support::Workspace;
+use crate::support::refusals::{Refusal, each};
 
 use super::{insights, make_insight};
 
-/// Asserts that POST and PATCH reject a body.
-async fn rejected(
-    workspace: &Workspace,
-    one: &str,
-    sent: Value,
-    (attr, code, detail): (&str, &str, &str),
-) {
+/// Asserts that POST and PATCH reject each body, and that nothing is created or changed.
+async fn rejects(workspace: &Workspace, cases: impl IntoIterator<Item = (Value, Refusal)>) {
     let owner = &workspace.owner;
-    owner.post(&insights(workspace, ""), sent.clone()).await.assert_invalid(attr, code, detail);
-    owner.patch(one, sent).await.assert_invalid(attr, code, detail);
+    let (made, one) = make_insight(workspace, owner, json!({})).await;
+    let list = insights(workspace, "");
+    let count = owner.get(&list).await.ok()["count"].clone();
+    let cases: Vec<_> = cases.into_iter().collect();
+    owner.assert_refusals(Method::POST, &list, cases.clone()).await;
+    owner.assert_refusals(Method::PATCH, &one, cases).await;
+    owner.get(&one).await.assert_is(200, made);
+    assert_eq!(owner.get(&list).await.ok()["count"], count);
 }
 
 #[tokio::test]
@@ -24,139 +27,93 @@ async fn insight_texts_are_null_or_trimmed_strings_of_at_most_400_characters() {
     let owner = &workspace.owner;
     let (_, one) = make_insight(&workspace, owner, json!({})).await;
     for name in ["name", "derived_name", "description"] {
-        for (sent, shown) in [
-            (json!("x".repeat(400)), json!("x".repeat(400))),
-            (json!("  é  "), json!("é")),
-            (json!(" "), json!("")),
-            (json!(5), json!("5")),
-            (json!(null), json!(null)),
-        ] {
-            assert_eq!(owner.patch(&one, json!({ name: sent })).await.ok()[name], shown);
+        let longest = "x".repeat(400);
+        for pair in
+            each(json!([[longest, longest], ["  é  ", "é"], [" ", ""], [5, "5"], [null, null],]))
+        {
+            let shown = owner.patch(&one, json!({ name: pair[0] })).await.ok();
+            assert_eq!(shown[name], pair[1]);
         }
-        let long = ("max_length", "Ensure this field has no more than 400 characters.");
-        let nul = ("null_characters_not_allowed", "Null characters are not allowed.");
-        for (sent, (code, detail)) in [
-            (json!("x".repeat(401)), long),
-            (json!("a\u{0}b"), nul),
-            (json!({}), ("invalid_input", "Not a valid string.")),
-            (json!([1]), ("invalid_input", "Not a valid string.")),
-            (json!(true), ("invalid_input", "Not a valid string.")),
-        ] {
-            rejected(&workspace, &one, json!({ name: sent }), (name, code, detail)).await;
-        }
+        let no_null = "Null characters are not allowed.";
+        let cases = [
+            (json!("x".repeat(401)), Refusal::at_most(name, "400 characters")),
+            (json!("a\u{0}b"), Refusal::new(name, "null_characters_not_allowed", no_null)),
+            (json!({}), Refusal::not_text(name)),
+            (json!([1]), Refusal::not_text(name)),
+            (json!(true), Refusal::not_text(name)),
+        ];
+        rejects(&workspace, cases.map(|(sent, refusal)| (json!({ name: sent }), refusal))).await;
     }
-    assert_eq!(owner.get(&insights(&workspace, "")).await.ok()["count"], 1);
 }
 
 #[tokio::test]
 async fn invalid_values_of_insight_fields_are_rejected() {
     let workspace = Workspace::new().await;
-    let (made, one) = make_insight(&workspace, &workspace.owner, json!({})).await;
-    let null = ("null", "This field may not be null.");
-    let boolean = ("invalid_input", "Must be a valid boolean.");
-    let integer = ("invalid_input", "A valid integer is required.");
-    let query = ("invalid_input", "Query must be a valid JSON object");
-    for (name, value, (code, detail)) in [
-        ("filters", json!(null), null),
-        (
-            "filters",
-            json!([]),
-            ("not_a_dict", "Expected a dictionary of items but got type \"list\"."),
-        ),
-        (
-            "filters",
-            json!("x"),
-            ("not_a_dict", "Expected a dictionary of items but got type \"str\"."),
-        ),
-        ("query", json!("x"), query),
-        ("query", json!(1), query),
-        ("query", json!([]), query),
+    let boolean = |name: &str| Refusal::invalid(name, "Must be a valid boolean.");
+    let integer = Refusal::invalid("order", "A valid integer is required.");
+    let query = Refusal::invalid("query", "Query must be a valid JSON object");
+    let bound = "Ensure this value is";
+    let no_dict = |what: &str| {
+        let detail = format!("Expected a dictionary of items but got type \"{what}\".");
+        Refusal::new("filters", "not_a_dict", detail)
+    };
+    let no_list = |name: &str, what: &str| {
+        let detail = format!("Expected a list of items but got type \"{what}\".");
+        Refusal::new(name, "not_a_list", detail)
+    };
+    let no_pk = |what: &str| {
+        let detail = format!("Incorrect type. Expected pk value, received {what}.");
+        Refusal::new("dashboards", "incorrect_type", detail)
+    };
+    let gone = |id: &str| Refusal::unknown("dashboards", id);
+    let (most, least) =
+        ("less than or equal to 2147483647", "greater than or equal to -2147483648");
+    let cases = [
+        ("filters", json!(null), Refusal::null("filters")),
+        ("filters", json!([]), no_dict("list")),
+        ("filters", json!("x"), no_dict("str")),
+        ("query", json!("x"), query.clone()),
+        ("query", json!(1), query.clone()),
+        ("query", json!([]), query.clone()),
         ("query", json!(true), query),
-        ("order", json!("x"), integer),
+        ("order", json!("x"), integer.clone()),
         ("order", json!(true), integer),
         (
             "order",
             json!(2_147_483_648_u32),
-            ("max_value", "Ensure this value is less than or equal to 2147483647."),
+            Refusal::new("order", "max_value", format!("{bound} {most}.")),
         ),
         (
             "order",
             json!(-2_147_483_649_i64),
-            ("min_value", "Ensure this value is greater than or equal to -2147483648."),
+            Refusal::new("order", "min_value", format!("{bound} {least}.")),
         ),
-        ("deleted", json!(null), null),
-        ("deleted", json!("maybe"), boolean),
-        ("favorited", json!(null), null),
-        ("favorited", json!("maybe"), boolean),
-        ("saved", json!(null), null),
-        ("saved", json!(2), boolean),
-        ("tags", json!(null), null),
-        ("tags", json!("a"), ("not_a_list", "Expected a list of items but got type \"str\".")),
-        ("dashboards", json!(null), null),
-        (
-            "dashboards",
-            json!("1"),
-            ("not_a_list", "Expected a list of items but got type \"str\"."),
-        ),
-        (
-            "dashboards",
-            json!({}),
-            ("not_a_list", "Expected a list of items but got type \"dict\"."),
-        ),
-        ("dashboards", json!([null]), null),
-        (
-            "dashboards",
-            json!(["abc"]),
-            ("incorrect_type", "Incorrect type. Expected pk value, received str."),
-        ),
-        (
-            "dashboards",
-            json!([true]),
-            ("incorrect_type", "Incorrect type. Expected pk value, received bool."),
-        ),
-        (
-            "dashboards",
-            json!([[1]]),
-            ("incorrect_type", "Incorrect type. Expected pk value, received list."),
-        ),
-        (
-            "dashboards",
-            json!([1.5]),
-            ("incorrect_type", "Incorrect type. Expected pk value, received float."),
-        ),
-        (
-            "dashboards",
-            json!([99]),
-            ("does_not_exist", "Invalid pk \"99\" - object does not exist."),
-        ),
-        (
-            "dashboards",
-            json!(["99"]),
-            ("does_not_exist", "Invalid pk \"99\" - object does not exist."),
-        ),
-        ("dashboards", json!([0]), ("does_not_exist", "Invalid pk \"0\" - object does not exist.")),
-        (
-            "dashboards",
-            json!([-1]),
-            ("does_not_exist", "Invalid pk \"-1\" - object does not exist."),
-        ),
-        (
-            "dashboards",
-            json!([" -1"]),
-            ("does_not_exist", "Invalid pk \"-1\" - object does not exist."),
-        ),
-        (
-            "dashboards",
-            json!(vec![1; 1001]),
-            ("max_length", "Ensure this field has no more than 1000 elements."),
-        ),
-    ] {
-        rejected(&workspace, &one, json!({ name: value }), (name, code, detail)).await;
-    }
-    let item = workspace.owner.patch(&one, json!({"tags": ["a", true]})).await;
-    item.assert_invalid("tags__1", "invalid_input", "Not a valid string.");
-    workspace.owner.get(&one).await.assert_is(200, made);
-    assert_eq!(workspace.owner.get(&insights(&workspace, "")).await.ok()["count"], 1);
+        ("deleted", json!(null), Refusal::null("deleted")),
+        ("deleted", json!("maybe"), boolean("deleted")),
+        ("favorited", json!(null), Refusal::null("favorited")),
+        ("favorited", json!("maybe"), boolean("favorited")),
+        ("saved", json!(null), Refusal::null("saved")),
+        ("saved", json!(2), boolean("saved")),
+        ("tags", json!(null), Refusal::null("tags")),
+        ("tags", json!("a"), no_list("tags", "str")),
+        ("tags", json!(["a", true]), Refusal::not_text("tags__1")),
+        ("dashboards", json!(null), Refusal::null("dashboards")),
+        ("dashboards", json!("1"), no_list("dashboards", "str")),
+        ("dashboards", json!({}), no_list("dashboards", "dict")),
+        ("dashboards", json!([null]), Refusal::null("dashboards")),
+        ("dashboards", json!(["abc"]), no_pk("str")),
+        ("dashboards", json!([true]), no_pk("bool")),
+        ("dashboards", json!([[1]]), no_pk("list")),
+        ("dashboards", json!([1.5]), no_pk("float")),
+        ("dashboards", json!([99]), gone("99")),
+        ("dashboards", json!(["99"]), gone("99")),
+        ("dashboards", json!([0]), gone("0")),
+        ("dashboards", json!([-1]), gone("-1")),
+        ("dashboards", json!([" -1"]), gone("-1")),
+        ("dashboards", json!(vec![1; 1001]), Refusal::at_most("dashboards", "1000 elements")),
+    ];
+    let cases = cases.map(|(name, value, refusal)| (json!({ name: value }), refusal));
+    rejects(&workspace, cases).await;
 }
 
 #[tokio::test]
@@ -164,16 +121,14 @@ async fn query_and_filters_have_limited_size_and_depth() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (_, one) = make_insight(&workspace, owner, json!({})).await;
-    let mut deep = json!({});
-    for _ in 0..32 {
-        deep = json!({ "a": deep });
-    }
+    let deep = (0..32).fold(json!({}), |inner, _| json!({ "a": inner }));
     for name in ["filters", "query"] {
-        let bytes = "Ensure this field has no more than 32768 bytes of JSON.";
         let long = json!({"a": "x".repeat(32 * 1024)});
-        rejected(&workspace, &one, json!({ name: long }), (name, "max_length", bytes)).await;
-        let depth = "Ensure this field has no more than 32 nested containers.";
-        rejected(&workspace, &one, json!({ name: deep }), (name, "max_length", depth)).await;
+        let cases = [
+            (json!({ name: long }), Refusal::at_most(name, "32768 bytes of JSON")),
+            (json!({ name: deep }), Refusal::at_most(name, "32 nested containers")),
+        ];
+        rejects(&workspace, cases).await;
         let fits = json!({"a": "x".repeat(32 * 1024 - 8)});
         assert_eq!(owner.patch(&one, json!({ name: fits })).await.ok()[name], fits);
     }

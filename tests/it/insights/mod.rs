@@ -2,7 +2,6 @@
 
 mod access;
 mod activity;
-mod clients;
 mod dashboards;
 mod fields;
 mod lists;
@@ -40,7 +39,7 @@ const BASIC: [&str; 20] = [
 
 /// Returns a path of insights in the first project: `insights("")`, `insights("1/")`.
 pub fn insights(workspace: &Workspace, rest: &str) -> String {
-    format!("/api/projects/{}/insights/{rest}", workspace.made.project_id)
+    workspace.project(&format!("insights/{rest}"))
 }
 
 /// Creates an insight, and returns its body and path.
@@ -191,14 +190,10 @@ async fn read_only_and_unknown_insight_fields_are_ignored() {
 async fn patch_and_put_change_only_the_sent_fields_of_an_insight() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
-    let (made, one) =
-        make_insight(&workspace, owner, json!({"name": "A", "tags": ["x"], "query": {"a": 1}}))
-            .await;
     let mut changes = json!({"name": "A", "tags": ["x"], "query": {"a": 1}});
-    owner
-        .patch(&one, json!({}))
-        .await
-        .assert_is(200, expected(owner, &made, changes.clone()).await);
+    let (made, one) = make_insight(&workspace, owner, changes.clone()).await;
+    let unchanged = expected(owner, &made, changes.clone()).await;
+    owner.patch(&one, json!({})).await.assert_is(200, unchanged);
     let short = insights(&workspace, &format!("{}/", made["short_id"].as_str().expect("a text")));
     for (name, value) in [
         ("name", json!("")),
@@ -283,38 +278,12 @@ pub fn version(response: &TestResponse) -> u64 {
 }
 
 #[tokio::test]
-async fn insight_honours_if_match_if_none_match_and_idempotency_keys() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let list = insights(&workspace, "");
-    let headers = [("content-type", "application/json"), ("idempotency-key", "k")];
-    let made = owner.fetch(Method::POST, &list, &headers, r#"{"name":"A"}"#).await;
-    let again = owner.fetch(Method::POST, &list, &headers, r#"{"name":"A"}"#).await;
-    again.assert_is(201, made.body.clone());
-    assert_eq!(owner.get(&list).await.ok()["count"], 1);
-    let one = insights(&workspace, &format!("{}/", made.body["id"]));
-    let tag = owner.get(&one).await.headers["etag"].to_str().expect("a tag").to_owned();
-    let known = owner.fetch(Method::GET, &one, &[("if-none-match", &tag)], "").await;
-    known.assert_empty(304);
-    for method in [Method::PATCH, Method::PUT] {
-        let tag = owner.get(&one).await.headers["etag"].to_str().expect("a tag").to_owned();
-        let sent = json!({"description": format!("by {method}")}).to_string();
-        let with = [("content-type", "application/json"), ("if-match", tag.as_str())];
-        let done = owner.fetch(method.clone(), &one, &with, sent).await;
-        assert_eq!(done.status, 200, "{}", done.body);
-        let stale = owner.fetch(method, &one, &with, r#"{"name":"stale"}"#).await;
-        assert_eq!((stale.status, &stale.body["code"]), (412, &json!("precondition_failed")));
-    }
-    assert_eq!(owner.get(&one).await.ok()["name"], "A");
-}
-
-#[tokio::test]
 async fn insights_are_found_by_number_before_short_id_and_only_in_their_project() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (made, one) = make_insight(&workspace, owner, json!({})).await;
-    let other = owner.post(&workspace.organization("projects/"), json!({"name": "Two"})).await.ok();
-    let elsewhere = format!("/api/projects/{}/insights/", other["id"]);
+    let other = workspace.add_project(json!({"name": "Two"})).await;
+    let elsewhere = format!("/api/projects/{other}/insights/");
     assert_eq!(owner.get(&elsewhere).await.ok()["count"], 0);
     for name in [made["id"].to_string(), made["short_id"].as_str().expect("a text").to_owned()] {
         owner.get(&insights(&workspace, &format!("{name}/"))).await.ok();
@@ -346,26 +315,4 @@ async fn overrides_in_a_retrieve_must_be_json_and_have_no_effect() {
     for ignored in ["refresh=force_blocking", "from_dashboard=9", "unknown=x"] {
         owner.get(&format!("{one}?{ignored}")).await.assert_is(200, made.clone());
     }
-}
-
-#[tokio::test]
-async fn insight_scopes_are_those_of_insights_alone() {
-    let workspace = Workspace::new().await;
-    let (_, one) = make_insight(&workspace, &workspace.owner, json!({})).await;
-    let list = insights(&workspace, "");
-    let of = async |scope: &str| workspace.key(crate::support::OWNER, &[scope]).await;
-    let (read, write, other) =
-        (of("insight:read").await, of("insight:write").await, of("dashboard:write").await);
-    read.get(&list).await.ok();
-    read.get(&one).await.ok();
-    write.get(&one).await.ok();
-    write.patch(&one, json!({"name": "x"})).await.ok();
-    let lacks = "API key missing required scope 'insight:write'";
-    for key in [&read, &other] {
-        key.post(&list, json!({})).await.assert_denied(lacks);
-        key.patch(&one, json!({})).await.assert_denied(lacks);
-        key.send(Method::PUT, &one, Some(json!({}))).await.assert_denied(lacks);
-        key.delete(&one).await.assert_denied(lacks);
-    }
-    other.get(&one).await.assert_denied("API key missing required scope 'insight:read'");
 }

@@ -76,23 +76,6 @@ async fn restored_dashboard_restores_an_insight_that_was_deleted_by_hand() {
 }
 
 #[tokio::test]
-async fn insight_goes_with_its_only_dashboard_if_the_request_says_so() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({})).await;
-    let (b, _) = make(&workspace, owner, json!({})).await;
-    let (_, alone) = make_insight(&workspace, owner, json!({"dashboards": [a]})).await;
-    let (_, shared) = make_insight(&workspace, owner, json!({"dashboards": [a, b]})).await;
-    owner.patch(&at_a, json!({"deleted": true, "delete_insights": true})).await.ok();
-    owner.get(&alone).await.assert_not_found("Not found.");
-    assert_eq!(owner.get(&shared).await.ok()["dashboards"], json!([b]));
-    owner.patch(&at_a, json!({"deleted": false})).await.ok();
-    assert_eq!(owner.get(&alone).await.ok()["dashboards"], json!([a]));
-    assert_eq!(owner.get(&shared).await.ok()["dashboards"], json!([a, b]));
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn delete_of_an_insight_returns_405_without_a_body_for_any_id() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
@@ -181,7 +164,7 @@ async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
     let ann = workspace.member("ann", Level::Member).await;
     let (open, one) = make_insight(&workspace, owner, json!({ "name": "A" })).await;
     let (_, hidden) = make_insight(&workspace, owner, json!({ "name": "B" })).await;
-    owner.put(&format!("{hidden}access_controls/"), json!({ "access_level": "none" })).await.ok();
+    workspace.set_rule(&hidden, None, "none").await;
     for path in [&one, &hidden] {
         owner.patch(path, json!({ "deleted": true })).await.ok();
     }
@@ -190,9 +173,7 @@ async fn deleted_insights_that_rules_hide_are_neither_listed_nor_counted() {
     for query in ["", "&search=", "&search=a"] {
         assert_eq!(trash(&workspace, &ann, query).await, (1, vec![id]), "{query}");
     }
-    let project = workspace.made.project_id;
-    let rules = format!("/api/projects/{project}/resource_access_controls/");
-    owner.put(&rules, json!({ "resource": "insight", "access_level": "none" })).await.ok();
+    workspace.set_rule_on_all("insight", None, "none").await;
     let list = insights(&workspace, "?deleted=true");
     ann.get(&list).await.assert_denied("You do not have viewer access to this resource.");
 }

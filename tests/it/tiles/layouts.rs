@@ -1,8 +1,10 @@
 //! `tiles` as a client that keeps the whole layout of a dashboard sends it: every tile, with each of its fields.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::dashboards::make;
+use crate::support::refusals::Refusal;
 use crate::support::{TestClient, Workspace};
 
 use super::{put_insight, put_texts, shown};
@@ -33,14 +35,13 @@ async fn show_description_is_true_false_or_null() {
         assert_eq!(tiles[0]["show_description"], expected);
         assert_ne!(owner.get(&one).await.headers["etag"], version);
     }
-    for sent in [json!("maybe"), json!([]), json!({}), json!(2)] {
-        let tiles = json!([{"id": tile, "show_description": sent}]);
-        let refused = owner.patch(&one, json!({ "tiles": tiles })).await;
-        let attr = "tiles__0__show_description";
-        refused.assert_invalid(attr, "invalid_input", "Must be a valid boolean.");
-    }
-    let without_id = owner.patch(&one, json!({"tiles": [{"show_description": null}]})).await;
-    without_id.assert_invalid("tiles__0__id", "required", "This field is required.");
+    let boolean = Refusal::invalid("tiles__0__show_description", "Must be a valid boolean.");
+    let wrong = [json!("maybe"), json!([]), json!({}), json!(2)]
+        .map(|sent| (json!({"tiles": [{"id": tile, "show_description": sent}]}), boolean.clone()));
+    owner.assert_refusals(Method::PATCH, &one, wrong).await;
+    let without_id =
+        (json!({"tiles": [{"show_description": null}]}), Refusal::required("tiles__0__id"));
+    owner.assert_refusals(Method::PATCH, &one, [without_id]).await;
     let log = owner.get("/api/projects/@current/activity_log/?limit=1").await.ok();
     let field = format!("tiles__{tile}__show_description");
     let change = json!({
@@ -48,28 +49,6 @@ async fn show_description_is_true_false_or_null() {
     });
     assert_eq!(log["results"][0]["detail"]["changes"], json!([change]));
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn copies_and_moves_keep_show_description() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    put(owner, &one, json!([{"id": tile, "show_description": true}])).await;
-    for copy in
-        [json!({"use_dashboard": id}), json!({"use_dashboard": id, "duplicate_tiles": true})]
-    {
-        let (_, copied) = make(&workspace, owner, copy).await;
-        assert_eq!(shown(owner, &copied).await[0]["show_description"], true);
-    }
-    owner.patch(&one, json!({"duplicate_tiles": [{"id": tile}]})).await.ok();
-    let both = shown(owner, &one).await;
-    assert!(both.len() == 2 && both.iter().all(|tile| tile["show_description"] == true));
-    let (other, moved) = make(&workspace, owner, json!({})).await;
-    let sent = json!({"tile": {"id": tile}, "toDashboard": other});
-    assert_eq!(owner.patch(&format!("{one}move_tile/"), sent).await.status, 200);
-    assert_eq!(shown(owner, &moved).await[0]["show_description"], true);
 }
 
 #[tokio::test]
@@ -167,21 +146,21 @@ async fn every_setting_of_a_tile_is_stored_and_copied() {
     let cleared = tiles.iter().find(|shown| shown["id"] == tile).expect("the tile");
     let (filters, background) = (&cleared["filters_overrides"], &cleared["transparent_background"]);
     assert_eq!((filters, background), (&json!({}), &json!(null)));
-    for (name, bad, code, detail) in [
-        ("transparent_background", json!("maybe"), "invalid_input", "Must be a valid boolean."),
-        (
-            "filters_overrides",
-            json!([]),
-            "not_a_dict",
-            "Expected a dictionary of items but got type \"list\".",
-        ),
-    ] {
-        for list in ["tiles", "duplicate_tiles"] {
-            let mut element = json!({ "id": tile });
-            element[name] = bad.clone();
-            let answer = owner.patch(&one, json!({ list: [element] })).await;
-            answer.assert_invalid(&format!("{list}__0__{name}"), code, detail);
-        }
+    for list in ["tiles", "duplicate_tiles"] {
+        let attr = |name: &str| format!("{list}__0__{name}");
+        let no_dict = "Expected a dictionary of items but got type \"list\".";
+        let boolean = "Must be a valid boolean.";
+        let cases = [
+            (
+                json!({ list: [{"id": tile, "transparent_background": "maybe"}] }),
+                Refusal::invalid(&attr("transparent_background"), boolean),
+            ),
+            (
+                json!({ list: [{"id": tile, "filters_overrides": []}] }),
+                Refusal::new(&attr("filters_overrides"), "not_a_dict", no_dict),
+            ),
+        ];
+        owner.assert_refusals(Method::PATCH, &one, cases).await;
     }
     workspace.assert_file_valid().await;
 }
@@ -205,23 +184,21 @@ async fn arrangement_is_saved_without_tiles_that_were_moved_away() {
     let tiles = put(owner, &one, json!(arranged)).await;
     let shown: Vec<_> = tiles.iter().map(|tile| tile["id"].as_u64().expect("a number")).collect();
     assert_eq!(shown, [ids[2], ids[0]]);
-    for (name, value) in [
-        ("deleted", json!(false)),
-        ("show_description", json!(null)),
-        ("transparent_background", json!(true)),
-        ("filters_overrides", json!({})),
-        ("text", json!({"body": "x"})),
-    ] {
+    let gone = || Refusal::unknown("tiles__1__id", &ids[1].to_string());
+    let no_dict = "Expected a dictionary of items but got type \"list\".";
+    let cases = [
+        ("deleted", json!(false), gone()),
+        ("show_description", json!(null), gone()),
+        ("transparent_background", json!(true), gone()),
+        ("filters_overrides", json!({}), gone()),
+        ("text", json!({"body": "x"}), gone()),
+        ("layouts", json!([]), Refusal::new("tiles__1__layouts", "not_a_dict", no_dict)),
+    ];
+    let cases = cases.map(|(name, value, refusal)| {
         let mut sent = arranged.clone();
         sent[1][name] = value;
-        let answer = owner.patch(&one, json!({ "tiles": sent })).await;
-        let detail = format!("Invalid pk \"{}\" - object does not exist.", ids[1]);
-        answer.assert_invalid("tiles__1__id", "does_not_exist", &detail);
-    }
-    let mut bad = arranged;
-    bad[1]["layouts"] = json!([]);
-    let answer = owner.patch(&one, json!({ "tiles": bad })).await;
-    let detail = "Expected a dictionary of items but got type \"list\".";
-    answer.assert_invalid("tiles__1__layouts", "not_a_dict", detail);
+        (json!({ "tiles": sent }), refusal)
+    });
+    owner.assert_refusals(Method::PATCH, &one, cases).await;
     workspace.assert_file_valid().await;
 }

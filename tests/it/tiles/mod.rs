@@ -8,14 +8,11 @@ mod texts;
 
 use std::collections::BTreeSet;
 
+use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::auth::InProject;
-use steward::testing::ids::{DashboardId, InsightId, TileId, UserId};
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
-use steward::testing::resources::dashboards::insights::{self, NewInsight};
+use steward::testing::ids::{DashboardId, TileId};
+use steward::testing::resources::dashboards::insights::NewInsight;
 use steward::testing::resources::dashboards::tiles::{self, TileStyle};
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::testing::resources::members::{self, Level};
@@ -24,6 +21,7 @@ use steward::testing::secret::Seed;
 use steward::testing::store::{Order, Tx, Window};
 
 use crate::dashboards::{MOMENT, at_the_moment, detail, embedded, item, make};
+use crate::support::refusals::{Refusal, each};
 use crate::support::{TestClient, TestResponse, Workspace};
 
 /// The fields of an insight that are null.
@@ -87,27 +85,6 @@ pub async fn put_texts(caller: &TestClient, one: &str, bodies: &[&str]) -> Vec<V
     let sent: Vec<Value> = sent.collect();
     let tiles = caller.patch(one, json!({ "tiles": sent })).await.ok()["tiles"].clone();
     tiles.as_array().expect("tiles")[known..].to_vec()
-}
-
-/// Sets the level of a user, or of everyone, on a dashboard of the first project.
-pub async fn put_rule(
-    workspace: &Workspace,
-    dashboard: u64,
-    user: Option<UserId>,
-    level: AccessLevel,
-) {
-    let now = workspace.app.now();
-    let rule = AccessRule {
-        organization: workspace.made.organization_id,
-        project: workspace.made.project_id,
-        kind: Kind::Dashboard,
-        object: Some(dashboard),
-        subject: user.map_or(Subject::Everyone, Subject::User),
-        level,
-        created_at: now,
-        updated_at: now,
-    };
-    workspace.app.store().write(move |tx| tx.put(&rule)).await.expect("a rule");
 }
 
 /// The tiles of a dashboard.
@@ -244,35 +221,29 @@ async fn tiles_are_sorted_and_numbered_by_y_then_x_then_id() {
 
 /// Layouts in the order in which tiles with them stand; the last ones all count as 100, 100.
 fn layouts_in_order() -> (Vec<Value>, Vec<Value>) {
-    let at = |y: Value, x: Value| json!({"sm": {"y": y, "x": x}});
-    let placed = vec![
-        at(json!("-2"), json!(0)),
-        at(json!(-1.5), json!("9")),
-        at(json!("0"), json!("1")),
-        at(json!(0), json!("1.5")),
-        at(json!(-0.0), json!(2)),
-        at(json!(" 0 "), json!("2.5")),
-        at(json!("2"), json!("10")),
-        at(json!("2"), json!("11")),
-        at(json!("10"), json!("0")),
-        at(json!("1e1"), json!(1)),
-        at(json!(10), json!(true)),
-    ];
-    let rest = vec![
-        json!({}),
-        json!({"sm": null}),
-        json!({"sm": "1"}),
-        json!({"sm": [0, 0]}),
-        json!({"xs": {"y": "0", "x": "0"}}),
-        at(json!(null), json!(true)),
-        at(json!(""), json!("one")),
-        at(json!("NaN"), json!("inf")),
-        at(json!("1e999"), json!("-infinity")),
-        at(json!("1,5"), json!("0x1")),
-        at(json!([0]), json!({"x": 0})),
-        at(json!("100"), json!(100.0)),
-    ];
-    (placed, rest)
+    let at = |place: Value| json!({"sm": {"y": place[0], "x": place[1]}});
+    let placed = json!([
+        ["-2", 0],
+        [-1.5, "9"],
+        ["0", "1"],
+        [0, "1.5"],
+        [-0.0, 2],
+        [" 0 ", "2.5"],
+        ["2", "10"],
+        ["2", "11"],
+        ["10", "0"],
+        ["1e1", 1],
+        [10, true],
+    ]);
+    let mut rest = each(json!([
+        {}, {"sm": null}, {"sm": "1"}, {"sm": [0, 0]}, {"xs": {"y": "0", "x": "0"}},
+    ]));
+    let odd = json!([
+        [null, true], ["", "one"], ["NaN", "inf"], ["1e999", "-infinity"], ["1,5", "0x1"],
+        [[0], {"x": 0}], ["100", 100.0],
+    ]);
+    rest.extend(each(odd).into_iter().map(at));
+    (each(placed).into_iter().map(at).collect(), rest)
 }
 
 #[tokio::test]
@@ -380,124 +351,80 @@ async fn tile_elements_without_changes_are_ignored() {
     assert_eq!(made.ok()["tiles"], json!([]));
 }
 
-/// Asserts that `sent` as the dashboard's tiles, after a valid one, is refused, and that nothing changes.
-async fn refuses_tiles(caller: &TestClient, one: &str, cases: Vec<(Value, &str, &str, &str)>) {
-    let before = caller.get(one).await.ok();
-    let good = json!({"text": {"body": "good"}});
-    for (sent, attr, code, detail) in cases {
-        let sent = json!({"name": "x", "tiles": [good, sent]});
-        let answer = caller.patch(one, sent.clone()).await;
-        let told =
-            json!({"type": "validation_error", "code": code, "detail": detail, "attr": attr});
-        let text: String = sent.to_string().chars().take(200).collect();
-        assert_eq!((answer.status, &answer.body), (400, &told), "{text}");
-    }
-    caller.get(one).await.assert_is(200, before);
-}
-
 #[tokio::test]
 async fn invalid_tile_is_reported_and_the_whole_patch_rejected() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (id, one) = make(&workspace, owner, json!({})).await;
     let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
+    let before = owner.get(&one).await.ok();
     let with = |name: &str, value: Value| json!({"id": tile, name: value});
     let nested = (0..32).fold(json!({}), |inner, _| json!({ "a": inner }));
-    let (dictionary, integer, string) = (
-        "Invalid data. Expected a dictionary, but got",
-        "A valid integer is required.",
-        "Not a valid string.",
+    let large = json!({"a": {"b": "c".repeat(33_000)}});
+    let invalid = |attr: &str, detail: &str| Refusal::invalid(&format!("tiles__1{attr}"), detail);
+    let no_object = |of: &str, what: &str| {
+        let detail = format!("Invalid data. Expected a dictionary, but got {what}.");
+        invalid(&format!("{of}__non_field_errors"), &detail)
+    };
+    let no_layouts = |what: &str| {
+        let detail = format!("Expected a dictionary of items but got type \"{what}\".");
+        Refusal::new("tiles__1__layouts", "not_a_dict", detail)
+    };
+    let no_number = || invalid("__id", "A valid integer is required.");
+    let no_id = || Refusal::required("tiles__1__id");
+    let nul = Refusal::new(
+        "tiles__1__color",
+        "null_characters_not_allowed",
+        "Null characters are not allowed.",
     );
-    let expected = |what: &str| format!("Expected a dictionary of items but got type \"{what}\".");
-    let (a_list, a_str) = (expected("list"), expected("str"));
-    let an_int = format!("{dictionary} int.");
-    let got_list = format!("{dictionary} list.");
-    let got_str = format!("{dictionary} str.");
-    let got_bool = format!("{dictionary} bool.");
-    let unknown = |id: &str| format!("Invalid pk \"{id}\" - object does not exist.");
-    let (unknown_one, unknown_zero) = (unknown("999999"), unknown("0"));
-    let long = "Ensure this field has no more than 400 characters.";
-    let bytes = "Ensure this field has no more than 32768 bytes of JSON.";
-    let depth = "Ensure this field has no more than 32 nested containers.";
-    let object = "tiles__1__non_field_errors";
-    let cases = vec![
-        (json!(5), object, "invalid_input", an_int.as_str()),
-        (json!([]), object, "invalid_input", &got_list),
-        (json!("x"), object, "invalid_input", &got_str),
-        (json!(null), "tiles__1", "null", "This field may not be null."),
-        (json!({"color": "red"}), "tiles__1__id", "required", "This field is required."),
-        (json!({"layouts": {}}), "tiles__1__id", "required", "This field is required."),
-        (
-            json!({"id": null, "deleted": true}),
-            "tiles__1__id",
-            "required",
-            "This field is required.",
-        ),
-        (json!({"id": "x", "color": "red"}), "tiles__1__id", "invalid_input", integer),
-        (json!({"id": [1], "color": "red"}), "tiles__1__id", "invalid_input", integer),
+    let cases = [
+        (json!(5), no_object("", "int")),
+        (json!([]), no_object("", "list")),
+        (json!("x"), no_object("", "str")),
+        (json!(null), Refusal::null("tiles__1")),
+        (json!({"color": "red"}), no_id()),
+        (json!({"layouts": {}}), no_id()),
+        (json!({"id": null, "deleted": true}), no_id()),
+        (json!({"id": "x", "color": "red"}), no_number()),
+        (json!({"id": [1], "color": "red"}), no_number()),
         (
             json!({"id": 999_999, "color": "red", "show_description": null}),
-            "tiles__1__id",
-            "does_not_exist",
-            &unknown_one,
+            Refusal::unknown("tiles__1__id", "999999"),
         ),
-        (json!({"id": 0, "deleted": true}), "tiles__1__id", "does_not_exist", &unknown_zero),
-        (with("color", json!([1])), "tiles__1__color", "invalid_input", string),
-        (with("color", json!(true)), "tiles__1__color", "invalid_input", string),
-        (with("color", json!("c".repeat(401))), "tiles__1__color", "max_length", long),
+        (json!({"id": 0, "deleted": true}), Refusal::unknown("tiles__1__id", "0")),
+        (with("color", json!([1])), Refusal::not_text("tiles__1__color")),
+        (with("color", json!(true)), Refusal::not_text("tiles__1__color")),
         (
-            with("color", json!("a\u{0}")),
-            "tiles__1__color",
-            "null_characters_not_allowed",
-            "Null characters are not allowed.",
+            with("color", json!("c".repeat(401))),
+            Refusal::at_most("tiles__1__color", "400 characters"),
         ),
-        (
-            with("deleted", json!("maybe")),
-            "tiles__1__deleted",
-            "invalid_input",
-            "Must be a valid boolean.",
-        ),
-        (with("layouts", json!(null)), "tiles__1__layouts", "null", "This field may not be null."),
-        (with("layouts", json!([])), "tiles__1__layouts", "not_a_dict", &a_list),
-        (with("layouts", json!("x")), "tiles__1__layouts", "not_a_dict", &a_str),
-        (with("layouts", nested), "tiles__1__layouts", "max_length", depth),
-        (
-            with("layouts", json!({"a": {"b": "c".repeat(33_000)}})),
-            "tiles__1__layouts",
-            "max_length",
-            bytes,
-        ),
-        (with("text", json!(true)), "tiles__1__text__non_field_errors", "invalid_input", &got_bool),
-        (with("text", json!("x")), "tiles__1__text__non_field_errors", "invalid_input", &got_str),
-        (with("text", json!([1])), "tiles__1__text__non_field_errors", "invalid_input", &got_list),
+        (with("color", json!("a\u{0}")), nul),
+        (with("deleted", json!("maybe")), invalid("__deleted", "Must be a valid boolean.")),
+        (with("layouts", json!(null)), Refusal::null("tiles__1__layouts")),
+        (with("layouts", json!([])), no_layouts("list")),
+        (with("layouts", json!("x")), no_layouts("str")),
+        (with("layouts", nested), Refusal::at_most("tiles__1__layouts", "32 nested containers")),
+        (with("layouts", large), Refusal::at_most("tiles__1__layouts", "32768 bytes of JSON")),
+        (with("text", json!(true)), no_object("__text", "bool")),
+        (with("text", json!("x")), no_object("__text", "str")),
+        (with("text", json!([1])), no_object("__text", "list")),
     ];
-    refuses_tiles(owner, &one, cases).await;
-    let lists = "Expected a list of items but got type";
-    for (sent, what) in [(json!({}), "dict"), (json!("x"), "str"), (json!(1), "int")] {
-        let detail = format!("{lists} \"{what}\".");
-        let answer = owner.patch(&one, json!({"tiles": sent.clone()})).await;
-        answer.assert_invalid("tiles", "not_a_list", &detail);
-        let answer = owner.patch(&one, json!({"duplicate_tiles": sent})).await;
-        answer.assert_invalid("duplicate_tiles", "not_a_list", &detail);
-    }
+    // A valid tile before the invalid one is not added either.
+    let good = json!({"text": {"body": "good"}});
+    let sent = |tile: Value| json!({"name": "x", "tiles": [good, tile]});
+    let mut cases = Vec::from(cases.map(|(tile, refusal)| (sent(tile), refusal)));
     for field in ["tiles", "duplicate_tiles"] {
-        let null = owner.patch(&one, json!({field: null})).await;
-        null.assert_invalid(field, "null", "This field may not be null.");
-        let many = owner.patch(&one, json!({field: vec![json!({"id": 1}); 10_000]})).await;
-        let detail = "Ensure this field has no more than 1000 elements.";
-        many.assert_invalid(field, "max_length", detail);
+        for (wrong, what) in [(json!({}), "dict"), (json!("x"), "str"), (json!(1), "int")] {
+            let detail = format!("Expected a list of items but got type \"{what}\".");
+            cases.push((json!({field: wrong}), Refusal::new(field, "not_a_list", detail)));
+        }
+        cases.push((json!({field: null}), Refusal::null(field)));
+        let many = json!({field: vec![json!({"id": 1}); 10_000]});
+        cases.push((many, Refusal::at_most(field, "1000 elements")));
     }
+    owner.assert_refusals(Method::PATCH, &one, cases).await;
+    owner.get(&one).await.assert_is(200, before);
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn request_body_of_five_megabytes_returns_413() {
-    let workspace = Workspace::new().await;
-    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
-    let sent = json!({"filters": {"a": "x".repeat(5 * 1024 * 1024)}});
-    let answer = workspace.owner.patch(&one, sent).await;
-    let detail = "The request body is larger than 1048576 bytes.";
-    answer.assert_error(413, "invalid_request", "payload_too_large", detail, None);
 }
 
 #[tokio::test]
@@ -509,28 +436,27 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
     let text = put_texts(owner, &one, &["secret"]).await[0].clone();
     let before = owner.get(&one).await.ok();
     let (_, beside) = make(&workspace, owner, json!({})).await;
-    let project = owner.post(&workspace.organization("projects/"), json!({})).await.ok();
+    let project = workspace.add_project(json!({})).await;
     let (eve, hers) = workspace.outsider("eve").await;
     let mut places = vec![(owner.clone(), beside)];
-    for (caller, project) in [(owner, &project["id"]), (&eve, &hers["project_id"])] {
+    for (caller, project) in [(owner, &project), (&eve, &hers["project_id"])] {
         let dashboards = format!("/api/projects/{project}/dashboards/");
         let made = caller.post(&dashboards, json!({})).await.ok();
         places.push((caller.clone(), format!("{dashboards}{}/", made["id"])));
     }
     for (caller, path) in &places {
         for id in [json!(tile), text["id"].clone()] {
-            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-            for sent in [
+            let gone = |list: &str| Refusal::unknown(&format!("{list}__0__id"), &id.to_string());
+            let cases = [
                 json!({"id": id, "color": "red", "filters_overrides": {}}),
                 json!({"id": id, "deleted": true}),
                 json!({"id": id, "layouts": {}, "transparent_background": true}),
                 json!({"id": id, "text": {"body": "mine"}}),
-            ] {
-                let answer = caller.patch(path, json!({"tiles": [sent]})).await;
-                answer.assert_invalid("tiles__0__id", "does_not_exist", &detail);
-            }
-            let answer = caller.patch(path, json!({"duplicate_tiles": [{"id": id}]})).await;
-            answer.assert_invalid("duplicate_tiles__0__id", "does_not_exist", &detail);
+            ];
+            let cases = cases.map(|sent| (json!({"tiles": [sent]}), gone("tiles")));
+            caller.assert_refusals(Method::PATCH, path, cases).await;
+            let copied = (json!({"duplicate_tiles": [{"id": id}]}), gone("duplicate_tiles"));
+            caller.assert_refusals(Method::PATCH, path, [copied]).await;
         }
         for id in [json!(tile), text["id"].clone()] {
             let place = json!({"tiles": [{"id": id, "layouts": {"a": 1}, "color": "red"}]});
@@ -543,26 +469,6 @@ async fn tile_is_inaccessible_from_other_dashboards_projects_and_organizations()
     }
     owner.get(&one).await.assert_is(200, before);
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn tile_changes_require_edit_access_to_the_dashboard() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let ann = workspace.member("ann", Level::Member).await;
-    let (id, one) = make(&workspace, owner, json!({"restriction_level": 37})).await;
-    let tile = put_insight(&workspace, id, json!("I"), json!({})).await;
-    for sent in [
-        json!({"tiles": [{"id": tile, "color": "red"}]}),
-        json!({"tiles": [{"text": {"body": "x"}}]}),
-        json!({"tiles": "nonsense"}),
-        json!({"duplicate_tiles": [{"id": tile}]}),
-    ] {
-        let answer = ann.patch(&one, sent).await;
-        answer.assert_denied("You don't have edit permissions for this dashboard.");
-    }
-    let tiles = shown(owner, &one).await;
-    assert_eq!((tiles.len(), &tiles[0]["color"]), (1, &json!("blue")));
 }
 
 #[tokio::test]
@@ -662,11 +568,12 @@ async fn duplicated_tile_has_copied_content_and_no_layout() {
         assert_eq!(known.len(), 5);
     }
     owner.patch(&one, json!({"tiles": [{"id": tile, "deleted": true}]})).await.ok();
-    let gone = owner.patch(&one, json!({"duplicate_tiles": [{"id": tile}]})).await;
-    let detail = format!("Invalid pk \"{tile}\" - object does not exist.");
-    gone.assert_invalid("duplicate_tiles__0__id", "does_not_exist", &detail);
-    let absent = owner.patch(&one, json!({"duplicate_tiles": [{}]})).await;
-    absent.assert_invalid("duplicate_tiles__0__id", "required", "This field is required.");
+    let attr = "duplicate_tiles__0__id";
+    let cases = [
+        (json!({"duplicate_tiles": [{"id": tile}]}), Refusal::unknown(attr, &tile.to_string())),
+        (json!({"duplicate_tiles": [{}]}), Refusal::required(attr)),
+    ];
+    owner.assert_refusals(Method::PATCH, &one, cases).await;
     workspace.assert_file_valid().await;
 }
 
@@ -689,11 +596,9 @@ async fn tile_of_a_deleted_insight_is_hidden_and_not_numbered() {
     for name in ["a", "b", "c"] {
         put_insight(&workspace, id, json!(name), json!({})).await;
     }
-    let insight = shown_of(owner, &one, "/insight/id").await[1].as_u64().expect("a number");
-    let key = (workspace.made.project_id, InsightId(insight));
-    let user = workspace.made.user_id;
-    let removed = workspace.app.operate(move |tx, now| insights::delete(tx, key, user, now));
-    removed.await.expect("removed");
+    let insight = shown_of(owner, &one, "/insight/id").await[1].clone();
+    let path = workspace.project(&format!("insights/{insight}/"));
+    owner.patch(&path, json!({"deleted": true})).await.ok();
     assert_eq!(shown_of(owner, &one, "/insight/name").await, ["a", "c"]);
     assert_eq!(shown_of(owner, &one, "/order").await, [json!(0), json!(1)]);
 }

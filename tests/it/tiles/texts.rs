@@ -1,10 +1,12 @@
 //! Texts on tiles: create, update and share them.
 
+use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
 use crate::dashboards::{MOMENT, at_the_moment, embedded, make};
 use crate::support::Workspace;
+use crate::support::refusals::Refusal;
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
@@ -54,20 +56,6 @@ async fn new_text_has_its_creator_and_no_last_modifier() {
         assert_eq!(answer.ok()["tiles"], json!([expected]));
         assert_eq!(shown(&ann, &one).await, [expected]);
     }
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn new_text_tile_has_the_sent_layout_and_color() {
-    let workspace = Workspace::new().await;
-    let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
-    let layouts = json!({"sm": {"x": 1, "y": 2}});
-    let sent = json!({"text": {"body": "x"}, "color": "red", "layouts": layouts, "order": 9});
-    let tiles = workspace.owner.patch(&one, json!({"tiles": [sent]})).await.ok()["tiles"].clone();
-    let tile = &tiles[0];
-    assert_eq!(json!([tile["color"], tile["layouts"], tile["order"]]), json!(["red", layouts, 0]));
-    let hidden = json!({"tiles": [{"text": {"body": "y"}, "deleted": true}]});
-    assert_eq!(workspace.owner.patch(&one, hidden).await.ok()["tiles"], tiles);
     workspace.assert_file_valid().await;
 }
 
@@ -132,95 +120,32 @@ async fn invalid_text_is_rejected() {
     let insight = put_insight(&workspace, id, json!("I"), json!({})).await;
     let tiles = put_texts(owner, &one, &["a", "b"]).await;
     let before = owner.get(&one).await.ok();
-    let integer = "A valid integer is required.";
     let own = &tiles[0]["id"];
-    for (sent, attr, code, detail) in [
-        (
-            json!({"text": {"body": "a".repeat(4001)}}),
-            "text__body",
-            "max_length",
-            "Text body cannot exceed 4000 characters",
-        ),
-        (
-            json!({"id": own, "text": {"body": "😀".repeat(4001)}}),
-            "text__body",
-            "max_length",
-            "Text body cannot exceed 4000 characters",
-        ),
-        (
-            json!({"text": {"body": true}}),
-            "tiles__0__text__body",
-            "invalid_input",
-            "Not a valid string.",
-        ),
-        (
-            json!({"text": {"body": [1]}}),
-            "tiles__0__text__body",
-            "invalid_input",
-            "Not a valid string.",
-        ),
-        (
-            json!({"text": {"body": "a\u{0}"}}),
-            "tiles__0__text__body",
-            "null_characters_not_allowed",
-            "Null characters are not allowed.",
-        ),
-        (json!({"text": {"id": "x"}}), "tiles__0__text__id", "invalid_input", integer),
-        (
-            json!({"text": {"id": 999_999, "body": "x"}}),
-            "text",
-            "invalid_input",
-            "Text tile not found.",
-        ),
-        (json!({"text": {"id": -1}}), "text", "invalid_input", "Text tile not found."),
-        (
-            json!({"id": own, "text": {"id": tiles[1]["text"]["id"], "body": "x"}}),
-            "text",
-            "invalid_input",
-            "Text tile not found.",
-        ),
-        (
-            json!({"id": insight, "text": {"id": tiles[1]["text"]["id"], "body": "x"}}),
-            "text",
-            "invalid_input",
-            "Text tile not found.",
-        ),
-        (
-            json!({"id": insight, "text": {"body": "x"}}),
-            "tiles__0__text",
-            "invalid_input",
-            "A tile shows either an insight or a text.",
-        ),
-        (
-            json!({"id": 999_999, "text": {"body": "x"}}),
-            "tiles__0__id",
-            "does_not_exist",
-            "Invalid pk \"999999\" - object does not exist.",
-        ),
-    ] {
-        let answer = owner.patch(&one, json!({"tiles": [sent], "name": "x"})).await;
-        answer.assert_invalid(attr, code, detail);
-    }
+    let too_long =
+        || Refusal::new("text__body", "max_length", "Text body cannot exceed 4000 characters");
+    let gone = || Refusal::invalid("text", "Text tile not found.");
+    let no_null = "Null characters are not allowed.";
+    let nul = Refusal::new("tiles__0__text__body", "null_characters_not_allowed", no_null);
+    let no_number = Refusal::invalid("tiles__0__text__id", "A valid integer is required.");
+    let either = "A tile shows either an insight or a text.";
+    let others = json!({"id": tiles[1]["text"]["id"], "body": "x"});
+    let cases = [
+        (json!({"text": {"body": "a".repeat(4001)}}), too_long()),
+        (json!({"id": own, "text": {"body": "😀".repeat(4001)}}), too_long()),
+        (json!({"text": {"body": true}}), Refusal::not_text("tiles__0__text__body")),
+        (json!({"text": {"body": [1]}}), Refusal::not_text("tiles__0__text__body")),
+        (json!({"text": {"body": "a\u{0}"}}), nul),
+        (json!({"text": {"id": "x"}}), no_number),
+        (json!({"text": {"id": 999_999, "body": "x"}}), gone()),
+        (json!({"text": {"id": -1}}), gone()),
+        (json!({"id": own, "text": others}), gone()),
+        (json!({"id": insight, "text": others}), gone()),
+        (json!({"id": insight, "text": {"body": "x"}}), Refusal::invalid("tiles__0__text", either)),
+        (json!({"id": 999_999, "text": {"body": "x"}}), Refusal::unknown("tiles__0__id", "999999")),
+    ];
+    let cases = cases.map(|(tile, refusal)| (json!({"tiles": [tile], "name": "x"}), refusal));
+    owner.assert_refusals(Method::PATCH, &one, cases).await;
     owner.get(&one).await.assert_is(200, before);
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn text_on_two_dashboards_is_changed_on_both() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (id, one) = make(&workspace, owner, json!({})).await;
-    let tile = put_texts(owner, &one, &["a"]).await[0].clone();
-    let (_, other) = make(&workspace, owner, json!({"use_dashboard": id})).await;
-    let copy = shown(owner, &other).await[0].clone();
-    assert_ne!(copy["id"], tile["id"]);
-    assert_eq!(copy["text"], tile["text"]);
-    let sent =
-        json!({"tiles": [{"id": copy["id"], "text": {"id": copy["text"]["id"], "body": "b"}}]});
-    owner.patch(&other, sent).await.ok();
-    for path in [&one, &other] {
-        assert_eq!(shown_of(owner, path, "/text/body").await, [json!("b")]);
-    }
     workspace.assert_file_valid().await;
 }
 
