@@ -11,7 +11,6 @@ use steward::testing::store::{PreparedRestore, Progress, Store};
 
 use crate::activity::entries;
 use crate::api_keys::{at, make};
-use crate::sharing::insights::SharedInsight;
 use crate::sharing::opened;
 use crate::signup::{Offer, offer};
 use crate::support::sharing::Board;
@@ -58,7 +57,7 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
         Board::make(&workspace, json!({ "name": "closed" })).await,
         Board::make(&workspace, json!({ "name": "untouched" })).await,
     ];
-    let (insight, _) = SharedInsight::make(&workspace, json!({ "name": "insight" })).await;
+    let (insight, _) = Board::of_insight(&workspace, json!({ "name": "insight" })).await;
     let of_insight = insight.enable(owner, true).await;
     let mut old = vec![shared.enable(owner, true).await, refreshed.enable(owner, true).await];
     old.push(refreshed.refresh(owner).await);

@@ -13,10 +13,10 @@ use steward::testing::store::{Tx, WriteTx};
 
 use super::{OWNER, TestClient, TestResponse, Workspace};
 
-/// A dashboard of the first project, with its paths.
+/// A dashboard or an insight of the first project, with its paths.
 pub struct Board {
     pub id: u64,
-    /// Path of the dashboard itself.
+    /// Path of the dashboard or insight itself.
     pub one: String,
     pub sharing: String,
     pub refresh: String,
@@ -24,15 +24,21 @@ pub struct Board {
 
 impl Board {
     pub async fn make(workspace: &Workspace, sent: Value) -> Self {
-        let made = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
+        Self::create(workspace, &workspace.dashboards(""), sent).await.0
+    }
+
+    /// Creates an insight. Returns its body too.
+    pub async fn of_insight(workspace: &Workspace, sent: Value) -> (Self, Value) {
+        let list = format!("/api/projects/{}/insights/", workspace.made.project_id);
+        Self::create(workspace, &list, sent).await
+    }
+
+    async fn create(workspace: &Workspace, list: &str, sent: Value) -> (Self, Value) {
+        let made = workspace.owner.post(list, sent).await.ok();
         let id = made["id"].as_u64().expect("an id");
-        let one = workspace.dashboards(&format!("{id}/"));
-        Self {
-            id,
-            sharing: format!("{one}sharing/"),
-            refresh: format!("{one}sharing/refresh/"),
-            one,
-        }
+        let one = format!("{list}{id}/");
+        let (sharing, refresh) = (format!("{one}sharing/"), format!("{one}sharing/refresh/"));
+        (Self { id, one, sharing, refresh }, made)
     }
 
     /// Enables or disables the public page, and returns the token in the response.

@@ -1,29 +1,42 @@
 //! The sharing configuration of a dashboard: who may change it, and which tokens are valid when.
 
-pub mod insights;
+mod insights;
 mod shared;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::ids::{CollaboratorId, DashboardId, InsightId, UserId};
-use steward::testing::resources::access_controls::levels::AccessLevel;
-use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::{Kind, Object};
-use steward::testing::resources::access_subject::Subject;
+use steward::testing::ids::{DashboardId, InsightId};
+use steward::testing::resources::access_objects::Object;
 use steward::testing::resources::activity::Entry;
-use steward::testing::resources::collaborators::Collaborator;
-use steward::testing::resources::dashboards::Dashboard;
+use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
-use steward::testing::resources::{cascade_delete, users};
-use steward::testing::secret::Seed;
-use steward::testing::store::{Order, Record, Tx, Window};
+use steward::testing::store::Tx;
 
+use crate::activity::entries;
+use crate::dashboards::access::allows;
+use crate::insights::version;
+use crate::support::idempotency::stored;
+use crate::support::refusals::Refusal;
 use crate::support::sharing::{Board, token};
-use crate::support::{TestClient, Workspace, with_clock};
+use crate::support::{Workspace, with_clock};
 
 const NO_EDIT: &str = "You don't have edit permissions for this dashboard.";
+const BEGAN: &str = "2023-11-14T22:13:20Z";
+
+/// A dashboard and an insight, which are shared alike.
+async fn both(workspace: &Workspace) -> [Board; 2] {
+    let (insight, _) = Board::of_insight(workspace, json!({ "name": "Numbers" })).await;
+    [Board::make(workspace, json!({ "name": "Numbers" })).await, insight]
+}
+
+/// The expected configuration.
+fn configuration(created_at: Option<&str>, enabled: bool, token: &str) -> Value {
+    json!({ "created_at": created_at, "enabled": enabled, "access_token": token })
+}
 
 /// Asserts whether a token opens both the JSON and the page, or neither.
 #[track_caller]
@@ -39,36 +52,25 @@ pub async fn opened(workspace: &Workspace, token: &str) -> (u16, u16) {
     (json, anyone.get(&format!("/shared/{token}")).await.status)
 }
 
-/// The number of records of a type.
-fn count<R: Record>(workspace: &Workspace) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut count = 0;
-    let counted = tx.scan::<R, _>(&(), Window::all(Order::Ascending), |_| {
-        count += 1;
-        Ok(())
-    });
-    counted.expect("counted");
-    count
-}
-
 #[tokio::test]
-async fn token_of_an_unshared_dashboard_opens_nothing() {
+async fn token_of_what_is_not_shared_opens_nothing() {
     let workspace = Workspace::new().await;
-    let (one, other) =
-        (Board::make(&workspace, json!({})).await, Board::make(&workspace, json!({})).await);
-    let shown = workspace.owner.get(&one.sharing).await;
-    let token = token(&shown.body);
-    shown.assert_is(200, json!({ "created_at": null, "enabled": false, "access_token": token }));
-    let names: Vec<_> = shown.body.as_object().expect("an object").keys().collect();
-    assert_eq!(names, ["created_at", "enabled", "access_token"]);
-    assert_eq!(token.len(), 30);
-    assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)));
-    for path in [&one.sharing, one.sharing.trim_end_matches('/')] {
-        workspace.owner.get(path).await.assert_is(200, shown.body.clone());
+    let mut tokens = BTreeSet::new();
+    for shared in both(&workspace).await.iter().chain(&both(&workspace).await) {
+        let shown = workspace.owner.get(&shared.sharing).await;
+        let token = token(&shown.body);
+        shown.assert_is(200, configuration(None, false, &token));
+        let names: Vec<_> = shown.body.as_object().expect("an object").keys().collect();
+        assert_eq!(names, ["created_at", "enabled", "access_token"]);
+        assert_eq!(token.len(), 30);
+        assert!(token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)));
+        assert_opens(opened(&workspace, &token).await, false, "before");
+        // Disabling what was never enabled changes nothing.
+        let sent = json!({ "enabled": false });
+        workspace.owner.patch(&shared.sharing, sent).await.assert_is(200, shown.body);
+        assert!(tokens.insert(token));
     }
-    assert_ne!(other.token(&workspace.owner).await, token);
-    assert_opens(opened(&workspace, &token).await, false, "before");
-    assert_eq!(count::<Sharing>(&workspace), 0, "a GET writes nothing");
+    assert_eq!(stored::<Sharing>(&workspace), 0);
     workspace.assert_file_valid().await;
 }
 
@@ -78,8 +80,7 @@ async fn token_of_a_disabled_page_is_shown_only_to_callers_with_edit_access() {
     let board = Board::make(&workspace, json!({ "restriction_level": 37 })).await;
     let viewer = workspace.member("mia", Level::Member).await;
     let editor = workspace.member("ben", Level::Member).await;
-    let ben = json!({ "user_uuid": workspace.uuid("ben@corp.example").await, "level": 37 });
-    workspace.owner.post(&format!("{}collaborators/", board.one), ben).await.ok();
+    workspace.add_collaborator(&board.one, "ben@corp.example").await;
     let off = async |times: u32| {
         let shown = viewer.get(&board.sharing).await.ok();
         assert_eq!(shown["access_token"], Value::Null, "{times}");
@@ -116,9 +117,7 @@ async fn enabling_sharing_keeps_the_token_and_sets_is_shared() {
     let mut dashboard = workspace.owner.get(&board.one).await.ok();
     assert_eq!(dashboard["is_shared"], false);
     let enabled = workspace.owner.patch(&board.sharing, json!({ "enabled": true })).await;
-    let expected = json!({
-        "created_at": "2023-11-14T22:13:20Z", "enabled": true, "access_token": before,
-    });
+    let expected = configuration(Some(BEGAN), true, &before);
     enabled.assert_is(200, expected.clone());
     assert_opens(opened(&workspace, &before).await, true, "enabled");
     dashboard["is_shared"] = json!(true);
@@ -128,11 +127,11 @@ async fn enabling_sharing_keeps_the_token_and_sets_is_shared() {
 
     // Enabling an enabled page, or sending no field, changes nothing.
     clock.advance(Duration::from_mins(1));
-    let entries = count::<Entry>(&workspace);
+    let entries = stored::<Entry>(&workspace);
     for sent in [json!({ "enabled": "yes" }), json!({}), json!({ "access_token": "x" })] {
         workspace.owner.patch(&board.sharing, sent).await.assert_is(200, expected.clone());
     }
-    assert_eq!(count::<Entry>(&workspace), entries);
+    assert_eq!(stored::<Entry>(&workspace), entries);
     workspace.owner.get(&board.sharing).await.assert_is(200, expected.clone());
 
     // An update of the dashboard does not affect its sharing.
@@ -152,11 +151,7 @@ async fn disabling_sharing_revokes_the_token_permanently() {
     let disabled = workspace.owner.patch(&board.sharing, json!({ "enabled": false })).await;
     let second = token(&disabled.body);
     assert_ne!(second, first);
-    let expected = |enabled: bool| {
-        json!({
-            "created_at": "2023-11-14T22:13:20Z", "enabled": enabled, "access_token": second,
-        })
-    };
+    let expected = |enabled: bool| configuration(Some(BEGAN), enabled, &second);
     disabled.assert_is(200, expected(false));
     workspace.owner.get(&board.sharing).await.assert_is(200, expected(false));
     assert_eq!(workspace.owner.get(&board.one).await.ok()["is_shared"], false);
@@ -164,53 +159,41 @@ async fn disabling_sharing_revokes_the_token_permanently() {
         assert_opens(opened(&workspace, token).await, false, "disabled");
     }
     // Disabling a disabled page changes nothing.
-    workspace
-        .owner
-        .patch(&board.sharing, json!({ "enabled": 0 }))
-        .await
-        .assert_is(200, expected(false));
-    workspace
-        .owner
-        .patch(&board.sharing, json!({ "enabled": true }))
-        .await
-        .assert_is(200, expected(true));
+    for (sent, enabled) in [(json!(0), false), (json!(true), true)] {
+        let answer = workspace.owner.patch(&board.sharing, json!({ "enabled": sent })).await;
+        answer.assert_is(200, expected(enabled));
+    }
     assert_opens(opened(&workspace, &second).await, true, "enabled again");
     assert_opens(opened(&workspace, &first).await, false, "the first token");
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
-async fn disabling_sharing_that_was_never_enabled_changes_nothing() {
-    let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let before = workspace.owner.get(&board.sharing).await.ok();
-    let sent = json!({ "enabled": false });
-    workspace.owner.patch(&board.sharing, sent).await.assert_is(200, before);
-    assert_eq!(count::<Sharing>(&workspace), 0);
-}
-
-#[tokio::test]
 async fn replaced_sharing_token_works_for_five_more_minutes() {
     let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
-    let board = Board::make(&workspace, json!({})).await;
-    let first = board.enable(&workspace.owner, true).await;
-    clock.advance(Duration::from_mins(1));
-    let answer = workspace.owner.post(&board.refresh, json!({ "anything": [] })).await;
-    let second = token(&answer.body);
-    assert_ne!(second, first);
-    let expected = json!({
-        "created_at": "2023-11-14T22:13:20Z", "enabled": true, "access_token": second,
-    });
-    answer.assert_is(200, expected.clone());
-    workspace.owner.get(&board.sharing).await.assert_is(200, expected);
-    clock.advance(Duration::from_secs(299));
-    for token in [&first, &second] {
-        assert_opens(opened(&workspace, token).await, true, "within five minutes");
+    for shared in both(&workspace).await {
+        let began = workspace.app.now().to_string();
+        let first = shared.enable(&workspace.owner, true).await;
+        clock.advance(Duration::from_mins(1));
+        let answer = workspace.owner.post(&shared.refresh, json!({ "anything": [] })).await;
+        let second = token(&answer.body);
+        assert_ne!(second, first);
+        let expected = configuration(Some(&began), true, &second);
+        answer.assert_is(200, expected.clone());
+        workspace.owner.get(&shared.sharing).await.assert_is(200, expected);
+        clock.advance(Duration::from_secs(299));
+        for token in [&first, &second] {
+            assert_opens(opened(&workspace, token).await, true, "within five minutes");
+        }
+        clock.advance(Duration::from_secs(1));
+        assert_opens(opened(&workspace, &first).await, false, "after five minutes");
+        assert_opens(opened(&workspace, &second).await, true, "the present token");
+        let third = shared.enable(&workspace.owner, false).await;
+        for token in [&second, &third] {
+            assert_opens(opened(&workspace, token).await, false, "disabled");
+        }
     }
-    clock.advance(Duration::from_secs(1));
-    assert_opens(opened(&workspace, &first).await, false, "after five minutes");
-    assert_opens(opened(&workspace, &second).await, true, "the present token");
     workspace.assert_file_valid().await;
 }
 
@@ -251,7 +234,7 @@ async fn refreshing_a_disabled_token_returns_one_that_opens_nothing() {
     let answer = workspace.owner.post(&board.refresh, json!({})).await;
     let second = token(&answer.body);
     assert_ne!(second, first);
-    answer.assert_is(200, json!({ "created_at": null, "enabled": false, "access_token": second }));
+    answer.assert_is(200, configuration(None, false, &second));
     for token in [&first, &second] {
         assert_opens(opened(&workspace, token).await, false, "not enabled");
     }
@@ -264,222 +247,121 @@ async fn refreshing_a_disabled_token_returns_one_that_opens_nothing() {
 #[tokio::test]
 async fn invalid_boolean_is_rejected() {
     let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let null = workspace.owner.patch(&board.sharing, json!({ "enabled": null })).await;
-    null.assert_invalid("enabled", "null", "This field may not be null.");
-    for value in [json!("maybe"), json!(2), json!([]), json!({}), json!("")] {
-        let answer = workspace.owner.patch(&board.sharing, json!({ "enabled": value })).await;
-        answer.assert_invalid("enabled", "invalid_input", "Must be a valid boolean.");
+    for shared in both(&workspace).await {
+        let boolean = Refusal::invalid("enabled", "Must be a valid boolean.");
+        let wrong = [json!("maybe"), json!(2), json!([]), json!({}), json!("")];
+        let mut cases =
+            Vec::from(wrong.map(|value| (json!({ "enabled": value }), boolean.clone())));
+        cases.push((json!({ "enabled": null }), Refusal::null("enabled")));
+        let list = "Invalid data. Expected a dictionary, but got list.";
+        cases.push((json!([true]), Refusal::of_body("invalid_input", list)));
+        workspace.owner.assert_refusals(Method::PATCH, &shared.sharing, cases).await;
     }
-    let list = workspace.owner.patch(&board.sharing, json!([true])).await;
-    list.assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
-    assert_eq!(count::<Sharing>(&workspace), 0);
+    assert_eq!(stored::<Sharing>(&workspace), 0);
 }
 
 #[tokio::test]
-async fn sharing_of_a_missing_dashboard_returns_404() {
+async fn sharing_of_a_missing_object_returns_404() {
     let workspace = Workspace::new().await;
-    let removed = Board::make(&workspace, json!({})).await;
-    removed.enable(&workspace.owner, true).await;
-    workspace.owner.patch(&removed.one, json!({ "deleted": true })).await.ok();
-    let beside = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
-    let elsewhere = format!("/api/projects/{}/dashboards/", beside["id"]);
-    let elsewhere = workspace.owner.post(&elsewhere, json!({})).await.ok();
-    let ids = [removed.id.to_string(), elsewhere["id"].to_string(), "99999".into(), "x".into()];
-    for id in ids {
-        let one = workspace.dashboards(&format!("{id}/sharing/"));
-        let missing = "Dashboard not found.";
-        workspace.owner.get(&one).await.assert_not_found(missing);
-        workspace.owner.patch(&one, json!({ "enabled": true })).await.assert_not_found(missing);
-        workspace.owner.patch(&one, json!({ "enabled": "maybe" })).await.assert_not_found(missing);
-        workspace.owner.post(&format!("{one}refresh/"), json!({})).await.assert_not_found(missing);
+    let beside = workspace.add_project(json!({})).await;
+    let elsewhere = |rest: String| format!("/api/projects/{beside}/{rest}/");
+    let kinds = [("dashboards", "Dashboard not found."), ("insights", "Insight not found.")];
+    for (shared, (kind, missing)) in both(&workspace).await.iter().zip(kinds) {
+        let paths = [
+            shared.one.clone(),
+            elsewhere(format!("{kind}/{}", shared.id)),
+            workspace.project(&format!("{kind}/99999/")),
+            workspace.project(&format!("{kind}/x/")),
+        ];
+        shared.enable(&workspace.owner, true).await;
+        workspace.owner.patch(&shared.one, json!({ "deleted": true })).await.ok();
+        for one in paths.map(|one| format!("{one}sharing/")) {
+            workspace.owner.get(&one).await.assert_not_found(missing);
+            for sent in [json!({ "enabled": true }), json!({ "enabled": "maybe" })] {
+                workspace.owner.patch(&one, sent).await.assert_not_found(missing);
+            }
+            let refresh = workspace.owner.post(&format!("{one}refresh/"), json!({})).await;
+            refresh.assert_not_found(missing);
+        }
     }
-}
-
-#[tokio::test]
-async fn other_methods_return_405() {
-    let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    for (method, path, allow) in [
-        ("DELETE", &board.sharing, "GET, PATCH, HEAD, OPTIONS"),
-        ("PUT", &board.sharing, "GET, PATCH, HEAD, OPTIONS"),
-        ("POST", &board.sharing, "GET, PATCH, HEAD, OPTIONS"),
-        ("GET", &board.refresh, "POST, OPTIONS"),
-        ("PATCH", &board.refresh, "POST, OPTIONS"),
-    ] {
-        let named = method.parse().expect("a method");
-        let answer = workspace.owner.send(named, path, None).await;
-        let text = format!("Method \"{method}\" not allowed.");
-        answer.assert_error(405, "invalid_request", "method_not_allowed", &text, None);
-        assert_eq!(answer.headers["allow"], allow);
-    }
-}
-
-fn user(workspace: &Workspace, email: &str) -> UserId {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    users::find_by_email(&*tx, email).expect("read").expect("a user").meta.id
-}
-
-/// Sets a member's level on a dashboard.
-async fn rule(workspace: &Workspace, board: &Board, user: UserId, level: AccessLevel) {
-    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
-    let object = Some(board.id);
-    let put = workspace.app.operate(move |tx, now| {
-        tx.put(&AccessRule {
-            organization,
-            project,
-            kind: Kind::Dashboard,
-            object,
-            subject: Subject::User(user),
-            level,
-            created_at: now,
-            updated_at: now,
-        })
-    });
-    put.await.expect("a rule");
-}
-
-async fn collaborate(workspace: &Workspace, board: &Board, user: UserId) {
-    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
-    let (dashboard, seed) = (DashboardId(board.id), Seed::generate());
-    let put = workspace.app.operate(move |tx, now| {
-        tx.put(&Collaborator {
-            organization,
-            project,
-            dashboard,
-            user,
-            id: CollaboratorId(seed.rng().uuid(now)),
-            level: 37,
-            added_at: now,
-            updated_at: now,
-        })
-    });
-    put.await.expect("a collaborator");
-}
-
-/// Asserts that the caller may read the configuration, and that every change is refused.
-async fn reads_only(board: &Board, caller: &TestClient) {
-    assert_eq!(caller.get(&board.sharing).await.status, 200);
-    for sent in [json!({ "enabled": true }), json!({}), json!({ "enabled": "maybe" })] {
-        caller.patch(&board.sharing, sent).await.assert_denied(NO_EDIT);
-    }
-    caller.post(&board.refresh, json!({})).await.assert_denied(NO_EDIT);
-}
-
-async fn changes(board: &Board, caller: &TestClient) {
-    board.enable(caller, true).await;
-    board.refresh(caller).await;
-    board.enable(caller, false).await;
 }
 
 #[tokio::test]
 async fn sharing_requires_edit_access_to_the_dashboard() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let ada = workspace.member("ada", Level::Admin).await;
-    let id = user(&workspace, "ann@corp.example");
     let board = Board::make(&workspace, json!({})).await;
-    changes(&board, &ann).await;
-    for (level, reads, edits) in [
-        (AccessLevel::None, false, false),
-        (AccessLevel::Viewer, true, false),
-        (AccessLevel::Editor, true, true),
-        (AccessLevel::Manager, true, true),
-    ] {
-        rule(&workspace, &board, id, level).await;
-        match (reads, edits) {
-            (_, true) => changes(&board, &ann).await,
-            (true, _) => reads_only(&board, &ann).await,
-            _ => {
-                let shown = ann.get(&board.sharing).await;
-                shown.assert_denied("You do not have viewer access to this resource.");
-                ann.patch(&board.sharing, json!({ "enabled": true })).await.assert_denied(NO_EDIT);
-                ann.post(&board.refresh, json!({})).await.assert_denied(NO_EDIT);
-            }
+    let viewer = "You do not have viewer access to this resource.";
+    for (level, reads) in [("none", false), ("viewer", true)] {
+        workspace.set_rule(&board.one, Some("ann@corp.example"), level).await;
+        allows(&ann.get(&board.sharing).await, reads, viewer);
+        for sent in [json!({ "enabled": true }), json!({}), json!({ "enabled": "maybe" })] {
+            ann.patch(&board.sharing, sent).await.assert_denied(NO_EDIT);
         }
-        changes(&board, &ada).await;
+        ann.post(&board.refresh, json!({})).await.assert_denied(NO_EDIT);
     }
-    workspace.assert_file_valid().await;
+    workspace.set_rule(&board.one, Some("ann@corp.example"), "editor").await;
+    board.enable(&ann, true).await;
+    board.refresh(&ann).await;
 }
 
 #[tokio::test]
-async fn restricted_dashboard_is_shared_only_by_its_collaborators() {
+async fn sharing_changes_increment_the_version_of_a_dashboard_and_not_of_an_insight() {
     let workspace = Workspace::new().await;
-    let ann = workspace.member("ann", Level::Member).await;
-    let ada = workspace.member("ada", Level::Admin).await;
-    let board = Board::make(&workspace, json!({ "restriction_level": 37 })).await;
-    reads_only(&board, &ann).await;
-    changes(&board, &ada).await;
-    changes(&board, &workspace.owner).await;
-    collaborate(&workspace, &board, user(&workspace, "ann@corp.example")).await;
-    changes(&board, &ann).await;
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn every_sharing_change_increments_the_dashboard_version() {
-    let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let key = (workspace.made.project_id, DashboardId(board.id));
-    let version = || {
-        let tx = workspace.app.store().snapshot().expect("a snapshot");
-        let seen = tx.view::<Dashboard, _>(&key, |row| Ok(row.version)).expect("read");
-        seen.expect("a dashboard")
-    };
-    assert_eq!(version(), 1);
-    board.enable(&workspace.owner, true).await;
-    assert_eq!(version(), 2);
-    board.enable(&workspace.owner, true).await;
-    assert_eq!(version(), 2);
-    board.refresh(&workspace.owner).await;
-    assert_eq!(version(), 3);
-    board.enable(&workspace.owner, false).await;
-    assert_eq!(version(), 4);
-    board.refresh(&workspace.owner).await;
-    assert_eq!(version(), 5);
-    board.token(&workspace.owner).await;
-    assert_eq!(version(), 5);
+    let owner = &workspace.owner;
+    for (shared, is_dashboard) in both(&workspace).await.iter().zip([true, false]) {
+        let mut known = version(&owner.get(&shared.one).await);
+        for (change, moves) in [
+            (Some(true), true),
+            (Some(true), false),
+            (None, true),
+            (Some(false), true),
+            (None, true),
+        ] {
+            match change {
+                Some(enabled) => shared.enable(owner, enabled).await,
+                None => shared.refresh(owner).await,
+            };
+            let now = version(&owner.get(&shared.one).await);
+            assert_eq!(now > known, moves && is_dashboard, "{change:?}");
+            known = now;
+        }
+    }
 }
 
 #[tokio::test]
 async fn every_sharing_change_creates_a_log_entry_without_the_token() {
     let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
-    let mut tokens = vec![board.enable(&workspace.owner, true).await];
-    tokens.push(board.refresh(&workspace.owner).await);
-    tokens.push(board.enable(&workspace.owner, false).await);
-    tokens.push(board.refresh(&workspace.owner).await);
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut told = Vec::new();
-    let read = tx.scan::<Entry, _>(&(), Window::all(Order::Ascending), |row| {
-        let text = String::from_utf8_lossy(row.fields).into_owned();
+    for (shared, scope) in both(&workspace).await.iter().zip(["Dashboard", "Insight"]) {
+        let known = entries(&workspace).len();
+        let mut tokens = vec![shared.enable(&workspace.owner, true).await];
+        tokens.push(shared.refresh(&workspace.owner).await);
+        tokens.push(shared.enable(&workspace.owner, false).await);
+        tokens.push(shared.refresh(&workspace.owner).await);
+        let told = |entry: &Entry| {
+            let shown = &entry.fields;
+            let changes = shown.detail.changes.iter();
+            let changes: Vec<_> =
+                changes.map(|change| json!([change.field, change.before, change.after])).collect();
+            json!([shown.scope, shown.item_id, shown.activity, shown.detail.name, changes])
+        };
+        let new = entries(&workspace).split_off(known);
+        assert!(new.iter().all(|entry| entry.meta.project.is_some()));
+        let text = json!(new.iter().map(|entry| &entry.fields).collect::<Vec<_>>()).to_string();
         assert!(tokens.iter().all(|token| !text.contains(token)), "{text}");
-        let entry = row.into_record()?;
-        assert_eq!(entry.meta.project.is_some(), entry.fields.scope == "Dashboard");
-        if entry.fields.scope == "Dashboard" {
-            let changes: Vec<_> = entry
-                .fields
-                .detail
-                .changes
-                .iter()
-                .map(|change| json!([change.field, change.before, change.after]))
-                .collect();
-            let shown = entry.fields;
-            told.push(json!([shown.item_id, shown.activity, shown.detail.name, changes]));
-        }
-        Ok(())
-    });
-    read.expect("entries");
-    let id = board.id.to_string();
-    let replaced = json!(["access_token", null, null]);
-    let expected = json!([
-        [id, "created", "Numbers", []],
-        [id, "sharing enabled", "Numbers", [["is_shared", false, true]]],
-        [id, "access token refreshed", "Numbers", [replaced]],
-        [id, "sharing disabled", "Numbers", [replaced, ["is_shared", true, false]]],
-        [id, "access token refreshed", "Numbers", [replaced]],
-    ]);
-    assert_eq!(json!(told), expected);
+        let id = shared.id.to_string();
+        let replaced = json!(["access_token", null, null]);
+        let refreshed = json!([scope, id, "access token refreshed", "Numbers", [replaced]]);
+        let on = json!([["is_shared", false, true]]);
+        let off = json!([replaced, ["is_shared", true, false]]);
+        let expected = [
+            json!([scope, id, "sharing enabled", "Numbers", on]),
+            refreshed.clone(),
+            json!([scope, id, "sharing disabled", "Numbers", off]),
+            refreshed,
+        ];
+        assert_eq!(new.iter().map(told).collect::<Vec<_>>(), expected);
+    }
 }
 
 #[tokio::test]
@@ -514,49 +396,34 @@ async fn deleting_a_dashboard_closes_its_page_and_restoring_reopens_it() {
 }
 
 #[tokio::test]
-async fn deleted_project_closes_its_pages_before_its_records_are_deleted() {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
-    let board = Board::make(&workspace, json!({})).await;
-    let first = board.enable(&workspace.owner, true).await;
-    let second = board.refresh(&workspace.owner).await;
-    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
-    // The background task has not yet deleted the project's records. Requests that follow the deletion find this state.
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
-    removed.await.expect("removed");
-    assert_eq!(count::<Sharing>(&workspace), 1);
-    for token in [&first, &second] {
-        assert_opens(opened(&workspace, token).await, false, "a deleted project");
+async fn deleted_project_or_organization_closes_its_pages_before_its_records_are_deleted() {
+    for whole in [false, true] {
+        let (config, _clock) = with_clock();
+        let workspace = Workspace::with(config).await;
+        let board = Board::make(&workspace, json!({})).await;
+        let first = board.enable(&workspace.owner, true).await;
+        let second = board.refresh(&workspace.owner).await;
+        let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+        let store = workspace.app.store();
+        // The background task has not yet deleted the records. Requests that follow the deletion find this state.
+        let removed = store.write(move |tx| {
+            if whole {
+                cascade_delete::delete_organization(tx, organization)
+            } else {
+                cascade_delete::delete_project(tx, organization, project)
+            }
+        });
+        removed.await.expect("removed");
+        assert_eq!(stored::<Sharing>(&workspace), 1);
+        for token in [&first, &second] {
+            assert_opens(opened(&workspace, token).await, false, "removed");
+        }
+        workspace.assert_file_valid().await;
+        while store.write(cascade_delete::delete_batch).await.expect("deleted") {}
+        assert_eq!(stored::<Sharing>(&workspace), 0);
+        assert_opens(opened(&workspace, &second).await, false, "deleted");
+        workspace.assert_file_valid().await;
     }
-    workspace.assert_file_valid().await;
-    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {}
-    assert_eq!(count::<Sharing>(&workspace), 0);
-    assert_opens(opened(&workspace, &second).await, false, "deleted");
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn deleted_organization_closes_its_pages_before_its_records_are_deleted() {
-    let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let first = board.enable(&workspace.owner, true).await;
-    let second = board.refresh(&workspace.owner).await;
-    let organization = workspace.made.organization_id;
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_organization(tx, organization));
-    removed.await.expect("removed");
-    for token in [&first, &second] {
-        assert_opens(opened(&workspace, token).await, false, "a removed organization");
-    }
-    workspace.assert_file_valid().await;
-    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {}
-    assert_eq!(count::<Sharing>(&workspace), 0);
-    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]

@@ -1,20 +1,13 @@
 //! What the token of a shared dashboard opens without a key, as JSON.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 
-use axum::http::Method;
 use futures_util::future::join_all;
-use serde_json::{Map, json};
+use serde_json::json;
 use steward::testing::fair_queue::Consumer;
-use steward::testing::ids::DashboardId;
-use steward::testing::resources::dashboards::insights::{self, Insight, NewInsight};
-use steward::testing::resources::dashboards::tiles::{self, Content, Tile};
-use steward::testing::secret::Seed;
-use steward::testing::store::Tx;
+use steward::testing::resources::dashboards::tiles;
 
-use crate::support::sharing::{
-    Board, add_insight, add_text, is_unlisted, look, object, place, swell,
-};
+use crate::support::sharing::{Board, add_insight, add_text, is_unlisted, swell};
 use crate::support::{OWNER, Workspace, eventually, with_clock};
 
 #[tokio::test]
@@ -85,22 +78,6 @@ async fn public_json_shows_the_dashboard_without_personal_data() {
 }
 
 #[tokio::test]
-async fn public_json_of_an_empty_dashboard_has_empty_fields() {
-    let (config, _clock) = with_clock();
-    let workspace = Workspace::with(config).await;
-    let board = Board::make(&workspace, json!({})).await;
-    let token = board.enable(&workspace.owner, true).await;
-    let expected = json!({ "dashboard": {
-        "id": board.id, "name": null, "description": "", "tags": [], "filters": {},
-        "variables": {}, "tiles": [], "created_at": "2023-11-14T22:13:20Z",
-    }});
-    for path in ["", "/"].map(|end| format!("/shared/{token}.json{end}")) {
-        let answer = workspace.anonymous().get(&path).await;
-        answer.assert_is(200, expected.clone());
-    }
-}
-
-#[tokio::test]
 async fn deleted_tiles_and_tiles_of_deleted_insights_are_not_public() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({})).await;
@@ -108,20 +85,11 @@ async fn deleted_tiles_and_tiles_of_deleted_insights_are_not_public() {
     let hidden = add_insight(&workspace, &board, json!({ "name": "hidden", "y": 1 })).await;
     let kept = add_text(&workspace, &board, "kept", 2).await;
     let token = board.enable(&workspace.owner, true).await;
-    let (project, dashboard) = (workspace.made.project_id, DashboardId(board.id));
-    let user = workspace.made.user_id;
-    let removal = workspace.app.operate(move |tx, now| {
-        let mut tile: Tile = tx.get(&(project, dashboard, removed))?;
-        tile.meta.deleted = true;
-        tx.put(&tile)?;
-        let tile: Tile = tx.get(&(project, dashboard, hidden))?;
-        let Content::Insight(insight) = tile.meta.content else {
-            panic!("the tile has no insight")
-        };
-        assert!(tx.exists::<Insight>(&(project, insight))?);
-        insights::delete(tx, (project, insight), user, now)
-    });
-    removal.await.expect("removed");
+    let gone = json!({ "tiles": [{ "id": removed, "deleted": true }] });
+    let tiles = workspace.owner.patch(&board.one, gone).await.ok()["tiles"].clone();
+    assert_eq!(tiles[0]["id"], json!(hidden));
+    let insight = workspace.project(&format!("insights/{}/", tiles[0]["insight"]["id"]));
+    workspace.owner.patch(&insight, json!({ "deleted": true })).await.ok();
     let shown = workspace.anonymous().get(&format!("/shared/{token}.json")).await.ok();
     let tiles = shown["dashboard"]["tiles"].as_array().expect("tiles");
     assert_eq!((tiles.len(), &tiles[0]["id"], &tiles[0]["order"]), (1, &json!(kept), &json!(0)));
@@ -216,96 +184,13 @@ async fn public_page_needs_no_key_and_ignores_one() {
     let workspace = Workspace::new().await;
     let board = Board::make(&workspace, json!({ "name": "Numbers" })).await;
     let token = board.enable(&workspace.owner, true).await;
-    workspace
-        .owner
-        .patch(
-            &format!("/api/projects/{}/", workspace.made.project_id),
-            json!({ "access_control": true }),
-        )
-        .await
-        .ok();
+    workspace.set_private(true).await;
     let (stranger, _) = workspace.outsider("eve").await;
     let path = format!("/shared/{token}.json");
     let expected = workspace.anonymous().get(&path).await.ok();
     for caller in [&stranger, &workspace.owner, &workspace.with_key("phx_wrong")] {
         caller.get(&path).await.assert_is(200, expected.clone());
     }
-}
-
-#[tokio::test]
-async fn public_page_allows_only_get_head_and_options() {
-    let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({})).await;
-    let token = board.enable(&workspace.owner, true).await;
-    for path in [format!("/shared/{token}"), format!("/shared/{token}.json")] {
-        let shown = workspace.anonymous().get(&path).await;
-        let head = workspace.anonymous().send(Method::HEAD, &path, None).await;
-        assert_eq!((head.status, head.bytes.len()), (200, 0));
-        assert_eq!(head.headers["content-type"], shown.headers["content-type"]);
-        is_unlisted(&head);
-        for method in [Method::POST, Method::PATCH, Method::DELETE, Method::PUT] {
-            let text = format!("Method \"{method}\" not allowed.");
-            let answer = workspace.anonymous().send(method, &path, None).await;
-            answer.assert_error(405, "invalid_request", "method_not_allowed", &text, None);
-            assert_eq!(answer.headers["allow"], "GET, HEAD, OPTIONS");
-        }
-        workspace.anonymous().send(Method::OPTIONS, &path, None).await.assert_empty(204);
-    }
-    for path in [format!("/shared/{token}/more"), "/shared/".to_owned(), "/shared".to_owned()] {
-        workspace.anonymous().get(&path).await.assert_not_found("API endpoint not found.");
-    }
-}
-
-/// On a single thread, other requests are answered while a long page is rendered.
-#[tokio::test(flavor = "current_thread")]
-async fn page_of_one_thousand_tiles_does_not_block_other_requests() {
-    let workspace = Workspace::new().await;
-    let board = Board::make(&workspace, json!({ "name": "Long" })).await;
-    let ids = (workspace.made.organization_id, workspace.made.project_id);
-    let (dashboard, seed) = (DashboardId(board.id), Seed::generate());
-    let filled = workspace.app.operate(move |tx, now| {
-        let (place, mut rng) = (place(tx, &ids), seed.rng());
-        for number in 0..tiles::MAX_TILES {
-            let look = look(&json!({ "sm": { "y": number } }), None);
-            if number % 2 == 0 {
-                let body =
-                    format!("## Part {number}\n\n- *one*\n- **two** [three](https://x.example)");
-                tiles::add_text(tx, &place, dashboard, Some(body), look, now)?;
-            } else {
-                let new = NewInsight {
-                    name: Some(format!("Insight {number}")),
-                    description: None,
-                    filters: Map::new(),
-                    query: Some(object(&json!({ "kind": "HogQLQuery", "query": "select 1" }))),
-                    is_sample: false,
-                    tags: Vec::new(),
-                };
-                tiles::add_insight(tx, &place, dashboard, new, look, &mut rng, now)?;
-            }
-        }
-        Ok(())
-    });
-    filled.await.expect("tiles");
-    let token = board.enable(&workspace.owner, true).await;
-    for path in [format!("/shared/{token}"), format!("/shared/{token}.json")] {
-        let order = Mutex::new(Vec::new());
-        let done = |name| order.lock().expect("unpoisoned").push(name);
-        let anyone = workspace.anonymous();
-        let long = async {
-            let answer = anyone.get(&path).await;
-            done("long");
-            answer
-        };
-        let short = async {
-            anyone.get("/_livez").await;
-            done("short");
-        };
-        let (answer, ()) = tokio::join!(long, short);
-        assert_eq!(order.into_inner().expect("unpoisoned"), ["short", "long"]);
-        let text = String::from_utf8(answer.bytes).expect("text");
-        assert!(text.contains("Part 998") && text.contains("Insight 999"));
-    }
-    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
