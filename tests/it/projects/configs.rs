@@ -3,30 +3,24 @@
 use serde_json::{Value, json};
 
 use crate::projects::fields::Project;
-
-const DICTIONARY: (&str, &str) = ("invalid_input", "Must provide a dictionary or None.");
+use crate::support::refusals::Refusal;
 
 #[tokio::test]
 async fn errors_to_ignore_must_be_a_short_list_of_strings() {
     let project = Project::new().await;
     let field = "autocapture_exceptions_errors_to_ignore";
-    let longest = json!(["a".repeat(296)]);
-    for sent in [json!([]), json!(null), json!(["a", ""]), longest] {
-        project.takes(field, sent.clone(), sent).await;
-    }
+    project.keeps(field, json!([[], null, ["a", ""], ["a".repeat(296)]])).await;
     let list = format!("Must provide a list for field: {field}.");
     let texts = format!("Must provide a list of strings to field: {field}.");
     let long = format!(
         "Field {field} must be less than 300 characters. Complex config should be provided in posthog-js initialization."
     );
     for (sent, detail) in [
-        (json!("a"), &list),
-        (json!({ "a": 1 }), &list),
-        (json!([1]), &texts),
-        (json!(["a", null]), &texts),
-        (json!(["a".repeat(297)]), &long),
+        (json!(["a", { "a": 1 }]), list),
+        (json!([[1], ["a", null]]), texts),
+        (json!([["a".repeat(297)]]), long),
     ] {
-        project.refuses(field, sent, None, ("invalid_input", detail)).await;
+        project.refuses_each(field, sent, &Refusal::of_body("invalid_input", detail)).await;
     }
 }
 
@@ -36,65 +30,65 @@ async fn configuration_fields_accept_only_their_own_keys() {
     let flag = "session_recording_linked_flag";
     let network = "session_recording_network_payload_capture_config";
     let replay = "session_replay_config";
-    for (field, sent) in [
-        (flag, json!({ "id": 1, "key": "a" })),
-        (flag, json!({ "key": ["any"], "id": null, "variant": {} })),
-        (network, json!({})),
-        (network, json!({ "recordHeaders": true })),
-        (network, json!({ "recordHeaders": true, "recordBody": "x" })),
-        (replay, json!({})),
-        (replay, json!({ "record_canvas": true })),
-        (replay, json!({ "record_canvas": true, "ai_config": null })),
+    for (field, kept) in [
+        (flag, json!([{ "id": 1, "key": "a" }, { "key": ["any"], "id": null, "variant": {} }])),
+        (
+            network,
+            json!([{}, { "recordHeaders": true }, { "recordHeaders": true, "recordBody": "x" }]),
+        ),
+        (
+            replay,
+            json!([{}, { "record_canvas": true }, { "record_canvas": true, "ai_config": null }]),
+        ),
     ] {
-        project.takes(field, sent.clone(), sent).await;
+        project.keeps(field, kept).await;
     }
-    let before = project.now().await;
-    let keys = (
-        "invalid_input",
-        "Must provide a dictionary with only 'id' and 'key' keys. _or_ only 'id', 'key', and 'variant' keys.",
-    );
-    let recorded = (
-        "invalid_input",
-        "Must provide a dictionary with only 'recordHeaders' and/or 'recordBody' keys.",
-    );
-    let known = (
-        "invalid_input",
-        "Must provide a dictionary with only known keys. One or more of record_canvas, ai_config.",
-    );
-    let allowed = (
-        "invalid_input",
-        "Must provide a dictionary with only allowed keys: included_event_properties, opt_in, preferred_events, excluded_events, important_user_properties.",
-    );
+    let dictionary = "Must provide a dictionary or None.";
     for field in [flag, network, replay] {
-        for sent in [json!("Welwyn Garden City"), json!([]), json!(1), json!(true)] {
-            project.refuses(field, sent, Some(field), DICTIONARY).await;
-        }
+        let sent = json!(["Welwyn Garden City", [], 1, true]);
+        project.refuses_each(field, sent, &Refusal::invalid(field, dictionary)).await;
     }
-    for (field, sent, error) in [
-        (flag, json!({}), keys),
-        (flag, json!({ "id": 1 }), keys),
-        (flag, json!({ "id": 1, "key": "a", "other": 1 }), keys),
-        (flag, json!({ "id": 1, "variant": "a" }), keys),
-        (flag, json!({ "id": 1, "key": "a", "variant": "a", "other": 1 }), keys),
-        (network, json!({ "recordHeaders": true, "other": 1 }), recorded),
-        (replay, json!({ "record_canvas": true, "other": 1 }), known),
-        (replay, json!({ "ai_config": [] }), DICTIONARY),
-        (replay, json!({ "ai_config": "x" }), DICTIONARY),
-        (replay, json!({ "ai_config": { "opt_in": true, "other": 1 } }), allowed),
+    for (field, sent, detail) in [
+        (
+            flag,
+            json!([
+                {},
+                { "id": 1 },
+                { "id": 1, "key": "a", "other": 1 },
+                { "id": 1, "variant": "a" },
+                { "id": 1, "key": "a", "variant": "a", "other": 1 },
+            ]),
+            "Must provide a dictionary with only 'id' and 'key' keys. _or_ only 'id', 'key', and 'variant' keys.",
+        ),
+        (
+            network,
+            json!([{ "recordHeaders": true, "other": 1 }]),
+            "Must provide a dictionary with only 'recordHeaders' and/or 'recordBody' keys.",
+        ),
+        (
+            replay,
+            json!([{ "record_canvas": true, "other": 1 }]),
+            "Must provide a dictionary with only known keys. One or more of record_canvas, ai_config.",
+        ),
+        (replay, json!([{ "ai_config": [] }, { "ai_config": "x" }]), dictionary),
+        (
+            replay,
+            json!([{ "ai_config": { "opt_in": true, "other": 1 } }]),
+            "Must provide a dictionary with only allowed keys: included_event_properties, opt_in, preferred_events, excluded_events, important_user_properties.",
+        ),
     ] {
-        project.refuses(field, sent, Some(field), error).await;
+        project.refuses_each(field, sent, &Refusal::invalid(field, detail)).await;
     }
-    project.is_still(before).await;
     for field in [flag, network, replay] {
-        project.takes(field, json!(null), Value::Null).await;
+        project.keeps(field, json!([null])).await;
     }
 }
 
 #[tokio::test]
 async fn replay_config_is_merged_two_levels_deep_and_survey_config_one() {
     let project = Project::new().await;
-    let replay = "session_replay_config";
     let ai = |members: Value| json!({ "record_canvas": true, "ai_config": members });
+    let merged = ai(json!({ "opt_in": true, "preferred_events": ["b"] }));
     for (sent, shown) in [
         (json!({ "record_canvas": true }), json!({ "record_canvas": true })),
         (json!({ "ai_config": { "opt_in": true } }), ai(json!({ "opt_in": true }))),
@@ -102,17 +96,14 @@ async fn replay_config_is_merged_two_levels_deep_and_survey_config_one() {
             json!({ "ai_config": { "preferred_events": ["a"] } }),
             ai(json!({ "opt_in": true, "preferred_events": ["a"] })),
         ),
-        (
-            json!({ "ai_config": { "preferred_events": ["b"] } }),
-            ai(json!({ "opt_in": true, "preferred_events": ["b"] })),
-        ),
-        (json!({}), ai(json!({ "opt_in": true, "preferred_events": ["b"] }))),
+        (json!({ "ai_config": { "preferred_events": ["b"] } }), merged.clone()),
+        (json!({}), merged),
         (json!({ "ai_config": null }), ai(json!(null))),
         (json!({ "ai_config": { "opt_in": false } }), ai(json!({ "opt_in": false }))),
         (json!(null), Value::Null),
         (json!({ "ai_config": { "opt_in": true } }), json!({ "ai_config": { "opt_in": true } })),
     ] {
-        project.takes(replay, sent, shown).await;
+        project.takes("session_replay_config", sent, shown).await;
     }
     for (sent, shown) in [
         (json!({ "a": { "x": 1 } }), json!({ "a": { "x": 1 } })),
@@ -121,13 +112,13 @@ async fn replay_config_is_merged_two_levels_deep_and_survey_config_one() {
         (json!(null), Value::Null),
         (json!([1]), json!([1])),
         (json!({ "c": 3 }), json!({ "c": 3 })),
+        (json!(null), Value::Null),
     ] {
         project.takes("survey_config", sent, shown).await;
     }
     // The result of a merge must stay within the limit of one value.
     let half = |name: &str| json!({ name: "a".repeat(20 * 1024) });
-    project.takes("survey_config", json!(null), Value::Null).await;
-    project.takes("survey_config", half("a"), half("a")).await;
+    project.keeps("survey_config", json!([half("a")])).await;
     let large = "Ensure this field has no more than 32768 bytes of JSON.";
     let sent = json!({ "survey_config": half("b") });
     let refused = project.workspace.owner.patch(&project.path, sent).await;

@@ -2,7 +2,6 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::{TestClient, Workspace};
@@ -14,23 +13,21 @@ const NO_ACCESS: &str = "You don't have access to the project.";
 /// A workspace whose second project is private, with a plain member.
 struct Private {
     workspace: Workspace,
-    id: u64,
+    id: Value,
     ann: TestClient,
 }
 
 impl Private {
     async fn new() -> Self {
         let workspace = Workspace::new().await;
-        let sent = json!({ "name": "Secret", "access_control": true });
-        let made = workspace.owner.post(&workspace.organization("projects/"), sent).await.ok();
-        let id = made["id"].as_u64().expect("an id");
+        let id = workspace.add_project(json!({ "name": "Secret", "access_control": true })).await;
         let ann = workspace.member("ann", Level::Member).await;
         Self { workspace, id, ann }
     }
 
     /// Both paths of the project.
     fn paths(&self) -> [String; 2] {
-        let id = self.id;
+        let id = &self.id;
         [self.workspace.organization(&format!("projects/{id}/")), format!("/api/projects/{id}/")]
     }
 
@@ -41,20 +38,8 @@ impl Private {
 
     /// Sets Ann's level on the project. Null deletes her grant.
     async fn grant(&self, level: Value) {
-        let member = self.workspace.membership(ANN).await;
-        let sent = json!({ "organization_member": member, "access_level": level });
-        self.workspace.owner.put(&self.controls(), sent).await.ok();
-    }
-
-    fn controls(&self) -> String {
-        format!("/api/projects/{}/access_controls/", self.id)
-    }
-
-    /// The number of grants for members.
-    async fn grants(&self) -> usize {
-        let shown = self.workspace.owner.get(&self.controls()).await.ok();
-        let rules = shown["access_controls"].as_array().expect("a list").iter();
-        rules.filter(|rule| !rule["organization_member"].is_null()).count()
+        let [_, project] = self.paths();
+        self.workspace.set_rule(&project, Some(ANN), level).await;
     }
 
     /// Asserts that no list and no path shows the project to the caller.
@@ -131,30 +116,17 @@ async fn grant_shows_a_private_project_at_its_level() {
     open.assert_denied(
         "Your organization access level is insufficient to configure project access restrictions.",
     );
-    private
-        .ann
-        .delete(&path)
-        .await
-        .assert_denied("Your organization access level is insufficient.");
+    let delete = private.ann.delete(&path).await;
+    delete.assert_denied("Your organization access level is insufficient.");
     private.workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
-async fn project_visibility_follows_member_level_and_access_control_at_once() {
+async fn current_project_that_becomes_private_is_no_longer_current() {
     let private = Private::new().await;
-    let me = private.ann.get("/api/users/@me/").await.ok();
-    let member = format!("members/{}/", me["uuid"].as_str().expect("a uuid"));
-    let member = private.workspace.organization(&member);
-    let owner = &private.workspace.owner;
-    owner.patch(&member, json!({ "level": 8 })).await.ok();
-    private.is_shown_to(&private.ann, 8).await;
-    owner.patch(&member, json!({ "level": 1 })).await.ok();
-    private.is_absent_for(&private.ann).await;
-
-    let [path, _] = private.paths();
+    let (owner, [path, _]) = (&private.workspace.owner, private.paths());
     owner.patch(&path, json!({ "access_control": false })).await.ok();
     assert_eq!(private.ann.get(&path).await.ok()["effective_membership_level"], 1);
-    assert_eq!(private.ann.get("/api/projects/").await.ok()["count"], 2);
     let chosen = json!({ "set_current_team": private.id });
     private.ann.patch("/api/users/@me/", chosen).await.ok();
     assert_eq!(private.ann.get("/api/projects/@current/").await.ok()["name"], "Secret");
@@ -168,8 +140,7 @@ async fn filtered_project_list_counts_and_pages_only_visible_projects() {
     let private = Private::new().await;
     let list = private.workspace.organization("projects/");
     for (name, secret) in [("A", false), ("B", true), ("C", false)] {
-        let sent = json!({ "name": name, "access_control": secret });
-        private.workspace.owner.post(&list, sent).await.ok();
+        private.workspace.add_project(json!({ "name": name, "access_control": secret })).await;
     }
     for path in [list.as_str(), "/api/projects/"] {
         let mut seen = Vec::new();
@@ -180,28 +151,6 @@ async fn filtered_project_list_counts_and_pages_only_visible_projects() {
         }
         assert_eq!(seen, ["Web", "A", "C"], "{path}");
     }
-}
-
-#[tokio::test]
-async fn leaving_member_loses_all_grants_permanently() {
-    let private = Private::new().await;
-    private.grant(json!("admin")).await;
-    assert_eq!(private.grants().await, 1);
-    private.ann.delete(&private.workspace.organization("members/@me/")).await.assert_empty(204);
-    private.ann.get(&private.dashboards()).await.assert_denied(NO_ACCESS);
-    assert_eq!(private.grants().await, 0);
-    private.workspace.assert_file_valid().await;
-    let back = Operation::UserCreate(UserOptions {
-        email: ANN.to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: Some(private.workspace.made.organization_id),
-        level: Level::Member,
-        existing: true,
-    });
-    private.workspace.run_operation(back).await;
-    private.is_absent_for(&private.ann).await;
-    assert_eq!(private.grants().await, 0);
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ fn paths(workspace: &Workspace) -> [String; 3] {
 async fn admin_replaces_the_token_of_a_project() {
     let workspace = Workspace::new().await;
     let admin = workspace.member("ada", Level::Admin).await;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    let project = workspace.project("");
     let mut tokens = vec![admin.get(&project).await.ok()["api_token"].clone()];
     for path in paths(&workspace) {
         let before = admin.get(&project).await.ok();
@@ -69,27 +69,6 @@ async fn token_reset_is_logged_without_the_tokens() {
 }
 
 #[tokio::test]
-async fn members_and_keys_without_the_scope_cannot_reset_a_token() {
-    let workspace = Workspace::new().await;
-    let member = workspace.member("ann", Level::Member).await;
-    let reader = workspace.key(OWNER, &["project:read"]).await;
-    let before = workspace.owner.get("/api/projects/1/").await.ok();
-    for path in paths(&workspace) {
-        let denied = "Your organization access level is insufficient.";
-        member.patch(&path, json!({})).await.assert_denied(denied);
-        let denied = "API key missing required scope 'project:write'";
-        reader.patch(&path, json!({})).await.assert_denied(denied);
-        workspace.anonymous().patch(&path, json!({})).await.is_no_key();
-        let other = workspace.owner.post(&path, json!({})).await;
-        assert_eq!(
-            (other.status, &other.headers["allow"].to_str().ok()),
-            (405, &Some("PATCH, OPTIONS"))
-        );
-    }
-    workspace.owner.get("/api/projects/1/").await.assert_is(200, before);
-}
-
-#[tokio::test]
 async fn token_reset_takes_no_fields_and_honours_if_match() {
     let workspace = Workspace::new().await;
     let [path, ..] = paths(&workspace);
@@ -104,8 +83,8 @@ async fn token_reset_takes_no_fields_and_honours_if_match() {
         let answer = workspace.owner.fetch(Method::PATCH, &path, &headers, "").await;
         assert_eq!(answer.status, status, "{}", answer.body);
     }
-    for (id, detail) in [("99", "Project not found."), ("abc", "Project not found.")] {
+    for id in ["99", "abc"] {
         let unknown = format!("/api/projects/{id}/reset_token/");
-        workspace.owner.patch(&unknown, Value::Null).await.assert_not_found(detail);
+        workspace.owner.patch(&unknown, Value::Null).await.assert_not_found("Project not found.");
     }
 }
