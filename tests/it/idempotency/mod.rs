@@ -7,19 +7,17 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::idempotency::{StoredBodyPart, StoredResponse};
 use steward::testing::resources::members::Level;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::activity::entries;
 use crate::api_keys::{KEYS, at};
 use crate::batch_exports;
-use crate::signup::Offer;
+use crate::signup::offer;
 use crate::support::JSON;
 use crate::support::dns::{Dns, Reply};
 pub use crate::support::idempotency::{post_once, stored};
-use crate::support::{TestResponse, Workspace, eventually};
+use crate::support::{OWNER, TestResponse, Workspace, with_clock};
 
 const REUSED: &str = "This Idempotency-Key was used for a request with another body.";
 
@@ -113,7 +111,7 @@ async fn idempotency_keys_are_separate_per_user_path_and_text() {
         assert!(!other.headers.contains_key("idempotent-replayed"), "{path} {key:?}");
         assert_ne!(other.ok()["id"], first.body["id"]);
     }
-    let second = workspace.key(crate::support::OWNER, &["dashboard:write"]).await;
+    let second = workspace.key(OWNER, &["dashboard:write"]).await;
     for path in [&path, &path.replace("/1/", "/@current/")] {
         is_replayed(&post_once(&second, path, "one", &body).await, &first, &first.body);
     }
@@ -132,23 +130,15 @@ async fn error_responses_are_not_stored() {
 
 #[tokio::test]
 async fn idempotency_key_can_be_reused_after_a_day() {
-    let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-    let mut config = Config::default();
-    config.clock = Clock::Manual(clock.clone());
+    let (config, clock) = with_clock();
     let workspace = Workspace::with(config).await;
     let (path, body) = (workspace.dashboards(""), json!({ "name": "x".repeat(300) }));
     let first = post_once(&workspace.owner, &path, "one", &body).await;
-    for number in 0..20 {
-        post_once(&workspace.owner, &path, &format!("other {number}"), &body).await.ok();
-    }
     clock.advance(Duration::from_secs(24 * 60 * 60 - 1));
     is_replayed(&post_once(&workspace.owner, &path, "one", &body).await, &first, &first.body);
     clock.advance(Duration::from_secs(1));
     let again = post_once(&workspace.owner, &path, "one", &json!({})).await;
     assert_ne!(again.ok()["id"], first.body["id"]);
-    clock.advance(Duration::from_hours(1));
-    let kept = || (stored::<StoredResponse>(&workspace), stored::<StoredBodyPart>(&workspace));
-    eventually("expired responses are deleted", || (kept() == (1, 1)).then_some(())).await;
     workspace.assert_file_valid().await;
 }
 
@@ -168,11 +158,8 @@ async fn long_response_is_replayed_completely() {
         let again = post_once(&workspace.owner, &path, "one", &body).await;
         is_replayed(&again, &first, &first.body);
         assert_eq!(again.bytes, first.bytes);
-        assert_eq!(
-            stored::<StoredBodyPart>(&workspace),
-            parts,
-            "a response above 64 KiB is not stored"
-        );
+        let stored = stored::<StoredBodyPart>(&workspace);
+        assert_eq!(stored, parts, "a response above 64 KiB is not stored");
         workspace.assert_file_valid().await;
     }
 }
@@ -196,10 +183,10 @@ async fn response_is_not_replayed_to_a_caller_who_lost_access() {
     owner.patch(&workspace.dashboards("1/"), json!({ "restriction_level": 37 })).await.ok();
     let refused = post_once(&ann, &refresh, "one", &json!({})).await;
     refused.assert_denied("You don't have edit permissions for this dashboard.");
-    owner.delete(&members).await.assert_empty(204);
+    workspace.remove_member("ann@corp.example").await;
     let refused = post_once(&ann, &refresh, "one", &json!({})).await;
     refused.assert_denied("You don't have access to the project.");
-    let narrow = workspace.key(crate::support::OWNER, &["dashboard:read"]).await;
+    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
     let path = workspace.dashboards("");
     post_once(owner, &path, "one", &json!({})).await.ok();
     let refused = post_once(&narrow, &path, "one", &json!({})).await;
@@ -252,9 +239,7 @@ async fn invalid_idempotency_key_is_rejected_after_authorization() {
 async fn repeated_signup_returns_no_key_and_requires_the_same_token_and_account() {
     let workspace = Workspace::new().await;
     let ann = workspace.member("ann", Level::Member).await;
-    let invite = json!({ "target_email": "new@corp.example" });
-    let made = workspace.owner.post(&workspace.organization("invites/"), invite).await.ok();
-    let offer = Offer::of(&made);
+    let offer = offer(&workspace, "new@corp.example", 1).await;
     let body = json!({ "token": offer.token, "first_name": "New" });
     let nobody = workspace.anonymous();
     let first = post_once(&nobody, &offer.path, "one", &body).await;
@@ -266,10 +251,10 @@ async fn repeated_signup_returns_no_key_and_requires_the_same_token_and_account(
     is_reused(&post_once(&ann, &offer.path, "one", &body).await);
     let other = json!({ "token": "other", "first_name": "New" });
     is_reused(&post_once(&nobody, &offer.path, "one", &other).await);
-    let unknown = post_once(&nobody, &offer.path, "two", &body).await;
-    unknown.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
-    let no_id = post_once(&nobody, "/api/signup/none/", "one", &body).await;
-    no_id.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    for (path, key) in [(offer.path.as_str(), "two"), ("/api/signup/none/", "one")] {
+        let unknown = post_once(&nobody, path, key, &body).await;
+        unknown.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
+    }
 }
 
 #[tokio::test]
@@ -282,17 +267,12 @@ async fn repeated_verification_is_replayed_after_the_domain_is_verified() {
     post_once(&workspace.owner, &path, "early", &json!({})).await.assert_empty(200);
     dns.set("_posthog-challenge.corp.example.", Reply::texts(&[&[&challenge]]));
     let again = post_once(&workspace.owner, &path, "early", &json!({})).await;
-    assert_eq!(
-        (again.status, &again.headers["idempotent-replayed"]),
-        (200, &"true".parse().unwrap())
-    );
+    assert_eq!(again.headers["idempotent-replayed"], "true");
+    again.assert_empty(200);
     let first = post_once(&workspace.owner, &path, "late", &json!({})).await;
     first.assert_empty(200);
-    is_replayed(
-        &post_once(&workspace.owner, &path, "late", &json!({})).await,
-        &first,
-        &Value::Null,
-    );
+    let again = post_once(&workspace.owner, &path, "late", &json!({})).await;
+    is_replayed(&again, &first, &Value::Null);
     let refused = post_once(&workspace.owner, &path, "third", &json!({})).await;
     refused.assert_invalid_body("already_verified", "This domain has already been verified.");
 }

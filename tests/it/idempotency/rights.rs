@@ -78,10 +78,8 @@ async fn current_organization_in_the_path_is_resolved_for_idempotency() {
         assert_eq!(again.body["id"], *id);
         owner.patch(ME, json!({ "set_current_organization": organization })).await.ok();
         let again = post_once(owner, "/api/organizations/@current/projects", "one", &body).await;
-        assert_eq!(
-            (&again.body["id"], again.headers.contains_key("idempotent-replayed")),
-            (id, true)
-        );
+        assert_eq!(again.headers["idempotent-replayed"], "true");
+        assert_eq!(again.body["id"], *id);
     }
     world.workspace.assert_file_valid().await;
 }
@@ -162,22 +160,4 @@ async fn level_lowered_while_the_body_is_sent_prevents_the_replay() {
     let headers = [("idempotency-key", "one"), JSON[0]];
     let answer = ann.fetch(Method::POST, &verify, &headers, Body::from_stream(body)).await;
     answer.assert_denied("Your organization access level is insufficient.");
-}
-
-#[tokio::test]
-async fn idempotency_key_is_ignored_for_paths_without_post() {
-    let workspace = Workspace::new().await;
-    let headers = |key| [("idempotency-key", key), JSON[0]];
-    let long = "x".repeat(300);
-    for path in [ME.to_owned(), workspace.dashboards("1/"), "/_livez".to_owned()] {
-        for (key, body) in
-            [("", "{}".to_owned()), (&long, "{}".to_owned()), ("a", "x".repeat(2 << 20))]
-        {
-            let refused = workspace.owner.fetch(Method::POST, &path, &headers(key), body).await;
-            let text = "Method \"POST\" not allowed.";
-            refused.assert_error(405, "invalid_request", "method_not_allowed", text, None);
-            assert!(refused.headers.contains_key("allow"), "{path}");
-        }
-    }
-    assert_eq!(stored::<StoredResponse>(&workspace), 0);
 }
