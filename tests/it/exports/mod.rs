@@ -37,7 +37,7 @@ use crate::signup::Offer;
 use crate::support::exports::{lines, sealed};
 use crate::support::objects::Objects;
 use crate::support::sessions::SESSIONS;
-use crate::support::{OWNER, TestClient, Workspace, eventually};
+use crate::support::{OWNER, TestClient, Workspace, column, eventually};
 
 /// Returns export settings with the system's folder for temporary files.
 pub fn how(secrets: bool) -> ExportOptions {
@@ -87,6 +87,8 @@ async fn exported(path: &Path, secrets: bool) -> Vec<u8> {
     bytes
 }
 
+const ANN: &str = "ann@corp.example";
+
 /// A workspace with records of every kind, and the secrets in it.
 pub struct Everything {
     pub workspace: Workspace,
@@ -117,10 +119,8 @@ impl Everything {
     /// Copies the data file. No background work changes the copy.
     async fn copy_to(&self, path: &Path) {
         let store = self.workspace.app.store();
-        store
-            .backup(path.to_owned(), record_registry(), Progress::silent())
-            .await
-            .expect("a backup");
+        let copied = store.backup(path.to_owned(), record_registry(), Progress::silent());
+        copied.await.expect("a backup");
     }
 
     fn owner(&self) -> TestClient {
@@ -178,18 +178,14 @@ impl Everything {
         });
         let made = owner.post(&self.workspace.organization("projects/"), sent).await.ok();
         let made = self.noted(made);
-        let member = self.workspace.membership("ann@corp.example").await;
-        let rule = json!({ "organization_member": member, "access_level": "member" });
-        let controls = format!("/api/projects/{}/access_controls/", made["id"]);
-        owner.put(&controls, rule).await.ok();
-        let rule = json!({ "organization_member": member, "access_level": "viewer", "resource": "dashboard" });
-        let project = self.workspace.made.project_id;
-        owner.put(&format!("/api/projects/{project}/resource_access_controls/"), rule).await.ok();
-        let web = owner.get(&format!("/api/projects/{project}/")).await.ok();
+        let private = format!("/api/projects/{}/", made["id"]);
+        self.workspace.set_rule(&private, Some(ANN), "member").await;
+        self.workspace.set_rule_on_all("dashboard", Some(ANN), "viewer").await;
+        let web = owner.get(&self.workspace.project("")).await.ok();
         self.noted(web);
         let config = json!({ "url": "https://in.example", "token": "SECRET-token" });
         let sent = json!({ "name": "N", "interval": "day", "destination": { "type": "HTTP", "config": config } });
-        owner.post(&format!("/api/projects/{project}/batch_exports/"), sent).await.ok();
+        owner.post(&self.workspace.project("batch_exports/"), sent).await.ok();
     }
 
     async fn dashboards(&mut self) {
@@ -202,11 +198,7 @@ impl Everything {
             "filters": { "n": 0.300_000_000_000_000_04 }, "tiles": [{ "text": { "body": "# text" } }],
         });
         owner.patch(&one, sent).await.ok();
-        let ann = self.workspace.uuid("ann@corp.example").await;
-        owner
-            .post(&format!("{one}collaborators/"), json!({ "user_uuid": ann, "level": 37 }))
-            .await
-            .ok();
+        self.workspace.add_collaborator(&one, ANN).await;
         for change in [json!({ "enabled": true }), json!({})] {
             let shown = owner.patch(&format!("{one}sharing/"), change).await.ok();
             self.noted(shown);
@@ -214,13 +206,11 @@ impl Everything {
         let shown = owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
         let shown = self.noted(shown);
         shown["access_token"].as_str().expect("a token").clone_into(&mut self.page);
-        let gone = owner.post(&path, json!({ "name": "Gone" })).await.ok();
-        let gone = self.workspace.dashboards(&format!("{}/", gone["id"]));
-        owner.patch(&gone, json!({ "deleted": true })).await.ok();
-        let insights = format!("/api/projects/{}/insights/", self.workspace.made.project_id);
-        let gone = owner.post(&insights, json!({ "name": "Gone" })).await.ok();
-        let gone = format!("{insights}{}/", gone["id"]);
-        owner.patch(&gone, json!({ "deleted": true })).await.ok();
+        for list in [&path, &self.workspace.project("insights/")] {
+            let gone = owner.post(list, json!({ "name": "Gone" })).await.ok();
+            let gone = format!("{list}{}/", gone["id"]);
+            owner.patch(&gone, json!({ "deleted": true })).await.ok();
+        }
         post_once(&owner, &path, "once", &json!({ "name": "Once" })).await.ok();
         let large = owner.post(&path, json!({ "name": "Large" })).await.ok();
         let tiles = json!({ "tiles": vec![json!({ "text": { "body": "x" } }); 65] });
@@ -306,11 +296,8 @@ fn every_table_belongs_to_a_record_type_or_is_a_known_exception() {
     }
     known.sort_unstable();
     assert_eq!(known, Table::ALL, "each table belongs to exactly one type of record");
-    assert_eq!(
-        names(Table::ALL.iter().copied()).len(),
-        Table::ALL.len(),
-        "two tables have the same name"
-    );
+    let names = names(Table::ALL.iter().copied());
+    assert_eq!(names.len(), Table::ALL.len(), "two tables have the same name");
 }
 
 #[tokio::test]
@@ -430,10 +417,7 @@ async fn export_without_secrets_contains_no_secret() {
     assert_eq!(left_out, expected.map(str::to_owned).into());
     for line in open.lines().filter(|line| line.contains("\"table\":\"sharing\"")) {
         let line: Value = serde_json::from_str(line).expect("JSON");
-        assert_eq!(
-            (&line["meta"]["token"], &line["meta"]["replaced"]),
-            (&json!(null), &json!(null))
-        );
+        assert!(line["meta"]["token"].is_null() && line["meta"]["replaced"].is_null(), "{line}");
     }
 }
 
@@ -516,14 +500,9 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     let made =
         steward::testing::operator::perform(&app, wanted, Progress::silent()).await.expect("a key");
     let caller = TestClient::of(routes, made["value"].as_str().expect("a value"));
-    let names = |list: Value| -> Vec<Value> {
-        list["results"].as_array().expect("a list").iter().map(|one| one["name"].clone()).collect()
-    };
     let dashboards = all.workspace.dashboards("");
-    assert_eq!(
-        names(caller.get(&dashboards).await.ok()),
-        names(all.workspace.owner.get(&dashboards).await.ok())
-    );
+    let expected = all.workspace.owner.get(&dashboards).await.ok();
+    assert_eq!(column(&caller.get(&dashboards).await.ok(), "name"), column(&expected, "name"));
     let old = caller.get(&format!("/shared/{}.json", all.page)).await;
     assert_eq!(old.status, 404);
     let shown =
@@ -532,10 +511,9 @@ async fn after_an_import_without_secrets_old_keys_fail_and_other_data_is_present
     let token = shown["access_token"].as_str().expect("a token");
     let page = caller.get(&format!("/shared/{token}.json")).await.ok();
     assert_eq!(page["dashboard"]["name"], "Board");
-    let tokens = [all.workspace.owner.clone(), caller.clone()];
-    let [was, is] = &tokens;
-    let project = format!("/api/projects/{}/", all.workspace.made.project_id);
-    let (was, is) = (was.get(&project).await.ok(), is.get(&project).await.ok());
+    let project = all.workspace.project("");
+    let was = all.workspace.owner.get(&project).await.ok();
+    let is = caller.get(&project).await.ok();
     assert!(is["api_token"].as_str().expect("a token").starts_with("phc_"));
     assert_ne!(was["api_token"], is["api_token"]);
     // A destination without its secrets may be sent back.
@@ -581,16 +559,10 @@ async fn export_of_a_restored_backup_equals_the_export_at_backup_time() {
         let live = how(true).receive(sent(&copy)).expect("an export");
         let mut bytes = Vec::new();
         live.write_to(&mut bytes).expect("written");
-        receive(sent(&copy), &at("backup"), &record_registry(), &Progress::silent())
-            .expect("a backup");
-        let prepared = PreparedRestore::new(
-            &at("redb"),
-            &at("backup"),
-            &record_registry(),
-            &Progress::silent(),
-        )
-        .expect("a sound backup");
-        prepared.swap("now").expect("restored");
+        let (registry, silent) = (record_registry(), Progress::silent());
+        receive(sent(&copy), &at("backup"), &registry, &silent).expect("a backup");
+        let prepared = PreparedRestore::new(&at("redb"), &at("backup"), &registry, &silent);
+        prepared.expect("a sound backup").swap("now").expect("restored");
         assert!(exported(&at("redb"), true).await == bytes, "round {round}");
         import(&bytes, &at("imported")).expect("imported");
         assert!(exported(&at("imported"), true).await == bytes, "round {round}");

@@ -21,12 +21,12 @@ use steward::testing::state::ImportedOrganization;
 use steward::testing::store::{
     Cell, ExportOptions, OpenError, Progress, SelectOrganization, Snapshot, StagedExport, Store,
 };
-use steward::testing::time::{Clock, ManualClock};
+use steward::testing::time::{Clock, ManualClock, Timestamp};
 use uuid::Uuid;
 
 use super::{Everything, all, answers, export, how, import, lines};
 use crate::support::exports::{first_of, sealed};
-use crate::support::{OWNER, TestClient, Workspace, eventually};
+use crate::support::{OWNER, TestClient, Workspace, column, eventually};
 
 async fn try_export(
     store: &Store,
@@ -253,10 +253,7 @@ async fn user_with_an_account_in_the_other_workspace_keeps_it() {
     let caller = target.key(&OWNER.to_uppercase(), &["*"]).await;
     let members = source.workspace.organization("members/");
     let [from, to] = [here.get(&members).await.ok(), caller.get(&members).await.ok()];
-    let users = |list: &Value| -> Vec<Value> {
-        list["results"].as_array().expect("a list").iter().map(|one| one["user"].clone()).collect()
-    };
-    let (from, to) = (users(&from), users(&to));
+    let (from, to) = (column(&from, "user"), column(&to, "user"));
     assert!(to.iter().any(|user| user["uuid"] == ann_there.as_str()));
     assert!(from.iter().zip(&to).filter(|(was, is)| was == is).count() == 1, "Lin is new");
     let mut compared = 0;
@@ -541,30 +538,20 @@ async fn import_that_dies_shows_nothing_and_is_cleaned_up() {
     let source = source().await;
     let id = source.workspace.made.organization_id;
     let bytes = export_one(source.workspace.app.store(), id, true).await;
-    let clock =
-        ManualClock::at(steward::testing::time::Timestamp::from_micros(1_800_000_000_000_000));
-    let config = || {
-        let mut config = Config::default();
-        config.clock = Clock::Manual(clock.clone());
-        config
-    };
-    let target = Workspace::founded(founding(1), config()).await;
+    let clock = ManualClock::at(Timestamp::from_micros(1_800_000_000_000_000));
+    let mut config = Config::default();
+    config.clock = Clock::Manual(clock.clone());
+    let target = Workspace::founded(founding(1), config.clone()).await;
     let before = content(&target).await;
     begin_import(&target, &bytes).await;
-    let target = target.reopened(config()).await;
+    let target = target.reopened(config).await;
     let marks = |tx: &Snapshot| all::<ImportMark>(tx).len();
     let store = target.app.store();
     assert_eq!(marks(&store.snapshot().expect("a state")), 4);
     target.assert_file_valid().await;
-    assert_eq!(
-        target.run_operation(Operation::OrganizationList).await["results"]
-            .as_array()
-            .expect("a list")
-            .len(),
-        1
-    );
-    let project = source.workspace.made.project_id;
-    assert_eq!(target.owner.get(&format!("/api/projects/{project}/")).await.status, 404);
+    let organizations = target.run_operation(Operation::OrganizationList).await;
+    assert_eq!(column(&organizations, "name"), ["Elsewhere"]);
+    assert_eq!(target.owner.get(&source.workspace.project("")).await.status, 404);
     let refused = import_one(&target, &bytes).await.expect_err("a refusal");
     assert!(refused.contains("is being deleted or imported here"), "{refused}");
     clock.advance(Duration::from_secs(61));
@@ -589,8 +576,10 @@ async fn import_that_loses_its_turn_is_undone() {
     let other = Attempt { organization: id, id: Uuid::from_u128(2) };
     let store = target.app.store();
     let now = target.app.now();
-    let refused = store.write(move |tx| other.renew(tx, now)).await.expect_err("a refusal");
-    assert!(refused.to_string().contains("was given up"), "{refused}");
-    let refused = store.write(move |tx| other.complete(tx)).await.expect_err("a refusal");
-    assert!(refused.to_string().contains("was given up"), "{refused}");
+    let renewed = store.write(move |tx| other.renew(tx, now)).await;
+    let completed = store.write(move |tx| other.complete(tx)).await;
+    for refused in [renewed, completed] {
+        let refused = refused.expect_err("a refusal").to_string();
+        assert!(refused.contains("was given up"), "{refused}");
+    }
 }
