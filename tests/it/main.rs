@@ -56,6 +56,7 @@ mod support {
     pub mod activity;
     pub mod api_keys;
     pub mod batch_exports;
+    pub mod bodies;
     pub mod console;
     pub mod contract;
     pub mod crawler;

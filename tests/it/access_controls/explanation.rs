@@ -17,6 +17,7 @@ use steward::testing::resources::collaborators::Collaborator;
 use steward::testing::resources::projects::grants::{Grant, GrantLevel};
 
 use crate::dashboards::access::{Scene, VIEWER};
+use crate::support::bodies::page;
 
 /// The subjects, by position: everyone, a role of Ann, a role of Ann and Bob, Ann, Bob.
 const SUBJECTS: usize = 5;
@@ -271,8 +272,7 @@ impl Service {
         assert_eq!(caller.get(&self.scene.controls()).await.status, status(reads, 200), "{who}");
         let own = caller.get(&access).await;
         if reads {
-            let page = json!({ "count": 1, "next": null, "previous": null, "results": [entry] });
-            own.assert_is(200, page);
+            own.assert_is(200, page(json!([entry])));
         } else if expected.rule == "project_default" {
             own.assert_denied("You don't have access to the project.");
         } else {
@@ -296,10 +296,7 @@ impl Service {
             let filtered = self.scene.owner().get(&format!("{path}?access_level={level}")).await;
             let of_level: Vec<_> =
                 entries.iter().filter(|entry| entry["access_level"] == level).collect();
-            let count = of_level.len();
-            let page =
-                json!({ "count": count, "next": null, "previous": null, "results": of_level });
-            filtered.assert_is(200, page);
+            filtered.assert_is(200, page(json!(of_level)));
         }
     }
 }

@@ -6,6 +6,7 @@ use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::{BAD_LEVEL, Scene, VIEWER};
 use crate::support::OWNER;
+use crate::support::bodies::page;
 
 use super::{BAD_UUID, NO_ACCESS};
 
@@ -120,7 +121,7 @@ async fn access_of_a_member_has_exactly_these_fields() {
         "can_edit_access_levels": false,
         "because": because(NO_RULES),
     });
-    let page = json!({ "count": 1, "next": null, "previous": null, "results": [entry] });
+    let page = page(json!([entry]));
     for caller in [&scene.ann, &scene.creator, scene.owner()] {
         let path = scene.access(&format!("?user={}", me["uuid"].as_str().expect("a uuid")));
         caller.get(&path).await.assert_is(200, page.clone());

@@ -9,6 +9,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::dashboards::{embedded, make};
+use crate::support::bodies::page;
 use crate::support::dry_run::dry_run;
 use crate::support::{TestClient, Workspace, column};
 
@@ -46,11 +47,6 @@ pub async fn walked(caller: &TestClient, path: &str) -> Vec<Value> {
     }
     assert_eq!(count, seen.len(), "{path}");
     seen
-}
-
-fn page(results: Value) -> Value {
-    let count = results.as_array().expect("a list").len();
-    json!({ "count": count, "next": null, "previous": null, "results": results })
 }
 
 #[tokio::test]

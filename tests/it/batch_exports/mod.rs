@@ -12,6 +12,7 @@ use steward::testing::resources::members::Level;
 
 use crate::domains::entries_about;
 pub use crate::support::batch_exports::{nowhere, with};
+use crate::support::bodies::page;
 use crate::support::refusals::Refusal;
 use crate::support::{Workspace, column};
 
@@ -65,7 +66,7 @@ async fn batch_export_has_exactly_these_fields_in_this_order() {
     let id: uuid::Uuid = made["id"].as_str().expect("an id").parse().expect("a UUID");
     assert_eq!(id.get_version_num(), 7);
 
-    let page = json!({ "count": 1, "next": null, "previous": null, "results": [made] });
+    let page = page(json!([made]));
     for caller in [&workspace.owner, &member] {
         for path in &paths {
             caller.get(path).await.assert_is(200, made.clone());
@@ -256,8 +257,7 @@ async fn deleted_and_unknown_batch_exports_return_404() {
         }
     }
     for list in lists {
-        let none = json!({ "count": 0, "next": null, "previous": null, "results": [] });
-        workspace.owner.get(&list).await.assert_is(200, none);
+        workspace.owner.get(&list).await.assert_is(200, page(json!([])));
     }
     workspace.assert_file_valid().await;
 }

@@ -16,10 +16,9 @@ use steward::Config;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::support::batch_exports::with;
+use crate::support::bodies::{MOMENT, changed, page};
 pub use crate::support::dashboards::make;
 use crate::support::{TestClient, Workspace, column};
-
-pub const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
 
 /// The fields that only the detail view has.
 const DETAILS: [&str; 6] =
@@ -54,34 +53,16 @@ pub async fn embedded(caller: &TestClient) -> Value {
 
 /// The expected detail view of a dashboard that `maker` created with `{}`, with these changes.
 pub async fn detail(maker: &TestClient, id: u64, changes: Value) -> Value {
-    let mut body = json!({
-        "id": id,
-        "name": null,
-        "description": "",
-        "pinned": false,
-        "created_at": MOMENT,
-        "created_by": embedded(maker).await,
-        "is_shared": false,
-        "deleted": false,
-        "creation_mode": "default",
-        "tags": [],
-        "restriction_level": 21,
-        "effective_restriction_level": 21,
-        "effective_privilege_level": 37,
-        "user_access_level": "manager",
-        "access_control_version": "v2",
-        "use_template": "",
-        "use_dashboard": null,
+    let new = json!({
+        "id": id, "name": null, "description": "", "pinned": false, "tags": [], "tiles": [],
+        "filters": {}, "variables": {}, "created_at": MOMENT,
+        "created_by": embedded(maker).await, "is_shared": false, "deleted": false,
+        "creation_mode": "default", "restriction_level": 21, "effective_restriction_level": 21,
+        "effective_privilege_level": 37, "user_access_level": "manager",
+        "access_control_version": "v2", "use_template": "", "use_dashboard": null,
         "delete_insights": false,
-        "filters": {},
-        "variables": {},
-        "tiles": [],
     });
-    for (name, value) in changes.as_object().expect("an object") {
-        assert!(body.get(name).is_some(), "a dashboard has no {name}");
-        body[name] = value.clone();
-    }
-    body
+    changed(new, changes)
 }
 
 /// The list item of the dashboard with this detail view.
@@ -97,15 +78,13 @@ async fn new_dashboard_has_the_documented_fields_and_defaults() {
     let workspace = at_the_moment().await;
     let owner = &workspace.owner;
     let list = workspace.dashboards("");
-    let none = json!({"count": 0, "next": null, "previous": null, "results": []});
-    owner.get(&list).await.assert_is(200, none);
+    owner.get(&list).await.assert_is(200, page(json!([])));
     let made = owner.post(&list, json!({})).await;
     let id = made.body["id"].as_u64().expect("an id");
     let expected = detail(owner, id, json!({})).await;
     made.assert_is(201, expected.clone());
     owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
-    let listed = json!({"count": 1, "next": null, "previous": null, "results": [item(expected)]});
-    owner.get(&list).await.assert_is(200, listed);
+    owner.get(&list).await.assert_is(200, page(json!([item(expected)])));
 }
 
 #[tokio::test]
@@ -354,8 +333,6 @@ async fn projects_share_dashboard_ids_but_not_dashboards() {
     owner.get(&format!("{elsewhere}{first}/")).await.assert_not_found("Not found.");
     let answer = owner.patch(&format!("{elsewhere}{first}/"), json!({"name": "x"})).await;
     answer.assert_not_found("Not found.");
-    let listed = owner.get(&elsewhere).await;
-    let expected = json!({"count": 1, "next": null, "previous": null, "results": [item(second)]});
-    listed.assert_is(200, expected);
+    owner.get(&elsewhere).await.assert_is(200, page(json!([item(second)])));
     assert_eq!(owner.get(&one).await.ok()["name"], "A");
 }

@@ -4,11 +4,11 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use crate::dashboards::{at_the_moment, detail, item};
+use crate::dashboards::{at_the_moment, detail, embedded, item};
+use crate::support::bodies::{self, changed, page};
 use crate::support::refusals::Refusal;
 use crate::support::{TestClient, Workspace};
 
-const MOMENT: &str = "2023-11-14T22:13:20.250000Z";
 const APP: &str =
     include_str!("../../../src/resources/dashboards/templates/product_analytics.json");
 const WEBSITE: &str =
@@ -18,28 +18,27 @@ fn parsed(template: &str) -> Value {
     serde_json::from_str(template).expect("JSON")
 }
 
-/// The expected tiles of a dashboard that `maker` created from a template at [`MOMENT`] as the first in its
+/// The expected tiles of a dashboard that `maker` created from a template at [`bodies::MOMENT`] as the first in its
 /// data file. Short IDs are random, so they come from `shown`.
 pub async fn tiles(maker: &TestClient, shown: &Value, template: &Value) -> Value {
-    let dashboard = &shown["id"];
-    let blank = detail(maker, 0, json!({})).await;
-    let user = &blank["created_by"];
+    let user = &embedded(maker).await;
     let (mut insights, mut texts, mut placed) = (0, 0, Vec::new());
     for sent in template["tiles"].as_array().expect("tiles") {
         let id = insights + texts + 1;
-        let (insight, text) = match sent["type"].as_str() {
+        let content = match sent["type"].as_str() {
             Some("INSIGHT") => {
                 insights += 1;
                 let short_id = short_id(shown, insights);
-                (insight(sent, json!([insights, short_id, dashboard, id, user])), json!(null))
+                let given = json!({
+                    "id": insights, "short_id": short_id, "dashboards": [shown["id"]],
+                    "dashboard_tiles": [{"id": id, "dashboard_id": shown["id"], "deleted": null}],
+                });
+                json!({ "insight": changed(insight(sent, user), given) })
             }
             Some("TEXT") => {
                 texts += 1;
-                let text = json!({
-                    "id": texts, "body": sent["body"], "created_by": user,
-                    "last_modified_at": MOMENT, "last_modified_by": null, "team": 1,
-                });
-                (json!(null), text)
+                let text = json!({ "id": texts, "body": sent["body"] });
+                json!({ "text": bodies::text(user, text) })
             }
             _ => continue,
         };
@@ -48,12 +47,8 @@ pub async fn tiles(maker: &TestClient, shown: &Value, template: &Value) -> Value
             let place = &layouts["sm"][axis];
             place.as_u64().or_else(|| place.as_str()?.parse().ok()).unwrap_or(100)
         };
-        let tile = json!({
-            "id": id, "layouts": layouts, "color": sent["color"], "insight": insight, "text": text,
-            "last_refresh": null, "is_cached": false, "filters_overrides": {}, "show_description": null, "order": 0,
-            "transparent_background": null,
-        });
-        placed.push(((place("y"), place("x"), id), tile));
+        let look = json!({ "id": id, "layouts": layouts, "color": sent["color"] });
+        placed.push(((place("y"), place("x"), id), changed(bodies::tile(look), content)));
     }
     placed.sort_by_key(|(place, _)| *place);
     for (order, (_, tile)) in placed.iter_mut().enumerate() {
@@ -72,8 +67,8 @@ fn short_id(shown: &Value, insight: u64) -> &Value {
     short
 }
 
-/// The expected insight of a template's tile, with `[id, short_id, dashboard, tile, user]`.
-fn insight(sent: &Value, given: Value) -> Value {
+/// The expected insight of a template's tile, without its IDs.
+fn insight(sent: &Value, user: &Value) -> Value {
     let query =
         Some(&sent["query"]).filter(|query| query.as_object().is_some_and(|q| !q.is_empty()));
     let mut filters = json!({});
@@ -83,20 +78,11 @@ fn insight(sent: &Value, given: Value) -> Value {
             filters["filter_test_accounts"] = json!(true);
         }
     }
-    json!({
-        "id": given[0], "short_id": given[1], "name": sent["name"], "derived_name": null,
-        "description": sent["description"], "filters": filters, "query": query, "order": null,
-        "deleted": false, "favorited": false, "saved": true, "is_sample": true,
-        "dashboards": [given[2]],
-        "dashboard_tiles": [{"id": given[3], "dashboard_id": given[2], "deleted": null}],
-        "tags": [], "created_at": MOMENT, "updated_at": MOMENT, "last_modified_at": MOMENT,
-        "created_by": given[4], "last_modified_by": given[4],
-        "effective_restriction_level": 21, "effective_privilege_level": 37,
-        "user_access_level": "manager", "result": null, "columns": null, "hasMore": null,
-        "timezone": null, "last_refresh": null, "next_allowed_client_refresh": null,
-        "query_status": null, "is_cached": false, "filters_hash": null, "cache_target_age": null,
-        "hogql": null, "types": null, "resolved_date_range": null, "alerts": [], "last_viewed_at": null,
-    })
+    let changes = json!({
+        "name": sent["name"], "description": sent["description"], "filters": filters,
+        "query": query, "is_sample": true,
+    });
+    bodies::insight(user, changes)
 }
 
 #[tokio::test]
@@ -115,8 +101,7 @@ async fn product_analytics_template_is_created_by_both_its_names() {
         let expected = detail(owner, id, changes).await;
         made.assert_is(201, expected.clone());
         owner.get(&workspace.dashboards(&format!("{id}/"))).await.assert_is(200, expected.clone());
-        let listed =
-            json!({"count": 1, "next": null, "previous": null, "results": [item(expected)]});
+        let listed = page(json!([item(expected)]));
         owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
         workspace.assert_file_valid().await;
     }
@@ -300,8 +285,7 @@ async fn unknown_template_or_source_is_rejected_and_creates_nothing() {
         cases.push((json!({ "use_dashboard": id }), unknown));
     }
     owner.assert_refusals(Method::POST, &list, cases).await;
-    let none = json!({"count": 0, "next": null, "previous": null, "results": []});
-    owner.get(&list).await.assert_is(200, none);
+    owner.get(&list).await.assert_is(200, page(json!([])));
     workspace.assert_file_valid().await;
     // The refused requests did not even use up an ID.
     for (id, unset) in

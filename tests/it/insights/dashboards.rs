@@ -110,42 +110,6 @@ async fn rejected_dashboards_create_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn restricted_dashboards_restrict_an_insight_unless_one_may_be_edited() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let ann = workspace.member("ann", Level::Member).await;
-    let (closed, at_closed) = make(&workspace, owner, json!({"restriction_level": 37})).await;
-    let (open, _) = make(&workspace, owner, json!({})).await;
-    let (_, one) = make_insight(&workspace, &ann, json!({})).await;
-    owner.patch(&one, json!({"dashboards": [closed]})).await.ok();
-    let levels = async |caller: &crate::support::TestClient| {
-        let body = caller.get(&one).await.ok();
-        json!([
-            body["effective_restriction_level"],
-            body["effective_privilege_level"],
-            body["user_access_level"],
-        ])
-    };
-    assert_eq!(levels(owner).await, json!([37, 37, "manager"]));
-    // Ann created the insight, but not the dashboard.
-    assert_eq!(levels(&ann).await, json!([37, 21, "manager"]));
-    let text = "This insight is on a dashboard that can only be edited by its owner, team members invited to editing the dashboard, and project admins.";
-    ann.patch(&one, json!({"name": "x"})).await.assert_denied(text);
-    ann.patch(&one, json!({"deleted": true})).await.assert_denied(text);
-    owner.patch(&one, json!({"dashboards": [closed, open]})).await.ok();
-    assert_eq!(levels(&ann).await, json!([37, 37, "manager"]));
-    ann.patch(&one, json!({"name": "x"})).await.ok();
-    owner.patch(&one, json!({"dashboards": [closed]})).await.ok();
-    workspace.add_collaborator(&at_closed, "ann@corp.example").await;
-    assert_eq!(levels(&ann).await, json!([37, 37, "manager"]));
-    ann.patch(&one, json!({"name": "y"})).await.ok();
-    let listed = ann.get(&insights(&workspace, "")).await.ok()["results"][0].clone();
-    assert_eq!(listed, ann.get(&one).await.ok());
-    owner.patch(&at_closed, json!({"deleted": true})).await.ok();
-    assert_eq!(levels(&ann).await, json!([21, 37, "manager"]));
-}
-
-#[tokio::test]
 async fn changes_of_an_insight_and_of_its_tiles_move_each_others_versions() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;

@@ -10,7 +10,8 @@ mod removal;
 use axum::http::Method;
 use serde_json::{Value, json};
 
-use crate::dashboards::{MOMENT, at_the_moment, embedded};
+use crate::dashboards::{at_the_moment, embedded};
+use crate::support::bodies::{changed, insight, page};
 use crate::support::{TestClient, TestResponse, Workspace};
 
 /// The fields of the basic form.
@@ -54,66 +55,16 @@ pub async fn make_insight(
     (made.body, path)
 }
 
-/// The expected full form of an insight that `maker` created with `{}` at [`MOMENT`], with these changes. `made` has its
-/// IDs.
+/// The expected full form of an insight that `maker` created with `{}`, with these changes. `made` has its IDs.
 pub async fn expected(maker: &TestClient, made: &Value, changes: Value) -> Value {
-    let user = embedded(maker).await;
-    let mut body = json!({
-        "id": made["id"],
-        "short_id": made["short_id"],
-        "name": null,
-        "derived_name": null,
-        "filters": {},
-        "query": null,
-        "order": null,
-        "deleted": false,
-        "dashboards": [],
-        "dashboard_tiles": [],
-        "last_refresh": null,
-        "cache_target_age": null,
-        "next_allowed_client_refresh": null,
-        "result": null,
-        "hasMore": null,
-        "columns": null,
-        "created_at": MOMENT,
-        "created_by": user,
-        "description": null,
-        "updated_at": MOMENT,
-        "tags": [],
-        "favorited": false,
-        "saved": true,
-        "last_modified_at": MOMENT,
-        "last_modified_by": user,
-        "is_sample": false,
-        "effective_restriction_level": 21,
-        "effective_privilege_level": 37,
-        "user_access_level": "manager",
-        "timezone": null,
-        "is_cached": false,
-        "query_status": null,
-        "hogql": null,
-        "types": null,
-        "resolved_date_range": null,
-        "alerts": [],
-        "last_viewed_at": null,
-        "filters_hash": null,
-    });
-    for (name, value) in changes.as_object().expect("an object") {
-        assert!(body.get(name).is_some(), "an insight has no {name}");
-        body[name] = value.clone();
-    }
-    body
+    let ids = json!({ "id": made["id"], "short_id": made["short_id"] });
+    changed(insight(&embedded(maker).await, ids), changes)
 }
 
 /// The basic form of the insight with this full form.
 pub fn basic(full: &Value) -> Value {
     let shown = |name: &&str| ((*name).to_owned(), full.get(*name).cloned().unwrap_or_default());
     BASIC.iter().map(shown).collect::<serde_json::Map<_, _>>().into()
-}
-
-fn page(results: Value) -> Value {
-    let count = results.as_array().map(Vec::len);
-    json!({"count": count, "next": null, "previous": null, "results": results})
 }
 
 #[tokio::test]

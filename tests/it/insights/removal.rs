@@ -63,19 +63,6 @@ async fn restored_insight_takes_other_fields_and_is_on_no_dashboard() {
 }
 
 #[tokio::test]
-async fn restored_dashboard_restores_an_insight_that_was_deleted_by_hand() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (dashboard, board) = make(&workspace, owner, json!({})).await;
-    let (_, one) = make_insight(&workspace, owner, json!({"dashboards": [dashboard]})).await;
-    owner.patch(&one, json!({"deleted": true})).await.ok();
-    owner.patch(&board, json!({"deleted": true})).await.ok();
-    owner.patch(&board, json!({"deleted": false})).await.ok();
-    assert_eq!(owner.get(&one).await.ok()["dashboards"], json!([dashboard]));
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
 async fn delete_of_an_insight_returns_405_without_a_body_for_any_id() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
+use crate::support::bodies::page;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::{OWNER, TestClient, Workspace, column};
 
@@ -72,12 +73,12 @@ async fn projects_of_a_member_show_the_level_and_the_rule_that_decides_it() {
     of_role["role"] = scene.role["id"].clone();
     of_role["role_name"] = json!("Analysts");
     let by_member = "A rule on the project gives the member the level member.";
-    let expected = json!({ "count": 4, "next": null, "previous": null, "results": [
+    let expected = page(json!([
         row(1, "Web", "member", "project_default", OPEN),
         row(2, "Secret", "none", "project_default", no_rule),
         row(3, "Of Ann", "member", "member_rule", by_member),
         of_role,
-    ]});
+    ]));
     let owner = &scene.workspace.owner;
     owner.get(&scene.of(ANN).await).await.assert_is(200, expected);
     let page = owner.get(&format!("{}?limit=1&offset=1", scene.of(ANN).await)).await.ok();

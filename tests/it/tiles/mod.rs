@@ -20,29 +20,10 @@ use steward::testing::resources::projects;
 use steward::testing::secret::Seed;
 use steward::testing::store::{Order, Tx, Window};
 
-use crate::dashboards::{MOMENT, at_the_moment, detail, embedded, item, make};
+use crate::dashboards::{at_the_moment, detail, embedded, item, make};
+use crate::support::bodies;
 use crate::support::refusals::{Refusal, each};
 use crate::support::{TestClient, TestResponse, Workspace};
-
-/// The fields of an insight that are null.
-const NULL: [&str; 16] = [
-    "derived_name",
-    "description",
-    "order",
-    "result",
-    "columns",
-    "hasMore",
-    "timezone",
-    "last_refresh",
-    "next_allowed_client_refresh",
-    "query_status",
-    "filters_hash",
-    "cache_target_age",
-    "hogql",
-    "types",
-    "resolved_date_range",
-    "last_viewed_at",
-];
 
 /// Adds an insight of the owner to a dashboard of the first project, and returns the ID of the tile.
 pub async fn put_insight(
@@ -100,46 +81,14 @@ pub async fn shown_of(caller: &TestClient, one: &str, pointer: &str) -> Vec<Valu
 
 /// The expected tile of an insight that [`put_insight`] created. `insight` holds the insight's own fields.
 fn insight_tile(user: &Value, tile: u64, dashboard: u64, insight: &Value) -> Value {
-    let mut shown = json!({
-        "id": insight["id"],
-        "short_id": insight["short_id"],
-        "name": insight["name"],
-        "filters": {},
-        "query": {"kind": "TrendsQuery", "b": 1, "a": 2},
-        "deleted": false,
-        "favorited": false,
-        "saved": true,
-        "is_sample": true,
-        "is_cached": false,
-        "alerts": [],
+    let changes = json!({
+        "id": insight["id"], "short_id": insight["short_id"], "name": insight["name"],
+        "query": {"kind": "TrendsQuery", "b": 1, "a": 2}, "is_sample": true, "tags": ["t"],
         "dashboards": [dashboard],
         "dashboard_tiles": [{"id": tile, "dashboard_id": dashboard, "deleted": null}],
-        "tags": ["t"],
-        "created_by": user,
-        "last_modified_by": user,
-        "effective_restriction_level": 21,
-        "effective_privilege_level": 37,
-        "user_access_level": "manager",
     });
-    for name in ["created_at", "updated_at", "last_modified_at"] {
-        shown[name] = json!(MOMENT);
-    }
-    for name in NULL {
-        shown[name] = Value::Null;
-    }
-    json!({
-        "id": tile,
-        "layouts": {},
-        "color": "blue",
-        "show_description": null,
-        "transparent_background": null,
-        "order": 0,
-        "last_refresh": null,
-        "is_cached": false,
-        "filters_overrides": {},
-        "text": null,
-        "insight": shown,
-    })
+    let insight = bodies::insight(user, changes);
+    bodies::tile(json!({"id": tile, "color": "blue", "insight": insight}))
 }
 
 fn is_short_id(value: &Value) -> bool {
@@ -164,7 +113,7 @@ async fn insight_tile_has_all_documented_fields() {
     let changes = json!({"filters": {"date_from": "-7d"}, "tiles": [expected]});
     let whole = detail(owner, id, changes).await;
     got.assert_is(200, whole.clone());
-    let listed = json!({"count": 1, "next": null, "previous": null, "results": [item(whole)]});
+    let listed = bodies::page(json!([item(whole)]));
     owner.get(&workspace.dashboards("")).await.assert_is(200, listed);
     let text = String::from_utf8(got.bytes).expect("UTF-8");
     assert!(text.contains(r#""query":{"kind":"TrendsQuery","b":1,"a":2}"#), "{text}");
@@ -557,11 +506,7 @@ async fn duplicated_tile_has_copied_content_and_no_layout() {
     }
     let copied = &new[2]["text"];
     assert_ne!(copied["id"], text["text"]["id"]);
-    let expected = json!({
-        "id": copied["id"], "body": "words", "created_by": user, "last_modified_at": MOMENT,
-        "last_modified_by": null, "team": workspace.made.project_id,
-    });
-    assert_eq!(copied, &expected);
+    assert_eq!(copied, &bodies::text(&user, json!({"id": copied["id"], "body": "words"})));
     for pointer in ["/insight/id", "/insight/short_id"] {
         let known = tiles.iter().filter_map(|tile| tile.pointer(pointer));
         let known: BTreeSet<_> = known.map(ToString::to_string).collect();

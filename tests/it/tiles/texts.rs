@@ -4,35 +4,16 @@ use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use crate::dashboards::{MOMENT, at_the_moment, embedded, make};
+use crate::dashboards::{at_the_moment, embedded, make};
 use crate::support::Workspace;
+use crate::support::bodies;
 use crate::support::refusals::Refusal;
 use crate::tiles::{put_insight, put_texts, shown, shown_of};
 
 /// The expected tile with a text that `user` wrote at the test's time. `changes` apply to the text.
-fn text_tile(workspace: &Workspace, tile: &Value, user: &Value, changes: Value) -> Value {
-    let mut text = json!({
-        "id": tile["text"]["id"],
-        "body": null,
-        "created_by": user,
-        "last_modified_at": MOMENT,
-        "last_modified_by": null,
-        "team": workspace.made.project_id,
-    });
-    for (name, value) in changes.as_object().expect("an object") {
-        text[name] = value.clone();
-    }
-    json!({
-        "id": tile["id"],
-        "layouts": {},
-        "color": null,
-        "order": 0,
-        "last_refresh": null,
-        "is_cached": false,
-        "filters_overrides": {}, "show_description": null, "transparent_background": null,
-        "insight": null,
-        "text": text,
-    })
+fn text_tile(tile: &Value, user: &Value, changes: Value) -> Value {
+    let text = bodies::text(user, json!({"id": tile["text"]["id"]}));
+    bodies::tile(json!({"id": tile["id"], "text": bodies::changed(text, changes)}))
 }
 
 #[tokio::test]
@@ -52,7 +33,7 @@ async fn new_text_has_its_creator_and_no_last_modifier() {
         let answer = ann.patch(&one, json!({"tiles": [{"text": sent}]})).await;
         let tile = answer.body["tiles"][0].clone();
         assert!(tile["id"].is_u64() && tile["text"]["id"].is_u64(), "{tile}");
-        let expected = text_tile(&workspace, &tile, &user, json!({ "body": body }));
+        let expected = text_tile(&tile, &user, json!({ "body": body }));
         assert_eq!(answer.ok()["tiles"], json!([expected]));
         assert_eq!(shown(&ann, &one).await, [expected]);
     }
@@ -78,7 +59,7 @@ async fn updated_text_keeps_its_creator_and_shows_the_last_modifier() {
         (json!({"id": id, "text": {"id": text, "body": null}}), json!(null)),
     ] {
         let changes = json!({"body": body, "last_modified_by": other});
-        let expected = text_tile(&workspace, &tile, &writer, changes);
+        let expected = text_tile(&tile, &writer, changes);
         let answer = ann.patch(&one, json!({"tiles": [sent.clone()]})).await;
         assert_eq!(answer.ok()["tiles"], json!([expected]), "{sent}");
         assert_eq!(shown(owner, &one).await, [expected], "{sent}");
