@@ -1,12 +1,11 @@
 //! Rules on a project for everyone and for roles: who sees the project, and who edits its rules.
 
 use serde_json::{Value, json};
-use steward::testing::resources::members::Level;
 
 use crate::dashboards::access::minute;
+use crate::support::TestClient;
 use crate::support::invites::invites;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{TestClient, Workspace};
 
 use super::{ANN, NO_ACCESS, NOT_ADMIN, NOT_MANAGER, NOT_ORGANIZATION_ADMIN, Scene};
 
@@ -130,11 +129,8 @@ async fn admin_of_a_project_by_a_role_edits_its_rules_and_no_organization() {
     scene.ann.put(&controls, viewers.clone()).await.ok();
     let refused = scene.bob.put(&controls, viewers.clone()).await;
     refused.assert_denied(NOT_MANAGER);
-    scene
-        .ann
-        .put(&scene.on_project(), json!({ "role": role["id"], "access_level": "admin" }))
-        .await
-        .ok();
+    let as_admin = json!({ "role": role["id"], "access_level": "admin" });
+    scene.ann.put(&scene.on_project(), as_admin).await.ok();
 
     let low = "Your organization access level is insufficient.";
     let roles = scene.workspace.organization("roles/");
@@ -199,42 +195,4 @@ async fn member_who_sees_a_private_project_by_a_role_invites_up_to_its_level() {
     scene.give_role(&role, "member").await;
     let ended = scene.workspace.anonymous().get(&offer).await;
     ended.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
-}
-
-/// What PostHog's Terraform provider does in its test of role-based access, without the rules on other kinds.
-#[tokio::test]
-async fn roles_and_a_closed_project_are_set_up_changed_and_taken_down() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let made =
-        owner.post(&workspace.organization("projects/"), json!({ "name": "RBAC" })).await.ok();
-    let path = format!("/api/projects/{}/access_controls/", made["id"]);
-    let mut roles = Vec::new();
-    for name in ["Admins", "Editors", "Viewers"] {
-        roles.push(add_role(&workspace, name).await);
-    }
-    let everyone = |level: &str| json!({ "access_level": level, "resource": "project" });
-    owner.put(&path, everyone("none")).await.ok();
-    let named = |role: &Value, level: Value| json!({ "role": role["id"], "access_level": level, "resource": "project" });
-    for ((role, _), level) in roles.iter().zip(["admin", "member", "member"]) {
-        owner.put(&path, named(role, json!(level))).await.ok();
-    }
-    let ann = workspace.member("ann", Level::Member).await;
-    assert_eq!(ann.get("/api/projects/").await.ok()["count"], 1);
-    add_to_role(&workspace, &roles[2].1, ANN).await;
-    assert_eq!(ann.get("/api/projects/").await.ok()["count"], 2);
-    for level in ["member", "admin", "none"] {
-        owner.put(&path, everyone(level)).await.ok();
-        let rules = owner.get(&path).await.ok()["access_controls"].clone();
-        let default = rules.as_array().expect("rules").iter().find(|rule| rule["role"].is_null());
-        assert_eq!(default.expect("the rule for everyone")["access_level"], level);
-    }
-    for (role, path_of_role) in &roles {
-        owner.put(&path, named(role, Value::Null)).await.assert_empty(204);
-        owner.delete(path_of_role).await.assert_empty(204);
-    }
-    assert_eq!(ann.get("/api/projects/").await.ok()["count"], 1);
-    owner.put(&path, everyone("none")).await.ok();
-    owner.delete(&format!("/api/projects/{}/", made["id"])).await.assert_empty(204);
-    workspace.assert_file_valid().await;
 }

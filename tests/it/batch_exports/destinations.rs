@@ -156,90 +156,57 @@ async fn unknown_destination_keys_are_rejected() {
 #[tokio::test]
 async fn destination_values_are_validated_by_type() {
     let workspace = Workspace::new().await;
-    let text = |key| of_config(key, "invalid_input", "Not a valid string.");
-    let url = |key| of_config(key, "invalid_input", "Enter a valid URL.");
-    let boolean = |key| of_config(key, "invalid_input", "Must be a valid boolean.");
-    let choice = |key, word: &str| {
-        of_config(key, "invalid_choice", &format!("\"{word}\" is not a valid choice."))
+    let case = |service: &str, attr: &str, value: Value, code: &'static str, detail: &str| {
+        let key = attr.split("__").next().expect("a key");
+        (least_with(service, json!({ key: value })), of_config(attr, code, detail))
     };
-    let bounds = "Ensure this value is";
+    let invalid = "invalid_input";
+    let text = |service: &str, key: &str, value: Value| {
+        case(service, key, value, invalid, "Not a valid string.")
+    };
+    let url = |service: &str, key: &str, value: &str| {
+        case(service, key, json!(value), invalid, "Enter a valid URL.")
+    };
+    let boolean = |service: &str, key: &str, value: Value| {
+        case(service, key, value, invalid, "Must be a valid boolean.")
+    };
+    let choice = |service: &str, key: &str, word: &str| {
+        let detail = format!("\"{word}\" is not a valid choice.");
+        case(service, key, json!(word), "invalid_choice", &detail)
+    };
+    let null = "Null characters are not allowed.";
+    let long = "Ensure this field has no more than 512 characters.";
+    let no_list = "Expected a list of items but got type \"str\".";
+    let blank = "This field may not be blank.";
+    let integer = "A valid integer is required.";
+    let least = "Ensure this value is greater than or equal to 1.";
+    let most = "Ensure this value is less than or equal to 65535.";
+    let address = "Enter a valid email address.";
     let cases = [
-        ("S3", "bucket_name", json!(5), text("bucket_name")),
-        ("S3", "region", json!(["x"]), text("region")),
-        ("S3", "aws_secret_access_key", json!({}), text("aws_secret_access_key")),
-        (
-            "S3",
-            "prefix",
-            json!("a\u{0}"),
-            of_config("prefix", "null_characters_not_allowed", "Null characters are not allowed."),
-        ),
-        (
-            "S3",
-            "prefix",
-            json!("ä".repeat(513)),
-            of_config("prefix", "max_length", "Ensure this field has no more than 512 characters."),
-        ),
-        ("S3", "endpoint_url", json!("minio.example"), url("endpoint_url")),
-        ("S3", "endpoint_url", json!("https://id:key@minio.example"), url("endpoint_url")),
-        ("S3", "file_format", json!("CSV"), choice("file_format", "CSV")),
-        ("S3", "compression", json!("zip"), choice("compression", "zip")),
-        (
-            "S3",
-            "include_events",
-            json!("a"),
-            of_config(
-                "include_events",
-                "not_a_list",
-                "Expected a list of items but got type \"str\".",
-            ),
-        ),
-        (
-            "S3",
-            "exclude_events",
-            json!(["a", ""]),
-            of_config("exclude_events__1", "blank", "This field may not be blank."),
-        ),
-        (
-            "Snowflake",
-            "authentication_type",
-            json!("oauth"),
-            choice("authentication_type", "oauth"),
-        ),
-        ("Snowflake", "private_key", json!(1), text("private_key")),
-        (
-            "Postgres",
-            "port",
-            json!("x"),
-            of_config("port", "invalid_input", "A valid integer is required."),
-        ),
-        (
-            "Postgres",
-            "port",
-            json!(0),
-            of_config("port", "min_value", &format!("{bounds} greater than or equal to 1.")),
-        ),
-        (
-            "Redshift",
-            "port",
-            json!(65_536),
-            of_config("port", "max_value", &format!("{bounds} less than or equal to 65535.")),
-        ),
-        ("Postgres", "has_self_signed_cert", json!("maybe"), boolean("has_self_signed_cert")),
-        ("Redshift", "properties_data_type", json!("json"), choice("properties_data_type", "json")),
-        ("BigQuery", "token_uri", json!("ftp://a.example"), url("token_uri")),
-        (
-            "BigQuery",
-            "client_email",
-            json!("a"),
-            of_config("client_email", "invalid_input", "Enter a valid email address."),
-        ),
-        ("BigQuery", "use_json_type", json!([]), boolean("use_json_type")),
-        ("HTTP", "url", json!("javascript:alert(1)"), url("url")),
-        ("NoOp", "arg", json!(true), text("arg")),
+        text("S3", "bucket_name", json!(5)),
+        text("S3", "region", json!(["x"])),
+        text("S3", "aws_secret_access_key", json!({})),
+        text("Snowflake", "private_key", json!(1)),
+        text("NoOp", "arg", json!(true)),
+        url("S3", "endpoint_url", "minio.example"),
+        url("S3", "endpoint_url", "https://id:key@minio.example"),
+        url("BigQuery", "token_uri", "ftp://a.example"),
+        url("HTTP", "url", "javascript:alert(1)"),
+        boolean("Postgres", "has_self_signed_cert", json!("maybe")),
+        boolean("BigQuery", "use_json_type", json!([])),
+        choice("S3", "file_format", "CSV"),
+        choice("S3", "compression", "zip"),
+        choice("Snowflake", "authentication_type", "oauth"),
+        choice("Redshift", "properties_data_type", "json"),
+        case("S3", "prefix", json!("a\u{0}"), "null_characters_not_allowed", null),
+        case("S3", "prefix", json!("ä".repeat(513)), "max_length", long),
+        case("S3", "include_events", json!("a"), "not_a_list", no_list),
+        case("S3", "exclude_events__1", json!(["a", ""]), "blank", blank),
+        case("Postgres", "port", json!("x"), invalid, integer),
+        case("Postgres", "port", json!(0), "min_value", least),
+        case("Redshift", "port", json!(65_536), "max_value", most),
+        case("BigQuery", "client_email", json!("a"), invalid, address),
     ];
-    let cases = cases.map(|(service, key, value, refusal)| {
-        (least_with(service, json!({ key: value })), refusal)
-    });
     workspace.owner.assert_refusals(Method::POST, &list_of(&workspace), cases).await;
     workspace.assert_file_valid().await;
 }

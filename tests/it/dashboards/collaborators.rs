@@ -110,25 +110,6 @@ async fn response_only_fields_are_ignored_in_requests() {
 }
 
 #[tokio::test]
-async fn list_and_detail_show_a_collaborators_levels() {
-    let scene = restricted().await;
-    scene.add(&scene.creator, &scene.ann).await.ok();
-    for (caller, privilege, access) in
-        [(&scene.ann, 37, "editor"), (&scene.bob, 21, "editor"), (&scene.creator, 37, "manager")]
-    {
-        let detail = caller.get(&scene.one).await.ok();
-        let list = caller.get(&scene.workspace.dashboards("")).await.ok();
-        for shown in [&detail, &list["results"][0]] {
-            assert_eq!(
-                (&shown["effective_privilege_level"], &shown["user_access_level"]),
-                (&json!(privilege), &json!(access))
-            );
-            assert_eq!(shown["access_control_version"], "v1");
-        }
-    }
-}
-
-#[tokio::test]
 async fn adding_a_collaborator_fails_with_the_first_applicable_error() {
     let scene = restricted().await;
     let (stranger, _) = scene.workspace.outsider("eve").await;

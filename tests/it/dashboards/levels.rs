@@ -54,13 +54,16 @@ async fn members_edit_a_dashboard_at_level_21_but_cannot_restrict_it() {
 }
 
 #[tokio::test]
-async fn only_creator_and_admins_edit_a_dashboard_at_level_37() {
+async fn only_creator_admins_and_collaborators_edit_a_dashboard_at_level_37() {
     let scene = restricted(37).await;
     for caller in scene.deciders() {
         scene.shows(caller, &json!([37, 37, 37, "manager", "v1"])).await;
         caller.patch(&scene.one, json!({"description": "d"})).await.ok();
     }
     scene.shows(&scene.max, &json!([37, 37, 21, "editor", "v1"])).await;
+    scene.workspace.add_collaborator(&scene.one, "ann@corp.example").await;
+    scene.shows(&scene.ann, &json!([37, 37, 37, "editor", "v1"])).await;
+    scene.ann.patch(&scene.one, json!({"description": "d"})).await.ok();
     let before = scene.creator.get(&scene.one).await.ok();
     for sent in [
         json!({}),

@@ -85,50 +85,26 @@ async fn every_flipped_bit_in_an_export_is_detected() {
 #[tokio::test]
 async fn import_errors_name_the_line_and_the_field() {
     let lines = small(true).await;
+    let (active, name, table) =
+        (r#""is_active":true"#, r#""first_name":"Olga""#, r#""table":"users""#);
+    let number = r#""first_name":{"$serde_json::private::Number":"5"}"#;
+    let no_active = "meta.is_active is not valid here";
+    let changed_form = "is not in the form that an export writes";
+    let no_records = "table names a table that exports do not contain";
     for (table, from, to, said) in [
-        ("users", "\"is_active\":true", "\"is_active\":7", "meta.is_active is not valid here"),
-        ("users", "\"is_active\":true,", "", "missing field `is_active`"),
-        (
-            "users",
-            "\"is_active\":true",
-            "\"is_active\":true,\"x\":1",
-            "is not in the form that an export writes",
-        ),
-        (
-            "users",
-            "\"first_name\":\"Olga\"",
-            "\"first_name\":null",
-            "fields.first_name is not valid",
-        ),
-        (
-            "users",
-            "\"first_name\":\"Olga\"",
-            "\"first_name\":{\"$serde_json::private::Number\":\"5\"}",
-            "fields is not valid here",
-        ),
-        ("users", "\"version\":", "\"version\":-", "version is not valid here"),
-        (
-            "users",
-            "\"table\":\"users\"",
-            "\"table\":\"people\"",
-            "table is not the name of a table",
-        ),
-        (
-            "users",
-            "\"table\":\"users\"",
-            "\"table\":\"users_by_email\"",
-            "table names a table that exports do not contain",
-        ),
-        (
-            "users",
-            "\"table\":\"users\"",
-            "\"table\":\"counts\"",
-            "table names a table that exports do not contain",
-        ),
-        ("memberships", "\"level\":15", "\"level\":16", "meta.level is not valid here"),
-        ("sequences", "\"last\":1", "\"last\":0", "meta.last is not a valid sequence number"),
-        ("sequences", "\"of\":\"", "\"of\":\"x", "meta.of is not the name of a table"),
-        ("meta", "\"first\":[", "\"first\":[1,", "meta.first"),
+        ("users", active, r#""is_active":7"#, no_active),
+        ("users", r#""is_active":true,"#, "", "missing field `is_active`"),
+        ("users", active, r#""is_active":true,"x":1"#, changed_form),
+        ("users", name, r#""first_name":null"#, "fields.first_name is not valid"),
+        ("users", name, number, "fields is not valid here"),
+        ("users", r#""version":"#, r#""version":-"#, "version is not valid here"),
+        ("users", table, r#""table":"people""#, "table is not the name of a table"),
+        ("users", table, r#""table":"users_by_email""#, no_records),
+        ("users", table, r#""table":"counts""#, no_records),
+        ("memberships", r#""level":15"#, r#""level":16"#, "meta.level is not valid here"),
+        ("sequences", r#""last":1"#, r#""last":0"#, "meta.last is not a valid sequence number"),
+        ("sequences", r#""of":""#, r#""of":"x"#, "meta.of is not the name of a table"),
+        ("meta", r#""first":["#, r#""first":[1,"#, "meta.first"),
         ("dashboards", "}\n", "\n", "is not valid JSON"),
     ] {
         let at = first_of(&lines, table);
