@@ -9,7 +9,7 @@ use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::dashboards::{embedded, make};
-use crate::support::bodies::page;
+use crate::support::bodies::{changed, page};
 use crate::support::dry_run::dry_run;
 use crate::support::{TestClient, Workspace, column};
 
@@ -83,18 +83,6 @@ async fn both_activity_logs_show_changes_newest_first() {
             "type": "Dashboard", "action": "changed", "field": field, "before": before, "after": after,
         })
     };
-    let renamed = json!({
-        "id": ids[0],
-        "user": olga,
-        "scope": "Dashboard",
-        "item_id": id.to_string(),
-        "activity": "updated",
-        "detail": { "name": "B", "changes": [
-            change("name", json!("A"), json!("B")), change("tags", json!([]), json!(["x"])),
-        ] },
-        "project_id": workspace.made.project_id,
-        "created_at": "2025-01-02T03:04:07.500000Z",
-    });
     let made = json!({
         "id": ids[1],
         "user": olga,
@@ -105,6 +93,12 @@ async fn both_activity_logs_show_changes_newest_first() {
         "project_id": workspace.made.project_id,
         "created_at": "2025-01-02T03:04:06.500000Z",
     });
+    let changes = [change("name", json!("A"), json!("B")), change("tags", json!([]), json!(["x"]))];
+    let changes = json!({
+        "id": ids[0], "activity": "updated", "detail": { "name": "B", "changes": changes },
+        "created_at": "2025-01-02T03:04:07.500000Z",
+    });
+    let renamed = changed(made.clone(), changes);
     assert_eq!(log, page(json!([renamed, made])));
     owner.get(&whole).await.assert_is(200, page(json!([renamed, made, founded])));
     let names: Vec<_> = log["results"][0].as_object().expect("an entry").keys().cloned().collect();
