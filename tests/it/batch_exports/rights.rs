@@ -1,29 +1,18 @@
 //! Tests which callers may see and change batch exports, and the exports of deleted projects.
 
 use axum::http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use steward::testing::ids::ProjectId;
 use steward::testing::resources::batch_exports::{BatchExport, Secrets};
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
-use steward::testing::store::{Key, Order, Record, Tx, Window};
 
 use crate::support::batch_exports::to;
+use crate::support::idempotency::stored;
 use crate::support::refusals::Refusal;
 use crate::support::{TestClient, Workspace, column};
 
 const NO_ACCESS: &str = "You don't have access to the project.";
-
-fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut count = 0;
-    let counted = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |_| {
-        count += 1;
-        Ok(())
-    });
-    counted.expect("counted");
-    count
-}
 
 /// Creates a project in the first organization. Returns its id.
 async fn project(workspace: &Workspace, name: &str, private: bool) -> u64 {
@@ -159,9 +148,8 @@ async fn exports_of_a_deleted_project_are_hidden_before_and_after_cleanup() {
         .store()
         .write(move |tx| cascade_delete::delete_project(tx, organization, project));
     removed.await.expect("removed");
-    let left =
-        || (count::<BatchExport>(workspace, &project), count::<Secrets>(workspace, &project));
-    assert_eq!(left(), (3, 3));
+    let left = || (stored::<BatchExport>(workspace), stored::<Secrets>(workspace));
+    assert_eq!(left(), (9, 9));
     let gone = async || {
         let list = workspace.owner.get(&mixed.list()).await.ok();
         assert_eq!((column(&list, "name").len(), &list["count"]), (6, &json!(6)));
@@ -176,6 +164,6 @@ async fn exports_of_a_deleted_project_are_hidden_before_and_after_cleanup() {
     gone().await;
     workspace.app.wake_maintenance();
     workspace.completes_deletions().await;
-    assert_eq!(left(), (0, 0));
+    assert_eq!(left(), (6, 6));
     gone().await;
 }
