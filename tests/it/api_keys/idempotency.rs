@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steward::testing::idempotency::StoredResponse;
 
 use crate::api_keys::limits::{PLACES, SCOPES, World};
-use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make, standing};
+use crate::api_keys::{CURRENT, KEYS, ME, at, holder, make};
 use crate::idempotency::{is_replayed, is_reused, post_once, stored};
 use crate::support::{OWNER, Workspace};
 
@@ -45,22 +45,6 @@ async fn key_value_is_returned_once_and_not_stored() {
         let value = value["value"].as_str().expect("a value");
         assert!(!lies(value) && !lies(&value[26..70]), "the data file contains the secret");
     }
-}
-
-#[tokio::test]
-async fn repeated_key_creation_is_replayed_at_the_key_limit() {
-    let (workspace, _) = standing().await;
-    let owner = &workspace.owner;
-    for _ in 0..98 {
-        make(owner, json!({"label": "x", "scopes": ["user:read"]})).await;
-    }
-    let sent = json!({"label": "y", "scopes": ["user:read"], "expires_at": "2024-01-01"});
-    let first = post_once(owner, KEYS, "one", &sent).await;
-    let again = post_once(owner, KEYS, "one", &sent).await;
-    is_replayed(&again, &first, &told_again(&first.body));
-    let text = "You can only have 100 personal API keys. Remove an existing key before creating a new one.";
-    post_once(owner, KEYS, "two", &sent).await.assert_invalid_body("invalid_input", text);
-    assert_eq!(stored::<StoredResponse>(&workspace), 1, "an error is not stored");
 }
 
 #[tokio::test]

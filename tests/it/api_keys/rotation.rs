@@ -5,18 +5,15 @@ use std::time::Duration;
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::json;
-use steward::App;
-use steward::Config;
-use steward::router;
 use steward::testing::operator::Operation;
 use steward::testing::resources::api_keys::{ApiKey, Grantors};
 use steward::testing::resources::members::Level;
 use steward::testing::store::Tx;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
+use steward::testing::time::Timestamp;
 
 use crate::api_keys::{BEGAN, CURRENT, KEYS, ME, at, holder, make, roll, standing};
 use crate::support::refusals::Refusal;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::{OWNER, Workspace, with_clock};
 
 #[tokio::test]
 async fn rotated_key_keeps_its_identity_and_has_a_new_value() {
@@ -217,22 +214,15 @@ async fn grace_seconds_is_an_integer_of_at_most_one_day() {
 
 #[tokio::test]
 async fn grace_period_persists_over_a_restart() {
-    let (workspace, _) = standing().await;
+    let (config, clock) = with_clock();
+    let mut workspace = Workspace::with(config.clone()).await;
     let key = make(&workspace.owner, json!({"label": "x", "scopes": ["user:read"]})).await;
     let rolled = roll(&workspace.owner, &key, 60).await;
-    workspace.app.close().await;
-    let old = key["value"].as_str().expect("a value");
-    let new = rolled["value"].as_str().expect("a value");
-    for (second, works) in [(59, true), (60, false)] {
-        let mut config = Config::default();
-        let moment = Timestamp::from_micros(1_700_000_000_000_000).plus_seconds(second);
-        config.clock = Clock::Manual(ManualClock::at(moment));
-        let store = workspace.open_store();
-        let app = App::new(store, config).expect("the service");
-        let answer = TestClient::of(router(app.clone()), old).get(ME).await;
-        assert_eq!(answer.status, if works { 200 } else { 401 });
-        assert_eq!(TestClient::of(router(app.clone()), new).get(ME).await.status, 200);
-        app.close().await;
+    for (seconds, status) in [(59, 200), (1, 401)] {
+        clock.advance(Duration::from_secs(seconds));
+        workspace = workspace.reopened(config.clone()).await;
+        assert_eq!(holder(&workspace, &key).get(ME).await.status, status);
+        assert_eq!(holder(&workspace, &rolled).get(ME).await.status, 200);
     }
 }
 

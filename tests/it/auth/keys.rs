@@ -1,18 +1,17 @@
 //! Authentication with personal API keys. See `docs/spec/authentication.md`.
 
+use std::time::Duration;
+
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::App;
-use steward::Config;
-use steward::router;
 use steward::testing::operator::{KeyOptions, Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::store::Progress;
-use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::dashboards::access::allows;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async, with_clock};
+use crate::support::{OWNER, TestResponse, Workspace, eventually_async, with_clock};
 
 const ME: &str = "/api/users/@me/";
 
@@ -164,38 +163,25 @@ async fn scope_allows_what_it_names_and_write_implies_read() {
 
 #[tokio::test]
 async fn key_use_is_recorded_once_an_hour() {
-    let began = 1_700_000_000;
-    let at = |second: i64| {
-        let mut config = Config::default();
-        config.clock = Clock::Manual(ManualClock::at(Timestamp::from_micros(second * 1_000_000)));
-        config
-    };
-    let workspace = Workspace::with(at(began)).await;
+    let (config, clock) = with_clock();
+    let workspace = Workspace::with(config.clone()).await;
     let max = workspace.member("max", Level::Member).await.key.expect("a key");
     assert_eq!(listed(&workspace.app, OWNER).await["last_used_at"], json!(null));
     assert_eq!(workspace.owner.get(ME).await.status, 200);
     let first = use_recorded(&workspace.app, OWNER, &json!(null)).await;
     assert_eq!(first, "2023-11-14T22:13:20Z");
-    workspace.app.close().await;
-
-    let reopen = |second: i64| {
-        let store = workspace.open_store();
-        let app = App::new(store, at(second)).expect("the service");
-        let owner = TestClient::of(router(app.clone()), &workspace.made.api_key);
-        (app, owner)
-    };
-    let (app, owner) = reopen(began + 3599);
-    owner.get(ME).await.ok();
+    clock.advance(Duration::from_secs(3599));
+    let workspace = workspace.reopened(config.clone()).await;
+    workspace.owner.get(ME).await.ok();
     // A use of the owner's key would be recorded before this later one.
-    TestClient::of(router(app.clone()), &max).get(ME).await.ok();
-    use_recorded(&app, "max@corp.example", &json!(null)).await;
-    assert_eq!(listed(&app, OWNER).await["last_used_at"], first);
-    app.close().await;
+    workspace.with_key(&max).get(ME).await.ok();
+    use_recorded(&workspace.app, "max@corp.example", &json!(null)).await;
+    assert_eq!(listed(&workspace.app, OWNER).await["last_used_at"], first);
 
-    let (app, owner) = reopen(began + 3600);
-    owner.get(ME).await.ok();
-    assert_eq!(use_recorded(&app, OWNER, &first).await, "2023-11-14T23:13:20Z");
-    app.close().await;
+    clock.advance(Duration::from_secs(1));
+    let workspace = workspace.reopened(config).await;
+    workspace.owner.get(ME).await.ok();
+    assert_eq!(use_recorded(&workspace.app, OWNER, &first).await, "2023-11-14T23:13:20Z");
 }
 
 #[tokio::test]

@@ -97,15 +97,3 @@ async fn pause_request_body_is_validated_and_has_no_effect() {
     workspace.owner.get(&path).await.assert_is(200, with(paused, unpaused));
     workspace.assert_file_valid().await;
 }
-
-#[tokio::test]
-async fn concurrent_pauses_take_effect_once() {
-    let workspace = Workspace::new().await;
-    let (made, [path, _]) = add(&workspace, nowhere("a")).await;
-    let pause = format!("{path}pause/");
-    let many = (0..8).map(|_| workspace.owner.post(&pause, json!({})));
-    for answer in futures_util::future::join_all(many).await {
-        answer.assert_empty(200);
-    }
-    assert_eq!(entries_about(&workspace, &made["id"]).len(), 2);
-}

@@ -10,7 +10,6 @@ mod removal;
 mod template_json;
 mod templates;
 
-use futures_util::future::join_all;
 use serde_json::{Map, Value, json};
 use steward::Config;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -266,36 +265,6 @@ async fn filters_keep_the_order_of_their_members() {
     let answer = workspace.owner.get(&one).await;
     let text = String::from_utf8(answer.bytes).expect("UTF-8");
     assert!(text.contains(r#""filters":{"b":1,"a":2}"#), "{text}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn concurrent_patches_of_one_dashboard_are_all_applied() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (_, one) = make(&workspace, owner, json!({})).await;
-    let patches = [
-        json!({"name": "n"}),
-        json!({"description": "d"}),
-        json!({"pinned": true}),
-        json!({"tags": ["t"]}),
-        json!({"restriction_level": 37}),
-        json!({"filters": {"f": 1}}),
-        json!({"variables": {"v": 1}}),
-    ];
-    let answers = join_all(patches.iter().map(|patch| {
-        let (owner, one, patch) = (owner.clone(), one.clone(), patch.clone());
-        tokio::spawn(async move { owner.patch(&one, patch).await.ok() })
-    }));
-    for answer in answers.await {
-        answer.expect("no panic");
-    }
-    let body = owner.get(&one).await.ok();
-    for patch in patches {
-        for (name, value) in patch.as_object().expect("an object") {
-            assert_eq!(&body[name], value, "{name}");
-        }
-    }
-    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]

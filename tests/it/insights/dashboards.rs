@@ -224,26 +224,6 @@ async fn retrieve_from_a_dashboard_shows_the_look_of_its_tile() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn concurrent_patches_add_an_insight_to_a_dashboard_once() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    let (a, at_a) = make(&workspace, owner, json!({})).await;
-    let (_, one) = make_insight(&workspace, owner, json!({})).await;
-    let patches = (0..8).map(|_| {
-        let (owner, one) = (owner.clone(), one.clone());
-        tokio::spawn(async move { owner.patch(&one, json!({"dashboards": [a]})).await.ok() })
-    });
-    let answers = join_all(patches).await;
-    let tiles = |body: &Value| body["dashboard_tiles"].clone();
-    let first = tiles(answers[0].as_ref().expect("no panic"));
-    for answer in &answers {
-        assert_eq!(tiles(answer.as_ref().expect("no panic")), first);
-    }
-    assert_eq!(owner.get(&at_a).await.ok()["tiles"].as_array().map(Vec::len), Some(1));
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn insight_has_at_most_a_thousand_tiles() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
