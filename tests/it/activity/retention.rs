@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::App;
 use steward::Config;
 use steward::testing::ids::{ActivityId, OrganizationId, UserId};
 use steward::testing::resources::activity::{Detail, Entry, Fields, Meta};
@@ -113,22 +112,7 @@ async fn startup_deletes_expired_entries_and_no_limit_keeps_all() {
     clock.advance(DAY * 4000);
     make(&workspace, &workspace.owner, json!({ "name": "new" })).await;
     assert_eq!(entries(&workspace).len(), 3);
-    workspace.app.close().await;
-    let store = workspace.open_store();
-    let app = App::new(store, kept_for(DAY, &clock)).expect("a service");
-    let tx = || app.store().snapshot().expect("a snapshot");
-    let organization = workspace.made.organization_id;
-    eventually("old entries are deleted", || {
-        use steward::testing::store::{Order, Tx, Window};
-        let mut items = Vec::new();
-        let all = Window::all(Order::Ascending);
-        let read = tx().scan::<Entry, _>(&organization, all, |row| {
-            items.push(row.into_record()?.fields.item_id);
-            Ok(())
-        });
-        read.expect("entries");
-        (items == ["2"]).then_some(())
-    })
-    .await;
-    app.close().await;
+    let workspace = workspace.reopened(kept_for(DAY, &clock)).await;
+    left(&workspace, 1).await;
+    assert_eq!(entries(&workspace)[0].fields.item_id, "2");
 }
