@@ -206,10 +206,7 @@ async fn template_name_is_used_only_if_the_request_has_no_name() {
     ] {
         let sent = json!({"use_template": " DEFAULT_APP ", "name": name});
         let made = workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
-        assert_eq!(
-            (&made["name"], &made["use_template"]),
-            (&json!(expected), &json!("DEFAULT_APP"))
-        );
+        assert_eq!([&made["name"], &made["use_template"]], [expected, "DEFAULT_APP"]);
     }
 }
 
