@@ -82,6 +82,6 @@ mod support {
     pub mod wait;
     mod workspace;
 
-    pub use setup::column;
+    pub use setup::{column, walked};
     pub use workspace::*;
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
 use steward::testing::resources::members::Level;
 
-use super::{OWNER, Workspace};
+use super::{OWNER, TestClient, Workspace};
 
 impl Workspace {
     /// Returns a path below the first project, or its own: `project("")`, `project("insights/")`.
@@ -91,4 +91,18 @@ impl Workspace {
 /// Returns the values of one field in the items of a list.
 pub fn column(list: &Value, name: &str) -> Vec<Value> {
     list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
+}
+
+/// Returns the values of one field in the items on all pages from this path on. Asserts that each page has the right
+/// count.
+pub async fn walked(caller: &TestClient, path: &str, name: &str) -> Vec<Value> {
+    let (mut seen, mut counts, mut next) = (Vec::new(), Vec::new(), json!(path));
+    while let Some(path) = next.as_str() {
+        let page = caller.get(path.trim_start_matches("http://localhost")).await.ok();
+        seen.extend(column(&page, name));
+        counts.push(page["count"].clone());
+        next = page["next"].clone();
+    }
+    assert!(counts.iter().all(|count| *count == seen.len()), "{path}: {counts:?}");
+    seen
 }

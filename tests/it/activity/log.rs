@@ -11,7 +11,7 @@ use steward::testing::time::{Clock, ManualClock, Timestamp};
 use crate::dashboards::{embedded, make};
 use crate::support::bodies::{changed, page};
 use crate::support::dry_run::dry_run;
-use crate::support::{TestClient, Workspace, column};
+use crate::support::{Workspace, column};
 
 /// Creates a workspace with a manual clock, set to 2025-01-02T03:04:05Z.
 pub async fn at_a_standstill() -> (Workspace, ManualClock) {
@@ -31,22 +31,6 @@ pub fn told(page: &Value) -> Vec<[String; 3]> {
     let text = |entry: &Value, name: &str| entry[name].as_str().expect("a text").to_owned();
     let entries = page["results"].as_array().expect("a list").iter();
     entries.map(|entry| ["scope", "item_id", "activity"].map(|name| text(entry, name))).collect()
-}
-
-/// Returns the ids on all pages from this path on. Asserts that each page has the right count.
-pub async fn walked(caller: &TestClient, path: &str) -> Vec<Value> {
-    let mut seen = Vec::new();
-    let mut next = json!(path);
-    let mut count = Value::Null;
-    while let Some(path) = next.as_str() {
-        let page = caller.get(path.trim_start_matches("http://localhost")).await.ok();
-        let known = std::mem::replace(&mut count, page["count"].clone());
-        assert!(known.is_null() || known == count, "{path}");
-        seen.extend(column(&page, "id"));
-        next = page["next"].clone();
-    }
-    assert_eq!(count, seen.len(), "{path}");
-    seen
 }
 
 #[tokio::test]

@@ -11,8 +11,8 @@ use steward::testing::resources::activity::Entry;
 use steward::testing::resources::members::Level;
 
 use crate::activity::entries;
-use crate::activity::log::{logs, walked};
-use crate::support::{TestClient, Workspace};
+use crate::activity::log::logs;
+use crate::support::{TestClient, Workspace, walked};
 
 /// A request by the owner, or by a member if the step contains one.
 #[derive(Debug, Clone)]
@@ -215,11 +215,8 @@ impl World {
             ));
         }
         for (query, ids) in asked {
-            assert_eq!(
-                walked(caller, &format!("{path}?{query}")).await,
-                ids,
-                "{user} {path}?{query}"
-            );
+            let path = format!("{path}?{query}");
+            assert_eq!(walked(caller, &path, "id").await, ids, "{user} {path}");
         }
     }
 }

@@ -13,7 +13,7 @@ use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::refusals::{Refusal, each};
-use crate::support::{TestClient, Workspace, column, redacted};
+use crate::support::{TestClient, Workspace, column, redacted, walked};
 
 const ON_CREATE: &str = "Primary dashboard cannot be set on project creation.";
 const NOT_OURS: &str = "Dashboard does not belong to this team.";
@@ -272,16 +272,7 @@ async fn projects_are_listed_by_id_and_paged() {
     let path = projects(&workspace, "");
     for (path, expected) in [(path.as_str(), &here[..]), ("/api/projects/", &everywhere[..])] {
         for limit in 1..=expected.len() {
-            let mut seen = Vec::new();
-            let mut next = Some(format!("{path}?limit={limit}"));
-            while let Some(path) = next {
-                let page = owner.get(&path).await.ok();
-                assert_eq!(page["count"], json!(expected.len()));
-                seen.extend(column(&page, "name"));
-                next = page["next"]
-                    .as_str()
-                    .map(|link| link[link.find("/api/").expect("a path")..].to_owned());
-            }
+            let seen = walked(owner, &format!("{path}?limit={limit}"), "name").await;
             assert_eq!(seen, expected, "{path} by {limit}");
         }
         let beyond = owner.get(&format!("{path}?offset=99")).await.ok();
