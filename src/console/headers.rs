@@ -1,11 +1,11 @@
-//! The headers of every page. See `docs/spec/console.md`.
+//! The headers of every page, and redirections. See `docs/spec/console.md`.
 
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, Entry, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, Entry, LOCATION, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
-use axum::http::{HeaderName, HeaderValue};
-use axum::response::Response;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
 
 use crate::error::{Error, Result};
 use crate::http::html::csp_hash;
@@ -69,4 +69,13 @@ fn policy(style: &str) -> String {
          connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; \
          require-trusted-types-for 'script'; trusted-types steward"
     )
+}
+
+/// Returns a redirection to another page.
+///
+/// # Errors
+/// 500 if `location` is not a valid header.
+pub(super) fn see_other(location: &str) -> Result<Response> {
+    let location = HeaderValue::try_from(location).map_err(Error::internal)?;
+    Ok((StatusCode::SEE_OTHER, [(LOCATION, location)]).into_response())
 }

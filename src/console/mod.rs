@@ -5,26 +5,19 @@
 //! functions mentions only other errors.
 
 mod api;
-mod as_command;
 mod assets;
 mod cookie;
-mod entrance;
 mod failure;
 mod form;
 mod headers;
 mod layout;
-mod levels;
 mod model;
-mod next;
-mod operation;
 mod origin;
 mod pages;
 mod paging;
-mod query;
-mod reach;
-mod redirection;
 mod registry;
 mod sign_in;
+mod urls;
 mod visit;
 mod words;
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::levels::{MAY_EDIT, is_editor, is_restricted};
+use super::words::{MAY_EDIT, is_editor, is_restricted};
 
 /// A page of a list.
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! The requests that a page accepts: those that name this service as their host, and forms that its own pages send. See
+//! The hosts of the service. A page accepts requests that name one of them, and forms that its own pages send. See
 //! `docs/spec/console.md`.
 
 use std::net::IpAddr;
@@ -84,6 +84,15 @@ fn origin_of(text: &str) -> Option<String> {
 pub(super) fn is_opened_by_another_site(head: &Parts) -> bool {
     let site = head.headers.get(SEC_FETCH_SITE);
     site.is_some_and(|site| site == "cross-site" || site == "same-site")
+}
+
+/// Returns the base of links if they work on this machine only: its host is a loopback address, a name of one, or no address
+/// at all.
+pub(super) fn local_base(base: &str) -> Option<String> {
+    let host = host_of(base)?;
+    let is_unspecified = address_of(&host).is_some_and(|address| address.is_unspecified());
+    let is_local = is_loopback(&host) || is_unspecified;
+    is_local.then(|| base.trim_end_matches('/').to_owned())
 }
 
 #[cfg(test)]
@@ -178,5 +187,25 @@ mod tests {
             assert!(!is_same_origin(refused, None), "{refused:?}");
         }
         assert!(!is_same_origin(&[host, (origin, "http://admin.example")], public));
+    }
+
+    #[test]
+    fn local_bases_are_loopback_names_and_addresses() {
+        for local in [
+            "http://127.0.0.1:8000",
+            "http://127.9.9.9/",
+            "http://[::1]:8000",
+            "http://0.0.0.0:8000",
+            "http://[::]:8000",
+            "http://localhost",
+            "http://steward.localhost:8000",
+        ] {
+            assert_eq!(local_base(local).as_deref(), Some(local.trim_end_matches('/')), "{local}");
+        }
+        for public in
+            ["https://admin.example", "http://192.0.2.7:8000", "http://localhost.example", "x"]
+        {
+            assert_eq!(local_base(public), None, "{public}");
+        }
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::de::DeserializeOwned;
 
-use crate::console::failure::Failure;
-use crate::console::layout::Command;
-use crate::console::model::List;
-use crate::console::query::Query;
-use crate::console::visit::{SignedIn, Visit};
+use super::failure::Failure;
+use super::layout::Command;
+use super::model::List;
+use super::urls::Query;
+use super::visit::{SignedIn, Visit};
 
 /// The parameter of the query with the number of items before the page.
 const OFFSET: &str = "offset";

@@ -1,10 +1,12 @@
-//! Adds pages to the route table. Each page is wrapped by the checks that all pages share.
+//! Adds pages to the route table. Each page is wrapped by the checks that all pages share. For a form that asks for its
+//! commands, the wrapper replaces the response of the page.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use askama::Template;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -12,16 +14,17 @@ use axum::routing::MethodFilter;
 
 use crate::error::{Error, Result};
 use crate::http::client::Client;
-use crate::http::routes::{PageAccess, PageSpec, Routes};
+use crate::http::form::Form;
+use crate::http::routes::{PageAccess, PageSpec, RouteTable, Routes};
 use crate::state::App;
 
-use super::api::ApiRouter;
-use super::as_command::AsCommand;
-use super::entrance::Entrance;
-use super::failure::Failure;
-use super::headers;
-use super::origin;
-use super::visit::{SignedIn, Visit};
+use super::api::{ApiRouter, Recorder};
+use super::assets::icon;
+use super::failure::{Entrance, Failure};
+use super::layout::{Command, card};
+use super::urls::Next;
+use super::visit::{SHOW, SignedIn, Visit};
+use super::{headers, origin};
 
 /// The response of a page.
 pub(super) type PageResult = Result<Response, Failure>;
@@ -164,3 +167,57 @@ fn other_method(app: &App, request: Request) -> Response {
 
 /// Why a page for the operator is refused.
 const OPERATOR_ONLY: &str = "This page is open to the sessions of links that the command steward console --operator prints.";
+
+/// A form that asks for its command.
+struct AsCommand {
+    recorder: Recorder,
+    base_url: String,
+    table: RouteTable,
+    action: Next,
+    form: Form,
+}
+
+impl AsCommand {
+    /// Returns `None` for a request that does not ask for a command.
+    fn of(request: &SignedIn) -> Option<Self> {
+        let visit = &request.visit;
+        Some(Self {
+            recorder: request.api.recorder()?,
+            base_url: visit.base_url().into_owned(),
+            table: request.api.table().clone(),
+            action: Next::parse(visit.path_and_query()),
+            form: visit.form.clone(),
+        })
+    }
+
+    /// Replaces the response of the page by the commands of its requests. The response remains if the form has to be
+    /// corrected first, or if it shows something else.
+    ///
+    /// # Errors
+    /// The error of the page.
+    fn replace(&self, response: PageResult) -> PageResult {
+        let writes = self.recorder.writes();
+        let is_done = response.as_ref().is_ok_and(|page| page.status() == StatusCode::SEE_OTHER);
+        if writes.is_empty() && !is_done {
+            return response;
+        }
+        let commands = writes.iter().map(|write| Command::of(&self.base_url, &self.table, write));
+        let fields = self.form.fields().filter(|(name, _)| *name != SHOW);
+        let page = AsCommandPage {
+            commands: commands.collect::<Result<_>>()?,
+            action: &self.action,
+            fields: fields.collect(),
+        };
+        Ok(card("As a command", &page)?.into_response())
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/as_command.html")]
+struct AsCommandPage<'f> {
+    /// One for each request. None if the form would send no request.
+    commands: Vec<Command>,
+    /// Where the browser sends the form.
+    action: &'f Next,
+    fields: Vec<(&'f str, &'f str)>,
+}

@@ -20,7 +20,7 @@ use crate::state::App;
 use super::api::{Api, ApiRouter, Recorder};
 use super::cookie::ConsoleCookie;
 use super::origin;
-use super::query::Query;
+use super::urls::Query;
 
 /// The field of the buttons that show something instead of sending the request of their form.
 pub(super) const SHOW: &str = "_show";

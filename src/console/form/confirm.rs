@@ -3,10 +3,10 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
+use crate::console::api::Write;
 use crate::console::assets::icon;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Frame};
-use crate::console::operation::Write;
-use crate::console::redirection::see_other;
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -19,19 +19,17 @@ use uuid::Uuid;
 
 use crate::error::Result;
 
-use super::api::Versioned;
+use super::api::{Operation, Versioned};
 use super::assets::icon;
-use super::operation::Operation;
 use super::visit::SignedIn;
+use conflict::{Difference, MAX_OPEN_VALUE};
+use field::{Field, Preview};
+use property::Property;
 
 pub(super) use choice::Choice;
 pub(super) use confirm::{Confirm, ConfirmOption, ConfirmState, answered_before};
 pub(super) use input::Input;
 pub(super) use submitted::{Outcome, SubmittedForm};
-
-use conflict::{Difference, MAX_OPEN_VALUE};
-use field::{Field, Preview};
-use property::Property;
 
 /// The hidden field with the `Idempotency-Key`.
 pub(super) const ONCE: &str = "_once";

@@ -3,8 +3,7 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-use crate::console::api::Versioned;
-use crate::console::operation::{Operation, Write};
+use crate::console::api::{Operation, Versioned, Write};
 use crate::console::visit::{SHOW, SignedIn};
 use crate::error::{Error, Result};
 

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use crate::console::api::Api;
-use crate::console::levels::level_name;
 use crate::console::model::{List, Person, initial};
+use crate::console::words::level_name;
 use crate::error::Result;
 
 /// An organization or a project, with its page.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use axum::http::Method;
 
-use crate::console::operation::Write;
+use crate::console::api::Write;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
 use crate::http::routes::RouteTable;

@@ -1,6 +1,6 @@
 //! The frame of a page: the navigation, the switchers of organization and project, and what a form has done.
 
-use crate::console::operation::Operation;
+use crate::console::api::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 

@@ -1,7 +1,7 @@
 //! The links in the left column: only to pages that the session may read.
 
+use crate::console::api::Operation;
 use crate::console::assets::{Icon, icon};
-use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

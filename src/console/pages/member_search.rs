@@ -4,7 +4,7 @@ use askama::Template;
 use serde::de::DeserializeOwned;
 
 use crate::console::model::List;
-use crate::console::query::Query;
+use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
 

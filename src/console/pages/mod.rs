@@ -5,7 +5,6 @@ mod batch_exports;
 mod bulk;
 mod dashboards;
 mod domains;
-mod files;
 mod health;
 mod home;
 mod insights;
@@ -23,15 +22,22 @@ mod rules;
 mod sessions;
 mod shareable;
 
+use axum::http::Method;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
+use crate::http::assets::VERSION;
 
-use super::registry::Pages;
+use super::assets;
+use super::headers::EmbeddedFile;
+use super::registry::{PageResult, Pages};
 use super::visit::Visit;
 
+/// The style sheet, the script and the icons.
+const FILE: &str = "/console/assets/{asset}/";
+
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    files::routes(pages);
+    pages.public(Method::GET, FILE, file);
     home::routes(pages);
     dashboards::routes(pages);
     insights::routes(pages);
@@ -108,4 +114,12 @@ fn excerpt(text: &str) -> String {
         start.push('…');
     }
     start
+}
+
+/// Returns the style sheet, the script or the icons.
+async fn file(visit: Visit) -> PageResult {
+    let name = visit.parameter("asset");
+    let mut response = assets::response(&name, visit.query.last(VERSION))?;
+    response.extensions_mut().insert(EmbeddedFile);
+    Ok(response)
 }

@@ -2,9 +2,9 @@
 
 use serde::de::DeserializeOwned;
 
+use crate::console::api::{Operation, Write};
 use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
-use crate::console::operation::{Operation, Write};
 use crate::console::registry::PageResult;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;

@@ -8,8 +8,8 @@ use axum::response::IntoResponse;
 use crate::console::assets::icon;
 use crate::console::layout::card;
 use crate::console::model::Person;
-use crate::console::next::Next;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Next;
 use crate::console::visit::Visit;
 
 use super::signed_in;

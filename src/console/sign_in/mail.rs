@@ -9,10 +9,10 @@ use axum::response::IntoResponse;
 
 use crate::console::assets::icon;
 use crate::console::failure::on_page;
+use crate::console::headers::see_other;
 use crate::console::layout::card;
-use crate::console::next::Next;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Next;
 use crate::console::visit::Visit;
 use crate::error::{Error, Result};
 use crate::resources::sessions::KnownBrowser;

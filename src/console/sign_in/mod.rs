@@ -12,11 +12,11 @@ use crate::error::Result;
 use crate::resources::sessions::SessionText;
 
 use super::assets::icon;
-use super::entrance::{Entrance, SIGN_IN};
+use super::failure::{Entrance, SIGN_IN};
+use super::headers::see_other;
 use super::layout::card;
-use super::next::Next;
-use super::redirection::see_other;
 use super::registry::{PageResult, Pages};
+use super::urls::Next;
 use super::visit::Visit;
 
 const SIGN_OUT: &str = "/console/sign_out/";

@@ -2,12 +2,11 @@
 
 use serde_json::Value;
 
-use crate::console::api::Versioned;
+use crate::console::api::{Versioned, Write};
 use crate::console::layout::Frame;
 use crate::console::model::List;
-use crate::console::operation::Write;
 use crate::console::pages::people::People;
-use crate::console::query::Query;
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 

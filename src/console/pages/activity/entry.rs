@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::console::api::Operation;
 use crate::console::model::Person;
-use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::console::query::Query;
+use crate::console::urls::Query;
 use crate::console::visit::Visit;
 use crate::time::Timestamp;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::console::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS, MAY_EDIT, MAY_VIEW, known_level};
+use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS, MAY_EDIT, MAY_VIEW, known_level};
 
 use super::words::without_braces;
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use crate::console::pages::people::People;
-use crate::console::query::Query;
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

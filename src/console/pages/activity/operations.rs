@@ -1,6 +1,6 @@
 //! The operations that read and update the objects whose entries can be reverted.
 
-use crate::console::operation::Operation;
+use crate::console::api::Operation;
 use crate::console::pages::people::People;
 
 use super::entry::Entry;

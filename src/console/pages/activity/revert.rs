@@ -5,8 +5,8 @@ use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
 use crate::console::assets::icon;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::console::model::Person;
 use crate::console::pages::people::People;
-use crate::console::query::Query;
+use crate::console::urls::Query;
 
 use super::comparison::{DiffBudget, DiffPart};
 use super::diff::Diff;

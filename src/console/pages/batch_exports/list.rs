@@ -3,16 +3,16 @@
 use askama::Template;
 use axum::http::Method;
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice_of};
 use crate::console::model::BatchExport;
-use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::object::BATCH_EXPORTS;
 use crate::console::pages::project_id;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

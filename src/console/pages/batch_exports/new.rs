@@ -4,12 +4,12 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use crate::console::api::Operation;
 use crate::console::form::{Form, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
-use crate::console::operation::Operation;
 use crate::console::pages::object::BATCH_EXPORTS;
 use crate::console::pages::project_id;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

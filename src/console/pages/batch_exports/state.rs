@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::console::operation::Write;
+use crate::console::api::Write;
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 

@@ -4,14 +4,14 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
+use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::form::VERSION;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
 use crate::console::model::{Dashboard, Rights, Tile};
-use crate::console::operation::Write;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

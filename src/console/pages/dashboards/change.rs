@@ -3,10 +3,10 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::console::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS};
-use crate::console::operation::Write;
+use crate::console::api::Write;
 use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
 use crate::console::visit::SignedIn;
+use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::error::{Error, Result};
 
 /// An action of a form on dashboards.

@@ -5,11 +5,11 @@ use axum::http::Method;
 use serde_json::Value;
 
 use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
 use crate::console::model::dashboard_name;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

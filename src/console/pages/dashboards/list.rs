@@ -4,19 +4,19 @@ use askama::Template;
 use axum::http::Method;
 use uuid::Uuid;
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Undo, with_notice_of};
 use crate::console::model::Dashboard;
-use crate::console::operation::Operation;
 use crate::console::pages::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::people::People;
 use crate::console::pages::project_id;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::query::Query;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 

@@ -7,17 +7,17 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::Value;
 
+use crate::console::api::Operation;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
-use crate::console::levels::{EVERYONE_EDITS, RESTRICTIONS};
 use crate::console::model::Dashboard;
-use crate::console::operation::Operation;
 use crate::console::pages::object::DASHBOARDS;
 use crate::console::pages::project_id;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
+use crate::console::words::{EVERYONE_EDITS, RESTRICTIONS};
 use crate::error::Result;
 use crate::resources::dashboards::templates::{BuiltIn, built_in};
 

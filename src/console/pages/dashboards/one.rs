@@ -3,15 +3,14 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
-use crate::console::api::Versioned;
+use crate::console::api::{Operation, Versioned};
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Undo, with_notice};
 use crate::console::model::{Dashboard, Rights};
-use crate::console::operation::Operation;
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

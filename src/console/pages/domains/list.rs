@@ -4,15 +4,14 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::console::api::Versioned;
+use crate::console::api::{Operation, Versioned};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Domain;
-use crate::console::operation::Operation;
 use crate::console::pages::object::DOMAINS;
 use crate::console::pages::organization_id;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 

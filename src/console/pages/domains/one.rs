@@ -7,10 +7,10 @@ use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Domain;
 use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

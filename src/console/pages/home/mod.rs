@@ -6,9 +6,9 @@ mod steps;
 use askama::Template;
 use axum::http::Method;
 
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section};
 use crate::console::model::{List, Project};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

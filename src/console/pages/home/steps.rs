@@ -4,8 +4,8 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::console::operation::{Operation, Write};
-use crate::console::redirection::see_other;
+use crate::console::api::{Operation, Write};
+use crate::console::headers::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;

@@ -4,15 +4,15 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use crate::console::api::Operation;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
 use crate::console::model::Rights;
-use crate::console::operation::Operation;
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::project_id;
 use crate::console::pages::shareable::INSIGHT;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

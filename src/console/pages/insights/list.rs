@@ -12,8 +12,8 @@ use crate::console::pages::people::People;
 use crate::console::pages::shareable::INSIGHT;
 use crate::console::pages::{excerpt, project_id};
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::query::Query;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 
 const LIST: &str = "/console/projects/{project_id}/insights/";

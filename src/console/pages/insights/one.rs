@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::console::assets::icon;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::{Person, Rights, insight_name};
 use crate::console::pages::dashboards::dashboard_names;
 use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::shareable::INSIGHT;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -2,10 +2,10 @@
 
 use axum::http::Method;
 
+use crate::console::api::Write;
 use crate::console::form::{Confirm, ConfirmState, ONCE, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::model::{Invite, List};
-use crate::console::operation::Write;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

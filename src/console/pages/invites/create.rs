@@ -4,14 +4,14 @@ use axum::http::Method;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
+use crate::console::api::{Operation, Write};
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
+use crate::console::headers::see_other;
 use crate::console::layout::with_notice_of;
-use crate::console::levels::LEVELS;
 use crate::console::model::Project;
-use crate::console::operation::{Operation, Write};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
+use crate::console::words::LEVELS;
 use crate::error::{Error, Result};
 
 use super::{Feedback, LIST, Link, base};

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::console::levels::level_name;
 use crate::console::model::{Invite, List, Person};
 use crate::console::visit::SignedIn;
+use crate::console::words::level_name;
 use crate::error::Result;
 
 /// The state of the mail of an invite.

@@ -9,13 +9,13 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::form::{Form, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::model::{Invite, List, Project};
-use crate::console::operation::Operation;
+use crate::console::origin::local_base;
 use crate::console::paging::Paging;
-use crate::console::reach::local_base;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

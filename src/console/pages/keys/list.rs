@@ -3,16 +3,15 @@
 use askama::Template;
 use axum::http::Method;
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::model::Key;
-use crate::console::operation::Operation;
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::access::Access;
-use super::access::scope_in_words;
+use super::access::{Access, scope_in_words};
 use super::{API, LIST};
 
 /// The number of keys on a page.

@@ -4,11 +4,11 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::json;
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::layout::{self, Frame, In, Section};
 use crate::console::model::Key;
-use crate::console::operation::Operation;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::time::Timestamp;

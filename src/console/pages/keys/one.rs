@@ -5,14 +5,14 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{
     Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
 };
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::model::Key;
-use crate::console::operation::{Operation, Write};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::console::api::Write;
 use crate::console::model::Key;
-use crate::console::operation::Write;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 

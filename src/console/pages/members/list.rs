@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::http::Method;
 
+use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Member;
-use crate::console::operation::{Operation, Write};
 use crate::console::pages::object::MEMBERS;
 use crate::console::pages::organization_id;
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::query::Query;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 

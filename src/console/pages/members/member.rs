@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::console::api::Operation;
 use crate::console::form::Choice;
-use crate::console::levels::{LEVELS, level_name};
 use crate::console::model::Member;
-use crate::console::operation::Operation;
 use crate::console::visit::SignedIn;
+use crate::console::words::{LEVELS, level_name};
 use crate::error::Result;
 
 impl Member {

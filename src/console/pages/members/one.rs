@@ -4,17 +4,17 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::failure::Failure;
 use crate::console::form::{
     Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
 };
+use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
 use crate::console::model::{List, Member, Role};
-use crate::console::operation::Operation;
 use crate::console::pages::object::{MEMBERS, ObjectPath};
 use crate::console::paging::Paging;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

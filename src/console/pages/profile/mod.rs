@@ -4,10 +4,10 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::json;
 
+use crate::console::api::{Operation, Write};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::operation::{Operation, Write};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 

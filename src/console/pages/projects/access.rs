@@ -6,14 +6,14 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome, SubmittedForm};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
-use crate::console::operation::{Operation, Write};
 use crate::console::pages::project_id;
 use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
 use crate::console::paging::Paging;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::words;

@@ -3,10 +3,10 @@
 use askama::Template;
 use axum::http::Method;
 
+use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::model::Project;
-use crate::console::operation::Operation;
 use crate::console::pages::organization_id;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};

@@ -5,16 +5,16 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{
     Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
 };
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::model::{List, Project};
-use crate::console::operation::{Operation, Write};
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::project_id;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -4,17 +4,16 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
-use crate::console::api::Versioned;
+use crate::console::api::{Operation, Versioned};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Role;
-use crate::console::operation::Operation;
 use crate::console::pages::object::ROLES;
 use crate::console::pages::organization_id;
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::query::Query;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/organizations/{organization_id}/roles/";

@@ -6,16 +6,15 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
-use crate::console::api::Versioned;
+use crate::console::api::{Operation, Versioned, Write};
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::{List, Member, Role, User};
-use crate::console::operation::{Operation, Write};
 use crate::console::pages::member_search::MemberSearch;
 use crate::console::pages::object::{ObjectPath, ROLES, confirm_delete};
 use crate::console::pages::uuid;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};

@@ -4,9 +4,9 @@ use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
 
+use crate::console::api::{Operation, Write};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::operation::{Operation, Write};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 

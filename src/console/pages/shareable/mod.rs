@@ -8,11 +8,11 @@ mod trash;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::console::levels::is_editor;
+use crate::console::api::{Operation, Write};
 use crate::console::model::{Person, Rights, Tile, name_or};
-use crate::console::operation::{Operation, Write};
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
+use crate::console::words::is_editor;
 use crate::error::Result;
 
 use super::object::{Collection, DASHBOARDS, INSIGHTS};

@@ -5,14 +5,14 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::TileInsight;
-use crate::console::operation::Write;
+use crate::console::origin::local_base;
 use crate::console::pages::object::ObjectPath;
-use crate::console::reach::local_base;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

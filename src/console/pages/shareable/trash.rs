@@ -3,14 +3,14 @@
 use askama::Template;
 use axum::http::Method;
 
+use crate::console::api::Write;
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice_of};
-use crate::console::operation::Write;
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::{excerpt, project_id};
 use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::query::Query;
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 

@@ -2,14 +2,13 @@
 
 use serde_json::Value;
 
-use crate::console::api::Versioned;
+use crate::console::api::{Versioned, Write};
 use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
-use crate::console::levels::{MAY_EDIT, RESTRICTIONS};
-use crate::console::operation::Write;
 use crate::console::pages::object::ObjectPath;
 use crate::console::pages::rules::{MEMBER, ROLE, Subjects, removed_rule};
 use crate::console::pages::shareable::ShareableKind;
 use crate::console::visit::{SignedIn, Visit};
+use crate::console::words::{MAY_EDIT, RESTRICTIONS};
 use crate::error::{Error, Result};
 use crate::http;
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use crate::console::model::{List, User};
 use crate::console::pages::object::ObjectPath;
 use crate::console::paging::{LIMIT, ListSpec, Paging};
-use crate::console::query::Query;
+use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
 

@@ -10,11 +10,11 @@ use axum::http::{Method, StatusCode};
 
 use crate::console::assets::icon;
 use crate::console::form::{Form, Outcome};
+use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
 use crate::console::pages::object::ObjectPath;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 use crate::console::paging::{ListPage, Paging, list_page};
-use crate::console::redirection::see_other;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Error;

@@ -7,14 +7,14 @@ use serde_json::json;
 use crate::console::api::Versioned;
 use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form};
-use crate::console::levels::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
 use crate::console::model::{List, Person};
 use crate::console::pages::member_search::{MAX_FOUND, MemberSearch};
 use crate::console::pages::object::ObjectPath;
 use crate::console::pages::shareable::{DASHBOARD, Shareable};
 use crate::console::paging::Paging;
-use crate::console::query::Query;
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
+use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
 use crate::error::{Error, Result};
 
 use super::Feedback;
