@@ -2,10 +2,8 @@
 
 mod account;
 mod command;
-mod frame;
 mod navigation;
 mod notice;
-mod tenant;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -14,14 +12,17 @@ use axum::response::{Html, IntoResponse, Response};
 
 use crate::error::{Error, Result};
 
+use super::api::Operation;
 use super::assets::icon;
 use super::headers::policy_with_style;
+use super::visit::SignedIn;
+use account::{Account, Tenant};
+use navigation::Group;
 
+pub(super) use account::In;
 pub(super) use command::{Command, quote};
-pub(super) use frame::{Frame, Undo};
 pub(super) use navigation::Section;
 pub(super) use notice::{with_notice, with_notice_of};
-pub(super) use tenant::In;
 
 #[derive(Template)]
 #[template(path = "console/layout/frame.html")]
@@ -93,4 +94,99 @@ pub(super) fn card(title: &str, content: &impl Template) -> Result<Html<String>>
 pub(super) fn refreshed_card(title: &str, content: &impl Template) -> Result<Html<String>> {
     let main = content.render().map_err(Error::internal)?;
     Card { title, is_refreshed: true, main }.render().map(Html).map_err(Error::internal)
+}
+
+/// The frame of a page.
+pub(super) struct Frame {
+    /// The title of the page.
+    pub(super) title: String,
+    account: Account,
+    tenant: Tenant,
+    groups: Vec<Group>,
+    may_create_organization: bool,
+    /// The result of the form that led to the page.
+    notice: Option<String>,
+    undo: Option<Undo>,
+    /// Why an action was refused.
+    refusal: Option<Error>,
+    /// When the session ends if no other page is opened.
+    ends_at: String,
+}
+
+/// A form beside the notice that undoes what was done.
+pub(super) struct Undo {
+    pub(super) action: String,
+    pub(super) fields: Vec<(&'static str, String)>,
+}
+
+impl Frame {
+    /// Loads the frame of a page.
+    ///
+    /// # Errors
+    /// The errors of the API, except those for what the session may not see: the frame leaves that out.
+    pub(super) async fn load(request: &SignedIn, section: Section, tenant: In<'_>) -> Result<Self> {
+        let account = Account::load(&request.api).await?;
+        let tenant = Tenant::load(&request.api, &account, tenant).await?;
+        let groups = navigation::groups(request, &tenant, section).await?;
+        let create = Operation::new("organizations_create", []);
+        Ok(Self {
+            title: String::new(),
+            account,
+            tenant,
+            groups,
+            may_create_organization: request.api.may(&create).await?,
+            notice: notice::of(&request.visit),
+            undo: None,
+            refusal: None,
+            ends_at: request.session.ends_at().to_string(),
+        })
+    }
+
+    /// Sets the title of the page.
+    pub(super) fn titled(mut self, title: impl Into<String>) -> Self {
+        self.title = title.into();
+        self
+    }
+
+    /// Shows why an action of the page was refused. The page then has the status of the error.
+    pub(super) fn with_refusal(mut self, refusal: Option<Error>) -> Self {
+        self.refusal = refusal;
+        self
+    }
+
+    /// Returns the id of the project.
+    pub(super) fn project(&self) -> Option<&str> {
+        self.tenant.project.as_ref().map(|project| project.id.as_str())
+    }
+
+    /// Returns the ids and names of the projects in the switcher.
+    pub(super) fn projects(&self) -> Vec<(String, String)> {
+        let projects = self.tenant.projects.iter();
+        projects.map(|project| (project.id.clone(), project.name.clone())).collect()
+    }
+
+    /// Returns the id of the organization.
+    pub(super) fn organization(&self) -> Option<&str> {
+        self.tenant.organization.as_ref().map(|organization| organization.id.as_str())
+    }
+
+    /// Returns the pages of the organization and of the project that the session may read: for each heading, their names and
+    /// paths.
+    pub(super) fn places(&self) -> Vec<(String, Vec<(&'static str, String)>)> {
+        let groups = self.groups.iter().filter(|group| group.is_of_tenant);
+        let links =
+            |group: &Group| group.links.iter().map(|link| (link.text, link.href.clone())).collect();
+        groups.map(|group| (group.heading.clone(), links(group))).collect()
+    }
+
+    /// Offers to undo what the notice says.
+    pub(super) fn with_undo(mut self, undo: Option<Undo>) -> Self {
+        self.undo = undo;
+        self
+    }
+
+    /// Returns the path of the current project's dashboards.
+    fn dashboards(&self) -> Option<String> {
+        self.tenant.project.as_ref().map(|project| project.href.clone())
+    }
 }

@@ -5,7 +5,7 @@ use crate::console::assets::{Icon, icon};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
-use super::tenant::Tenant;
+use super::account::Tenant;
 
 /// The part of the console that a page belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
