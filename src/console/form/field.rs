@@ -1,11 +1,14 @@
-//! A field of a form on a page.
+//! A field of a form on a page, with what is typed in it.
 
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::console::words::{capitalized, words};
 use crate::error::TextPosition;
 use crate::resources::sharing::page::text_html;
 
-use super::choice::Choice;
-use super::input::{Input, Shape};
-use super::kind::{FieldKind, ItemKind};
+use super::input::{Choice, FieldKind, Input, ItemKind, Shape};
 use super::property::Property;
 
 /// The preview of a Markdown text.
@@ -222,6 +225,142 @@ fn excerpt(text: &str, TextPosition { line, column }: TextPosition) -> String {
     let part = line.chars().skip(start).take(2 * CONTEXT);
     let part: String = part.map(|one| if one == '\t' { ' ' } else { one }).collect();
     format!("{part}\n{}^", " ".repeat(column.saturating_sub(1 + start)))
+}
+
+/// A checkbox of a field.
+pub(super) struct Checkbox {
+    pub(super) value: String,
+    pub(super) label: String,
+    pub(super) is_checked: bool,
+}
+
+impl Field {
+    /// Returns the rows of checkboxes, each with its heading. Values that are not among the choices stand at the end.
+    pub(super) fn boxes(&self) -> Vec<(Option<&str>, Vec<Checkbox>)> {
+        let FieldKind::Boxes { choices, .. } = &self.property.kind else { return Vec::new() };
+        let mut others: Vec<&str> = self.text.lines().collect();
+        let typed: HashSet<&str> = others.iter().copied().collect();
+        let mut rows: Vec<(Option<&str>, Vec<Checkbox>)> = Vec::new();
+        let mut known = HashSet::new();
+        for choice in choices {
+            let (value, group) = (choice.text(), choice.group.as_deref());
+            let is_checked = typed.contains(value.as_str());
+            known.insert(value.clone());
+            let checkbox = Checkbox { value, label: choice.label.clone(), is_checked };
+            match rows.last_mut() {
+                Some((last, row)) if group.is_some() && *last == group => row.push(checkbox),
+                _ => rows.push((group, vec![checkbox])),
+            }
+        }
+        others.retain(|line| !known.contains(*line));
+        let other = |line: &&str| {
+            let (value, label) = ((*line).to_owned(), (*line).to_owned());
+            (None, vec![Checkbox { value, label, is_checked: true }])
+        };
+        rows.extend(others.iter().map(other));
+        rows
+    }
+
+    /// Returns the label: that of the page, the first sentence of the description, or the name in words.
+    pub(super) fn label(&self) -> String {
+        if let Some(label) = self.input.label {
+            return label.to_owned();
+        }
+        let description = self.property.description.trim();
+        let first = description.split_once(". ").map_or(description, |(first, _)| first);
+        let statement = first.strip_prefix("Whether ").unwrap_or(first);
+        match statement.trim_end_matches('.') {
+            "" => words(self.input.name.rsplit('.').next().unwrap_or_default()),
+            text => capitalized(text),
+        }
+    }
+
+    /// Returns the text below the field.
+    pub(super) fn hint(&self) -> String {
+        let hint = self.input.hint;
+        let kept = "Leave it empty to keep the stored value.";
+        let parts = [
+            (!hint.is_empty()).then_some(hint),
+            self.is_lines().then_some("One on each line."),
+            self.is_moment().then_some("In UTC."),
+            (self.is_secret() && self.is_change).then_some(kept),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns the value in words.
+    pub(super) fn words(&self) -> String {
+        let choice = self.choices().iter().find(|choice| choice.text() == self.text);
+        if self.is_boxes() {
+            let boxes = self.boxes().into_iter().flat_map(|(_, row)| row);
+            let checked = boxes.filter(|checkbox| checkbox.is_checked);
+            return checked.map(|checkbox| checkbox.label).collect::<Vec<_>>().join(", ");
+        }
+        match choice {
+            Some(choice) => choice.label.clone(),
+            None if self.is_flag() => if self.text == "true" { "Yes" } else { "No" }.to_owned(),
+            None if self.is_secret() => "Not shown".to_owned(),
+            None if self.text.trim().is_empty() => "–".to_owned(),
+            None => self.text.clone(),
+        }
+    }
+
+    /// Returns the ids of the hint and the error, for `aria-describedby`.
+    pub(super) fn described_by(&self, id: &str) -> String {
+        let error = self.error.as_ref().map(|_| format!("{id}-error"));
+        let hint = (!self.hint().is_empty()).then(|| format!("{id}-hint"));
+        error.into_iter().chain(hint).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A field that somebody else has changed since the form was filled.
+pub(super) struct Difference {
+    pub(super) label: String,
+    before: String,
+    now: String,
+    /// The value in the form, or a dash if it was not changed there.
+    yours: String,
+}
+
+/// A value with more bytes is folded.
+pub(super) const MAX_OPEN_VALUE: usize = 600;
+
+impl Difference {
+    /// Returns the value before, the value now, and that of the form.
+    pub(super) fn values(&self) -> [&str; 3] {
+        [&self.before, &self.now, &self.yours]
+    }
+}
+
+/// Fills the fields that the form has not changed with what is stored now. Returns what others have changed.
+pub(super) fn merge_fields(
+    fields: &mut [Field],
+    before: &Map<String, Value>,
+    now: &Map<String, Value>,
+) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for field in fields.iter_mut() {
+        let value = |of: &Map<String, Value>| {
+            of.get(field.input.name).map_or(String::new(), |value| field.property.show(value))
+        };
+        let (old, new) = (value(before), value(now));
+        if old != new {
+            differences.push(Difference {
+                label: field.label(),
+                before: or_dash(&old),
+                now: or_dash(&new),
+                yours: if field.is_changed { or_dash(&field.text) } else { "–".to_owned() },
+            });
+        }
+        if !field.is_changed {
+            field.text = new;
+        }
+    }
+    differences
+}
+
+fn or_dash(text: &str) -> String {
+    if text.is_empty() { "–".to_owned() } else { text.to_owned() }
 }
 
 #[cfg(test)]

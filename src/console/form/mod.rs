@@ -1,16 +1,11 @@
 //! Forms whose fields come from the request bodies of the API. A form becomes exactly one request, and what was typed is
 //! shown again beside the error of a request that failed.
 
-mod boxes;
-mod choice;
 mod confirm;
-mod conflict;
 mod field;
 mod input;
-mod kind;
 mod property;
 mod submitted;
-mod wording;
 
 use askama::Template;
 use axum::http::StatusCode;
@@ -22,13 +17,11 @@ use crate::error::Result;
 use super::api::{Operation, Versioned};
 use super::assets::icon;
 use super::visit::SignedIn;
-use conflict::{Difference, MAX_OPEN_VALUE};
-use field::{Field, Preview};
+use field::{Difference, Field, MAX_OPEN_VALUE, Preview};
 use property::Property;
 
-pub(super) use choice::Choice;
 pub(super) use confirm::{Confirm, ConfirmOption, ConfirmState, answered_before};
-pub(super) use input::Input;
+pub(super) use input::{Choice, Input};
 pub(super) use submitted::{Outcome, SubmittedForm};
 
 /// The hidden field with the `Idempotency-Key`.
@@ -323,7 +316,7 @@ impl Form {
 mod tests {
     use serde_json::json;
 
-    use super::kind::FieldKind;
+    use super::input::FieldKind;
     use super::*;
 
     #[test]

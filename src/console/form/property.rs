@@ -5,8 +5,7 @@ use serde_json::{Number, Value};
 use crate::error::TextPosition;
 use crate::json::{self, escape_invisible};
 
-use super::choice::plain;
-use super::kind::{FieldKind, ItemKind};
+use super::input::{FieldKind, ItemKind, plain};
 
 /// A property of a request body.
 #[derive(Debug, Clone, PartialEq)]
@@ -146,8 +145,8 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
-    use super::super::choice::Choice;
     use super::*;
+    use crate::console::form::input::Choice;
 
     fn property(schema: &Value) -> Property {
         Property::of(schema)

@@ -7,9 +7,9 @@ use crate::console::api::{Operation, Versioned, Write};
 use crate::console::visit::{SHOW, SignedIn};
 use crate::error::{Error, Result};
 
-use super::field::{Field, Named};
+use super::field::{Field, Named, merge_fields};
 use super::property::NotJson;
-use super::{BEFORE, Form, FormSpec, ONCE, VERSION, conflict};
+use super::{BEFORE, Form, FormSpec, ONCE, VERSION};
 
 /// The value of the button that shows what a Markdown becomes.
 const PREVIEW: &str = "preview";
@@ -286,7 +286,7 @@ impl SubmittedForm {
         let before = std::mem::replace(&mut self.form.before, now);
         let now = &self.form.before;
         let fields = &mut self.form.fields;
-        self.form.differences = conflict::merge(fields, &before, now);
+        self.form.differences = merge_fields(fields, &before, now);
         self.form.version = version;
         self.fill_body();
         if self.body.is_empty() {
