@@ -10,7 +10,6 @@ mod home;
 mod insights;
 mod invites;
 mod keys;
-mod member_search;
 mod members;
 mod object;
 mod organization;

@@ -9,10 +9,11 @@ use serde_json::{Map, Value};
 use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form, Input};
 use crate::console::model::{List, Member, Project, Role};
-use crate::console::pages::member_search::MemberSearch;
 use crate::console::paging::Paging;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::Result;
+
+use super::people::MemberSearch;
 
 /// The member that a form sets a rule for.
 pub(super) const MEMBER: Input = Input::new("organization_member")

@@ -1,13 +1,23 @@
-//! The two logs: that of an organization and that of a project.
+//! The two logs: that of an organization and that of a project. Their entries are as the API describes them, and so are
+//! their filters, which stand in the query of the page.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
+use crate::console::api::Operation;
 use crate::console::layout::{Frame, In, Section};
+use crate::console::model::Person;
+use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
+use crate::time::Timestamp;
 
-use super::entry::Entry;
+use super::words::{KINDS, VERBS};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Log {
@@ -87,4 +97,151 @@ impl Log {
         let id = entry.project_id.filter(|_| matches!(self, Self::Organization(_)))?;
         Some(Self::Project(id.to_string()).page())
     }
+}
+
+/// An entry of the log, as the API describes it.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Entry {
+    pub(super) id: String,
+    /// The user; `None` for the operator.
+    pub(super) user: Option<Person>,
+    pub(super) scope: String,
+    pub(super) item_id: String,
+    pub(super) activity: String,
+    pub(super) detail: Detail,
+    /// The project of the object. [`keep_open_projects`] removes it if the session cannot open the project.
+    pub(super) project_id: Option<u64>,
+    pub(super) created_at: String,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Detail {
+    pub(super) name: Option<String>,
+    /// The short ID of an insight.
+    pub(super) short_id: Option<String>,
+    pub(super) changes: Vec<Change>,
+}
+
+/// A field that changed.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct Change {
+    pub(super) field: String,
+    pub(super) before: Value,
+    pub(super) after: Value,
+}
+
+/// Removes the projects that the session cannot open from entries: those that were deleted since.
+///
+/// # Errors
+/// The errors of the API, except refusals.
+pub(super) async fn keep_open_projects(request: &SignedIn, entries: &mut [Entry]) -> Result<()> {
+    let mut known: HashMap<u64, bool> = HashMap::new();
+    for entry in entries {
+        let Some(project) = entry.project_id else { continue };
+        let is_open = if let Some(is_open) = known.get(&project) {
+            *is_open
+        } else {
+            let log = Operation::new("activity_log_list", [project.to_string().as_str()]);
+            request.api.may(&log).await?
+        };
+        known.insert(project, is_open);
+        entry.project_id = entry.project_id.filter(|_| is_open);
+    }
+    Ok(())
+}
+
+impl Entry {
+    /// Returns the name of the user, or the operator.
+    pub(super) fn actor(&self) -> String {
+        self.user.as_ref().map_or("The operator".to_owned(), Person::name)
+    }
+}
+
+/// The filters. An empty text filters nothing.
+#[derive(Clone, Default)]
+pub(super) struct Filters {
+    pub(super) scope: String,
+    pub(super) activity: String,
+    pub(super) item_id: String,
+    /// `@me`, or the UUID of a user.
+    pub(super) user: String,
+    pub(super) after: String,
+    pub(super) before: String,
+}
+
+impl Filters {
+    /// Reads the filters. Unknown kinds and activities filter nothing.
+    pub(super) fn of(visit: &Visit) -> Self {
+        let text = |name| visit.query(name).trim().to_owned();
+        let known = |name, mut values: Box<dyn Iterator<Item = &'static str>>| {
+            let sent = visit.query(name);
+            values.find(|value| *value == sent).unwrap_or_default().to_owned()
+        };
+        Self {
+            scope: known("scope", Box::new(KINDS.iter().map(|kind| kind.scope))),
+            activity: known("activity", Box::new(VERBS.iter().map(|verb| verb.activity))),
+            item_id: text("item_id"),
+            user: text("user"),
+            after: text("after"),
+            before: text("before"),
+        }
+    }
+
+    /// Returns the filters that list the entries of the moment and the object in the query of an entry.
+    pub(super) fn of_entry(visit: &Visit) -> Option<Self> {
+        let at = Timestamp::parse(visit.query("at"))?;
+        let Self { scope, item_id, .. } = Self::of(visit);
+        let (after, before) = (at.to_string(), next(at).to_string());
+        let is_complete = !scope.is_empty() && !item_id.is_empty();
+        is_complete.then(|| Self { scope, item_id, after, before, ..Self::default() })
+    }
+
+    pub(super) fn are_set(&self) -> bool {
+        self.fields().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    pub(super) fn fields(&self) -> [(&'static str, &str); 6] {
+        [
+            ("scope", &self.scope),
+            ("activity", &self.activity),
+            ("item_id", &self.item_id),
+            ("user", &self.user),
+            ("after", &self.after),
+            ("before", &self.before),
+        ]
+    }
+
+    /// Returns the query of the API's list.
+    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
+        Query::of([("limit", limit.to_string().as_str())]).and(self.fields()).at(offset)
+    }
+
+    /// Returns these filters for entries after a moment, or these if they begin later.
+    pub(super) fn since(&self, moment: Timestamp) -> Self {
+        let moment = next(moment);
+        let begins_later = Timestamp::parse(&self.after).is_some_and(|after| after > moment);
+        let after = if begins_later { self.after.clone() } else { moment.to_string() };
+        Self { after, ..self.clone() }
+    }
+
+    /// Returns the query of the page that begins at `offset`.
+    pub(super) fn to_query(&self, offset: u64) -> Query {
+        Query::of(self.fields()).at(offset)
+    }
+}
+
+/// Returns the next moment. Times of the log have microseconds.
+fn next(moment: Timestamp) -> Timestamp {
+    moment.plus(Duration::from_micros(1))
+}
+
+/// Returns the query of the entries about one object.
+pub(super) fn item_query(scope: &str, item: &str) -> Query {
+    Query::of([("scope", scope), ("item_id", item)])
+}
+
+/// Returns the query of one entry, as [`Filters::of_entry`] reads it.
+pub(super) fn entry_query(entry: &Entry) -> Query {
+    let (at, id) = (entry.created_at.as_str(), entry.id.as_str());
+    item_query(&entry.scope, &entry.item_id).and([("at", at), ("entry", id)])
 }

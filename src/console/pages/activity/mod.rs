@@ -1,51 +1,46 @@
-//! The activity log of an organization or a project: entries as sentences with what changed, filters and paging.
+//! The activity log of an organization or a project: entries as sentences with what changed, filters and paging. Also the
+//! last change of each field of an object, and the latest entries for the start page.
 
-mod case;
-mod comparison;
 mod diff;
-mod entry;
-mod fields;
-mod filters;
-mod labels;
-mod latest;
 mod log;
-mod news;
 mod offers;
-mod operations;
-mod parts;
 mod reversal;
 mod revert;
 mod row;
-mod sentence;
-mod summary;
 mod words;
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use axum::http::{HeaderValue, Method, StatusCode};
+use axum::response::IntoResponse;
+use serde_json::json;
 
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command};
 use crate::console::model::List;
-use crate::console::pages::people::People;
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::etag::matches_any;
 use crate::low_priority::{Priority, run_low_priority};
+use crate::time::Timestamp;
 
-use comparison::DiffBudget;
-use entry::{Entry, keep_open_projects};
-use filters::Filters;
-use log::Log;
-use row::Row;
-use sentence::Sentence;
-
-pub(super) use latest::Latest;
+use super::people::People;
+use diff::DiffBudget;
+use log::{Entry, Filters, Log, item_query, keep_open_projects};
+use row::{ChangeRow, Row, Sentence};
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/";
+const FIELDS_OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/fields/";
+const FIELDS_OF_PROJECT: &str = "/console/projects/{project_id}/activity/fields/";
+const NEWS_OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/news/";
+const NEWS_OF_PROJECT: &str = "/console/projects/{project_id}/activity/news/";
 
 /// The number of entries on a page.
 const PAGE_SIZE: u64 = 50;
@@ -55,8 +50,10 @@ const MAX_INLINE_CHANGES: usize = 40;
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, OF_ORGANIZATION, list);
     pages.signed_in(Method::GET, OF_PROJECT, list);
-    news::routes(pages);
-    fields::routes(pages);
+    pages.signed_in(Method::GET, NEWS_OF_ORGANIZATION, news);
+    pages.signed_in(Method::GET, NEWS_OF_PROJECT, news);
+    pages.signed_in(Method::GET, FIELDS_OF_ORGANIZATION, fields);
+    pages.signed_in(Method::GET, FIELDS_OF_PROJECT, fields);
     revert::routes(pages);
 }
 
@@ -141,4 +138,127 @@ async fn list(request: SignedIn) -> PageResult {
     let is_long = size > MAX_INLINE_CHANGES;
     let page = if is_long { run_low_priority(Priority::Answer, render).await? } else { render() };
     Ok(page?)
+}
+
+/// The number of changes that are searched for the fields.
+const MAX_SEARCHED: u64 = 100;
+
+/// The last change of a field.
+struct LastChange {
+    change: ChangeRow,
+    actor: String,
+    created_at: String,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/activity/fields.html")]
+struct FieldsPage {
+    base: String,
+    /// The query of all changes of the object.
+    history: Query,
+    object: Sentence,
+    fields: Vec<LastChange>,
+    /// Whether older changes were not searched.
+    is_cut: bool,
+    command: Command,
+}
+
+/// Shows the last change of each field of an object.
+async fn fields(request: SignedIn) -> PageResult {
+    let log = Log::of(&request.visit)?;
+    let filters = Filters::of(&request.visit);
+    let path = filters.to_api_query(MAX_SEARCHED, 0).url(&log.api());
+    let is_complete = !filters.scope.is_empty() && !filters.item_id.is_empty();
+    if !is_complete {
+        return Err(Error::not_found().into());
+    }
+    let mut found: List<Entry> = request.api.get(&path).await?;
+    let frame = log.frame(&request).await?.titled("Last changes");
+    keep_open_projects(&request, &mut found.results).await?;
+    let people = People::load(&request.api, frame.organization()).await?;
+    let command = Command::get(&request.visit, &path);
+    let render = move || {
+        let newest = found.results.first().ok_or_else(Error::not_found)?;
+        let page = FieldsPage {
+            base: log.page(),
+            history: item_query(&filters.scope, &filters.item_id),
+            object: newest.object(&log, &people),
+            fields: last_changes(&found.results),
+            is_cut: found.count > MAX_SEARCHED,
+            command,
+        };
+        layout::page(&frame, &page)
+    };
+    Ok(run_low_priority(Priority::Answer, render).await??)
+}
+
+/// Returns the newest change of each field, in the order of the labels. `entries` begin with the newest.
+fn last_changes(entries: &[Entry]) -> Vec<LastChange> {
+    let (mut known, mut budget) = (BTreeSet::new(), DiffBudget::of_page());
+    let mut found = Vec::new();
+    for entry in entries {
+        for change in &entry.detail.changes {
+            if known.insert(change.field.as_str()) {
+                found.push(LastChange {
+                    change: change.row(&entry.scope, &mut budget),
+                    actor: entry.actor(),
+                    created_at: entry.created_at.clone(),
+                });
+            }
+        }
+    }
+    found.sort_by(|one, other| one.change.label.cmp(&other.change.label));
+    found
+}
+
+/// The number of entries on the start page.
+const LATEST: usize = 8;
+
+/// The latest entries of a project, for the start page.
+#[derive(Template)]
+#[template(path = "console/pages/activity/latest.html")]
+pub(super) struct Latest {
+    base: String,
+    rows: Vec<Row>,
+}
+
+impl Latest {
+    /// Loads the entries. Returns `None` for a session that may not read the log.
+    pub(super) async fn load(
+        request: &SignedIn,
+        project: &str,
+        organization: Option<&str>,
+    ) -> Result<Option<Self>> {
+        let log = Log::Project(project.to_owned());
+        let path = format!("{}?limit={LATEST}", log.api());
+        let Some(found) = request.api.get_if_allowed::<List<Entry>>(&path).await? else {
+            return Ok(None);
+        };
+        let people = People::load(&request.api, organization).await?;
+        let mut budget = DiffBudget::of_page();
+        let rows = found.results.iter().map(|entry| entry.row(&log, &people, None, &mut budget));
+        Ok(Some(Self { base: log.page(), rows: rows.collect() }))
+    }
+}
+
+/// Returns the number of entries after the moment `since`, with the filters of the page. The script of the page asks for it.
+/// Its entity tag changes with every new entry.
+async fn news(request: SignedIn) -> PageResult {
+    let log = Log::of(&request.visit)?;
+    let mut filters = Filters::of(&request.visit);
+    if let Some(newest) = Timestamp::parse(request.visit.query("since")) {
+        filters = filters.since(newest);
+    }
+    let path = filters.to_api_query(1, 0).url(&log.api());
+    let found: List<Entry> = request.api.get(&path).await?;
+    let newest = found.results.first().map_or("", |entry| entry.id.as_str());
+    let tag = format!("\"{}-{newest}\"", found.count);
+    let known = request.visit.head.headers.get(IF_NONE_MATCH).and_then(|sent| sent.to_str().ok());
+    let header = HeaderValue::try_from(&tag).map_err(Error::internal)?;
+    if known.is_some_and(|known| matches_any(known, &tag)) {
+        return Ok((StatusCode::NOT_MODIFIED, [(ETAG, header)]).into_response());
+    }
+    let json_type = HeaderValue::from_static("application/json");
+    let body = json!({ "count": found.count }).to_string();
+    Ok(([(ETAG, header), (CONTENT_TYPE, json_type)], body).into_response())
 }

@@ -1,10 +1,8 @@
 //! The request that reverts an entry.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::entry::{Change, Entry};
-use super::parts::PartField;
-use super::summary::is_summary;
+use super::log::{Change, Entry};
 
 /// Objects that an update replaces, unless the new one is empty: the API then ignores it.
 const EMPTY_IGNORED: &[(&str, &str)] = &[("Dashboard", "filters"), ("Dashboard", "variables")];
@@ -129,6 +127,119 @@ fn is_nullable(property: &Value) -> bool {
     allows(property) || variants.flatten().any(allows)
 }
 
+/// A field of a part of a dashboard in its entries: `tiles__3__color`, `texts__4__body`. An update sets it in its list of
+/// tiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PartField<'f> {
+    list: &'f str,
+    id: u64,
+    name: &'f str,
+}
+
+impl<'f> PartField<'f> {
+    /// Reads the name of a field. Returns `None` for a field of the object itself.
+    fn of(field: &'f str) -> Option<Self> {
+        let mut parts = field.splitn(3, "__");
+        let (list, id, name) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self { list, id: id.parse().ok()?, name })
+    }
+
+    /// Returns whether an update can set the field to its former value. `changes` are those of the entry.
+    fn is_settable(self, before: &Value, changes: &[Change]) -> bool {
+        match (self.list, self.name) {
+            ("tiles", "deleted" | "layouts") | ("texts", "body") => !before.is_null(),
+            (
+                "tiles",
+                "color" | "show_description" | "transparent_background" | "filters_overrides",
+            ) => {
+                let of_new_tile = |name: &str| {
+                    let part = PartField { name, ..self };
+                    changes.iter().any(|change| PartField::of(&change.field) == Some(part))
+                };
+                !(of_new_tile("insight") || of_new_tile("text"))
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns the value in a dashboard, or `None` if the dashboard does not show the part.
+    fn value(self, dashboard: &Value) -> Option<Value> {
+        match (self.list, self.name) {
+            ("tiles", "deleted") => Some(self.tile(dashboard).is_none().into()),
+            ("texts", name) => self.tile(dashboard)?.get("text")?.get(name).cloned(),
+            (_, name) => self.tile(dashboard)?.get(name).cloned(),
+        }
+    }
+
+    /// Adds the field with a value to the list of tiles in the body of an update.
+    fn set(self, dashboard: &Value, value: &Value, tiles: &mut Vec<Value>) {
+        let tile = match self.list {
+            "texts" => self.tile(dashboard).map_or(Value::Null, |tile| tile["id"].clone()),
+            _ => self.id.into(),
+        };
+        let at = tiles.iter().position(|known| known["id"] == tile).unwrap_or_else(|| {
+            tiles.push(json!({ "id": tile }));
+            tiles.len() - 1
+        });
+        let Some(Value::Object(patch)) = tiles.get_mut(at) else { return };
+        if self.list == "texts" {
+            let text = [("id", self.id.into()), (self.name, value.clone())];
+            let text: Map<_, _> =
+                text.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+            patch.insert("text".to_owned(), text.into());
+        } else {
+            patch.insert(self.name.to_owned(), value.clone());
+        }
+    }
+
+    /// Returns the tile that is the part, or that shows it.
+    fn tile(self, dashboard: &Value) -> Option<&Value> {
+        let tiles = dashboard.get("tiles")?.as_array()?;
+        tiles.iter().find(|tile| {
+            let id = if self.list == "texts" { tile.pointer("/text/id") } else { tile.get("id") };
+            id.is_some_and(|id| *id == self.id)
+        })
+    }
+}
+
+/// Returns whether a value may be a summary, by which the log replaces a long value: `Lorem… (5000 characters)`, `(12 items)`.
+fn is_summary(value: &Value) -> bool {
+    let Some((head, summary)) = value.as_str().and_then(|text| text.rsplit_once('(')) else {
+        return false;
+    };
+    let summary = summary.strip_suffix(')').unwrap_or_default();
+    let summary = summary.strip_suffix(", other values").unwrap_or(summary);
+    let words = summary.split_once(' ');
+    (head.is_empty() || head.ends_with("… "))
+        && words.is_some_and(|(count, noun)| {
+            let noun = noun.trim_end_matches('s');
+            count.parse::<u64>().is_ok() && matches!(noun, "character" | "item" | "member")
+        })
+}
+
+/// Returns whether an object still has a value of the log, which may be a summary.
+pub(super) fn is_unchanged(now: &Value, after: &Value) -> bool {
+    if now == after {
+        return true;
+    }
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let Some(text) = after.as_str().filter(|_| is_summary(after)) else { return false };
+    match now {
+        Value::String(now) => {
+            let count = now.chars().count();
+            let beginning = text.rsplit_once("… ").map_or("", |(beginning, _)| beginning);
+            now.starts_with(beginning) && text.ends_with(&format!("({count} characters)"))
+        }
+        Value::Array(items) => {
+            text.starts_with(&format!("({} item{}", items.len(), plural(items.len())))
+        }
+        Value::Object(all) => {
+            text.starts_with(&format!("({} member{}", all.len(), plural(all.len())))
+        }
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -176,5 +287,71 @@ mod tests {
         ] {
             assert_eq!(settable(field, &before, &after), expected, "{field}: {before}");
         }
+    }
+
+    #[test]
+    fn parts_are_read_from_names_of_fields() {
+        assert_eq!(
+            PartField::of("tiles__3__show_description"),
+            Some(PartField { list: "tiles", id: 3, name: "show_description" })
+        );
+        for other in ["name", "destination__secrets", "tiles__x__color", "tiles__3"] {
+            assert_eq!(PartField::of(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn values_of_parts_are_found_and_set_in_tiles() {
+        let dashboard = json!({ "tiles": [
+            { "id": 3, "color": "blue", "text": null },
+            { "id": 5, "color": null, "text": { "id": 4, "body": "Hello" } },
+        ] });
+        let part = |field| PartField::of(field).expect("a part");
+        let mut tiles = Vec::new();
+        for (field, now) in [
+            ("tiles__3__color", Some(json!("blue"))),
+            ("tiles__3__deleted", Some(json!(false))),
+            ("tiles__9__deleted", Some(json!(true))),
+            ("texts__4__body", Some(json!("Hello"))),
+            ("texts__6__body", None),
+        ] {
+            assert_eq!(part(field).value(&dashboard), now, "{field}");
+            if now.is_some() {
+                part(field).set(&dashboard, &json!("x"), &mut tiles);
+            }
+        }
+        let expected = json!([
+            { "id": 3, "color": "x", "deleted": "x" },
+            { "id": 9, "deleted": "x" },
+            { "id": 5, "text": { "id": 4, "body": "x" } },
+        ]);
+        assert_eq!(json!(tiles), expected);
+    }
+
+    #[test]
+    fn summaries_of_the_log_are_recognized() {
+        for summary in
+            ["(12 items)", "(1 member)", "Lorem… (5000 characters)", "(3 members, other values)"]
+        {
+            assert!(is_summary(&json!(summary)), "{summary}");
+        }
+        for text in ["Lorem (5000 characters)", "(items)", "(12 apples)", "12 items", ""] {
+            assert!(!is_summary(&json!(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn long_values_are_compared_with_their_summary() {
+        let long = "é".repeat(2000);
+        let summary = json!(format!("{}… (2000 characters)", "é".repeat(100)));
+        assert!(is_unchanged(&json!(long), &summary));
+        assert!(!is_unchanged(&json!(format!("{long}é")), &summary));
+        assert!(!is_unchanged(&json!(format!("e{}", &long[2..])), &summary));
+        assert!(
+            is_unchanged(&json!([1, 2]), &json!("(2 items)"))
+                && !is_unchanged(&json!([1]), &json!("(2 items)"))
+        );
+        assert!(is_unchanged(&json!({ "a": 1 }), &json!("(1 member)")));
+        assert!(is_unchanged(&json!(1), &json!(1)) && !is_unchanged(&json!(1), &json!(2)));
     }
 }

@@ -4,22 +4,24 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::console::api::{Versioned, Write};
 use crate::console::assets::icon;
 use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
+use crate::console::layout::{self, Command, Frame, with_notice};
+use crate::console::model::List;
+use crate::console::pages::people::People;
 use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
-use super::case::Case;
-use super::comparison::DiffBudget;
-use super::entry::Change;
-use super::filters::entry_query;
-use super::labels;
-use super::reversal::value_of;
+use super::diff::DiffBudget;
+use super::log::{Change, Entry, Filters, Log, entry_query, item_query, keep_open_projects};
+use super::offers::ObjectOperations;
+use super::reversal::{Reversal, is_unchanged, value_of};
 use super::row::{ChangeRow, Row};
-use super::summary::is_unchanged;
+use super::words;
 
 const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/revert/";
 const OF_PROJECT: &str = "/console/projects/{project_id}/activity/revert/";
@@ -97,7 +99,7 @@ async fn revert(request: SignedIn) -> PageResult {
 async fn respond(
     request: &SignedIn,
     case: Case,
-    frame: layout::Frame,
+    frame: Frame,
     failure: Option<Error>,
 ) -> PageResult {
     let write = case.write(case.object.version.clone());
@@ -151,12 +153,7 @@ impl Case {
             back: self.history(),
             is_restore,
             fields: changes.map(|change| self.field(change, &mut budget)).collect(),
-            kept: self
-                .reversal
-                .kept
-                .iter()
-                .map(|field| labels::label(field).into_owned())
-                .collect(),
+            kept: self.reversal.kept.iter().map(|field| words::label(field).into_owned()).collect(),
             row,
             error,
             version: self.object.version.clone().unwrap_or_default(),
@@ -179,4 +176,88 @@ impl Case {
             since: since.map(|change| change.row(scope, budget).open()),
         }
     }
+}
+
+/// The most entries of one object that have the same time.
+const MAX_ENTRIES: u64 = 100;
+
+/// A change to revert, with its object as it is now.
+struct Case {
+    log: Log,
+    entry: Entry,
+    people: People,
+    operations: ObjectOperations,
+    reversal: Reversal,
+    /// The object as it is now; null if it is deleted.
+    object: Versioned,
+    /// The insight as it was deleted; null for other objects.
+    deleted: Value,
+}
+
+impl Case {
+    async fn load(request: &SignedIn) -> Result<(Self, Frame)> {
+        let log = Log::of(&request.visit)?;
+        let filters = Filters::of_entry(&request.visit).ok_or_else(Error::not_found)?;
+        let path = filters.to_api_query(MAX_ENTRIES, 0).url(&log.api());
+        let mut found: List<Entry> = request.api.get(&path).await?;
+        keep_open_projects(request, &mut found.results).await?;
+        let id = request.visit.query("entry");
+        let entry = found.results.into_iter().find(|entry| entry.id == id);
+        let entry = entry.ok_or_else(Error::not_found)?;
+        let frame = log.frame(request).await?;
+        let people = People::load(&request.api, frame.organization()).await?;
+        let cannot = || Error::not_found_as("This change cannot be reverted.");
+        let operations = ObjectOperations::of(&entry, &log, &people).ok_or_else(cannot)?;
+        let schema = operations.update.body_schema(request.api.table())?;
+        let mut reversal = Reversal::of(&entry, &schema).ok_or_else(cannot)?;
+        let (_, path) = operations.read.target(request.api.table())?;
+        let object = if reversal.is_restore {
+            let found = request.api.get_if_allowed(&path).await?;
+            Versioned { body: found.unwrap_or_default(), version: None }
+        } else {
+            request.api.get_versioned(&path).await?
+        };
+        reversal.keep_lost(&object.body);
+        let is_deleted = reversal.is_restore && object.body.is_null();
+        let deleted =
+            if is_deleted { deleted_insight(request, &entry).await? } else { Value::Null };
+        Ok((Self { log, entry, people, operations, reversal, object, deleted }, frame))
+    }
+
+    /// Returns whether the object is already as the request would make it.
+    fn is_done(&self) -> bool {
+        let mut changes = self.reversal.changes.iter();
+        if self.reversal.is_restore {
+            return !self.object.body.is_null();
+        }
+        changes.all(|change| {
+            value_of(&self.object.body, &change.field).as_ref() == Some(&change.before)
+        })
+    }
+
+    /// Returns the request that reverts the change, if the object has this version.
+    fn write(&self, version: Option<String>) -> Write {
+        let now = if self.reversal.is_restore { &self.deleted } else { &self.object.body };
+        let body = self.reversal.body(&self.entry.scope, now);
+        Write { operation: self.operations.update.clone(), body: Some(body), version, key: None }
+    }
+
+    /// Returns the page with all changes of the object.
+    fn history(&self) -> String {
+        item_query(&self.entry.scope, &self.entry.item_id).url(&self.log.page())
+    }
+}
+
+/// Reads the deleted insight of an entry from the trash. Returns null for other objects, and for an insight that the session
+/// does not see there.
+async fn deleted_insight(request: &SignedIn, entry: &Entry) -> Result<Value> {
+    let (Some(project), Some(short_id)) = (entry.project_id, &entry.detail.short_id) else {
+        return Ok(Value::Null);
+    };
+    let query = Query::of([("deleted", "true"), ("basic", "true"), ("short_id", short_id)]);
+    let path = query.url(&format!("/api/projects/{project}/insights/"));
+    let found = request.api.get_if_allowed::<List<Value>>(&path).await?.unwrap_or_default();
+    let id = entry.item_id.parse::<u64>().ok();
+    let is_sought = |insight: &Value| insight["id"].as_u64() == id;
+    Ok(found.results.into_iter().find(is_sought).unwrap_or_default())
 }
