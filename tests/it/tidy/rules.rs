@@ -131,7 +131,7 @@ pub fn definitions(source: &Source) -> Vec<Violation> {
 const OF_CONSOLE: [(&str, Option<&str>); 4] = [
     ("resources::sessions", None),
     ("resources::sharing::page", None),
-    ("resources::dashboards::templates", Some("console/pages/dashboards/new.rs")),
+    ("resources::dashboards::templates", Some("console/pages/dashboards/forms.rs")),
     ("resources::api_keys::includes_scope", Some("console/pages/keys/access.rs")),
 ];
 

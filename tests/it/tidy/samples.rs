@@ -64,7 +64,7 @@ fn rule_that_the_console_uses_is_found() {
     let text = "use crate::resources::{members, sessions};\nuse crate::store::Tx;\nuse crate::auth;\n\
                 use crate::resources::dashboards::templates::built_in;\nuse crate::state::App;\n";
     assert_eq!(broken(console, "console/visit.rs", text), [1, 2, 3, 4]);
-    assert_eq!(broken(console, "console/pages/dashboards/new.rs", text), [1, 2, 3]);
+    assert_eq!(broken(console, "console/pages/dashboards/forms.rs", text), [1, 2, 3]);
     assert_eq!(broken(console, "http/console.rs", text), NONE);
 }
 

@@ -1,15 +1,147 @@
-//! The batch exports of a project.
+//! The batch exports of a project: their list, with pause and unpause for many.
 
-mod destinations;
-mod list;
-mod new;
+mod forms;
 mod one;
-mod state;
 
-use crate::console::registry::Pages;
+use askama::Template;
+use axum::http::Method;
+use serde_json::json;
+
+use crate::console::api::{Operation, Write};
+use crate::console::assets::icon;
+use crate::console::form::{ONCE, once_key};
+use crate::console::headers::see_other;
+use crate::console::layout::{self, Command, with_notice_of};
+use crate::console::model::BatchExport;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::{Error, Result};
+
+use super::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
+use super::object::BATCH_EXPORTS;
+use super::project_id;
+use forms::{destination_label, interval_label};
+
+const LIST: &str = "/console/projects/{project_id}/batch_exports/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    list::routes(pages);
-    new::routes(pages);
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, act);
+    forms::routes(pages);
     one::routes(pages);
+}
+
+impl BatchExport {
+    fn destination(&self) -> &str {
+        destination_label(&self.destination.r#type)
+    }
+
+    fn interval(&self) -> &str {
+        interval_label(&self.interval)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/batch_exports/list.html")]
+struct ExportsPage {
+    base: String,
+    exports: Vec<BatchExport>,
+    /// The key of the form, if the session may pause and unpause exports.
+    once: Option<String>,
+    may_create: bool,
+    refusals: Option<Refusals>,
+    paging: Paging,
+    chosen: Chosen,
+    command: Command,
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    show(&request, &project, BulkFeedback::default()).await
+}
+
+async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> PageResult {
+    let base = BATCH_EXPORTS.list(project);
+    let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
+    let ListPage { rows: exports, paging, command } =
+        list_page::<BatchExport>(request, list).await?;
+    let frame = BATCH_EXPORTS.frame(request, project).await?;
+    let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
+    let create = Operation::new("projects_batch_exports_create", [project]);
+    let may_act = match exports.first() {
+        Some(first) => {
+            request.api.may(&Operation::new(PAUSE.operation, [project, &first.id])).await?
+        }
+        None => false,
+    };
+    let name = |id: &str| {
+        let known = exports.iter().find(|one| one.id == id);
+        known.map_or_else(|| format!("Batch export {id}"), |known| known.name.clone())
+    };
+    let page = ExportsPage {
+        once: may_act.then(once_key),
+        may_create: request.api.may(&create).await?,
+        refusals: feedback.outcome.refusals(name),
+        paging,
+        chosen: Chosen::of(request),
+        command,
+        base,
+        exports,
+    };
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+}
+
+async fn act(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let form = &request.visit.form;
+    let known = [PAUSE, UNPAUSE].into_iter().find(|action| action.name == form.value("action"));
+    let Some(action) = known else { return Err(Error::not_found().into()) };
+    if form.values("id").next().is_none() {
+        let refusal = Error::invalid_request("invalid_form", "Select the batch exports first.");
+        return show(&request, &project, refusal.into()).await;
+    }
+    let mut outcome = BulkOutcome::default();
+    for (index, id) in form.values("id").take(MAX_OBJECTS).enumerate() {
+        let once = format!("{}-{index}", form.value(ONCE));
+        let sent = action.send(&request, &project, id, &once).await;
+        outcome.add(id.to_owned(), sent)?;
+    }
+    if outcome.has_refusals() {
+        return show(&request, &project, outcome.into()).await;
+    }
+    let list =
+        format!("{}?offset={}", BATCH_EXPORTS.list(&project), Paging::offset(&request.visit));
+    Ok(see_other(&with_notice_of(&list, action.notice, outcome.done.len()))?)
+}
+
+/// An action that changes the state of an export.
+#[derive(Clone, Copy)]
+struct Action {
+    /// The value of the button in the list.
+    name: &'static str,
+    operation: &'static str,
+    notice: &'static str,
+}
+
+const PAUSE: Action = Action {
+    name: "pause",
+    operation: "projects_batch_exports_pause_create",
+    notice: "export-paused",
+};
+const UNPAUSE: Action = Action {
+    name: "unpause",
+    operation: "projects_batch_exports_unpause_create",
+    notice: "export-unpaused",
+};
+
+impl Action {
+    /// Sends the request for one export.
+    ///
+    /// # Errors
+    /// The errors of the API.
+    async fn send(self, request: &SignedIn, project: &str, id: &str, once: &str) -> Result<()> {
+        let write = Write::new(self.operation, [project, id]).body(json!({})).once(once);
+        request.api.write(&write).await.map(drop)
+    }
 }

@@ -15,8 +15,8 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::destinations::{self, Destination};
-use super::state::{Action, PAUSE, UNPAUSE};
+use super::forms::{Destination, find_destination};
+use super::{Action, PAUSE, UNPAUSE};
 
 const EXPORT: &str = "/console/projects/{project_id}/batch_exports/{id}/";
 const PAUSES: &str = "/console/projects/{project_id}/batch_exports/{id}/pause/";
@@ -53,7 +53,7 @@ struct ExportPage {
 /// Returns the destination of an export.
 fn destination(export: &Value) -> Result<&'static Destination> {
     let name = export.pointer("/destination/type").and_then(Value::as_str).unwrap_or_default();
-    destinations::find(name).ok_or_else(|| Error::internal(format!("an unknown service {name}")))
+    find_destination(name).ok_or_else(|| Error::internal(format!("an unknown service {name}")))
 }
 
 async fn page(request: SignedIn) -> PageResult {

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::http::form::Form;
 use crate::low_priority::{Priority, run_low_priority};
 
-use super::grid::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
+use super::tile::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 
 const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
 
@@ -56,7 +56,7 @@ impl Arrangement {
         let dashboard: Dashboard = found.read()?;
         let name = dashboard.name().to_owned();
         let Dashboard { tiles, rights, .. } = dashboard;
-        let areas = grid::areas(&tiles);
+        let areas = tile::grid_areas(&tiles);
         let rows = tiles.iter().zip(areas);
         let rows = rows.map(|(tile, area)| Row::of(tile, area)).collect();
         Ok(Self { object, name, version: found.version, tiles, rights, rows })
@@ -129,7 +129,7 @@ async fn show(
     let frame = frame.titled("Arrange the tiles");
     let refusal = DASHBOARD.refusal(request, &object.tenant, &rights).await?;
     let render = move || {
-        let style = grid::style_everywhere(&tiles);
+        let style = tile::grid_style_everywhere(&tiles);
         let page = ArrangePage { object, name, version, rows, refusal, error };
         let mut page = layout::page_with_style(&frame, &page, &style)?;
         *page.status_mut() = status;

@@ -1,19 +1,27 @@
-//! The form of a dashboard, and what pages read about one before they show a form.
+//! The forms of a dashboard: the change of one, and a new one, which is empty, from a template, a copy, or from JSON. Also
+//! what pages read about a dashboard before they show a form.
 
 use askama::Template;
 use axum::http::Method;
 use serde_json::Value;
 
-use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::api::Operation;
+use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
-use crate::console::model::dashboard_name;
+use crate::console::model::{Dashboard, dashboard_name};
 use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::project_id;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::visit::{SignedIn, Visit};
+use crate::console::words::{EVERYONE_EDITS, RESTRICTIONS};
 use crate::error::{Error, Result};
+use crate::resources::dashboards::templates::{BuiltIn, built_in};
 
+use super::dashboard_choices;
+
+const NEW: &str = "/console/projects/{project_id}/dashboards/new/";
 const EDIT: &str = "/console/projects/{project_id}/dashboards/{id}/edit/";
 
 const FORM: FormSpec = FormSpec::change(
@@ -33,7 +41,9 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, EDIT, page);
+    pages.signed_in(Method::GET, NEW, new_page);
+    pages.signed_in(Method::POST, NEW, create);
+    pages.signed_in(Method::GET, EDIT, edit_page);
     pages.signed_in(Method::POST, EDIT, save);
 }
 
@@ -45,7 +55,7 @@ struct EditPage {
     form: Form,
 }
 
-async fn page(request: SignedIn) -> PageResult {
+async fn edit_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let dashboard = request.api.get_versioned(&object.api("")).await?;
     let operation = object.operation(DASHBOARD.update);
@@ -53,7 +63,7 @@ async fn page(request: SignedIn) -> PageResult {
     let name = name_in(&dashboard.body);
     let rights = serde_json::from_value(dashboard.body).map_err(Error::internal)?;
     let refusal = DASHBOARD.refusal(&request, &object.tenant, &rights).await?;
-    show(&request, object, name, form.refused_for(refusal)).await
+    show_edit(&request, object, name, form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -63,12 +73,12 @@ async fn save(request: SignedIn) -> PageResult {
         Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "dashboard-saved"))?),
         Outcome::Again(form) => {
             let name = name_of(&request, &object).await?;
-            show(&request, object, name, *form).await
+            show_edit(&request, object, name, *form).await
         }
     }
 }
 
-async fn show(request: &SignedIn, object: ObjectPath, name: String, form: Form) -> PageResult {
+async fn show_edit(request: &SignedIn, object: ObjectPath, name: String, form: Form) -> PageResult {
     let frame = object.frame(request).await?;
     let status = form.status();
     let page = EditPage { object, name, form };
@@ -101,4 +111,201 @@ pub(super) async fn name_version_and_refusal(
     let name = name_in(&found.body);
     let rights = serde_json::from_value(found.body).map_err(Error::internal)?;
     Ok((name, found.version, DASHBOARD.refusal(request, &object.tenant, &rights).await?))
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/new.html")]
+struct NewPage {
+    base: String,
+    origin: Origin,
+    /// The templates with their tiles, if the form creates from one.
+    templates: Vec<BuiltIn>,
+    form: Form,
+}
+
+async fn new_page(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let origin = Origin::of(&request.visit);
+    let mut form =
+        origin.form().empty(&request, &origin.operation(&project), &origin.href(&project))?;
+    form = with_defaults(form, origin);
+    if origin == Origin::Dashboard {
+        form = with_source(form, &request, &project).await?;
+    }
+    let refusal = (!DASHBOARD.may_create(&request, &project).await?)
+        .then(|| "You may not create dashboards in this project.".to_owned());
+    show_new(&request, &project, origin, form.refused_for(refusal)).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let origin = Origin::of(&request.visit);
+    let sent = origin.form().sent(&request, origin.operation(&project), &origin.href(&project))?;
+    match sent.send(&request).await? {
+        Outcome::Done(body) => {
+            let id = body.get("id").map_or(String::new(), Value::to_string);
+            let page = format!("{}{id}/", DASHBOARDS.list(&project));
+            Ok(see_other(&with_notice(&page, "dashboard-created"))?)
+        }
+        Outcome::Again(form) => show_new(&request, &project, origin, *form).await,
+    }
+}
+
+async fn show_new(request: &SignedIn, project: &str, origin: Origin, mut form: Form) -> PageResult {
+    let mut templates = Vec::new();
+    match origin {
+        Origin::Template => {
+            // The API has no operation that lists the built-in templates.
+            templates = built_in()?;
+            form = with_templates(form, &templates);
+        }
+        Origin::Dashboard => form = with_dashboards(form, request, project).await?,
+        Origin::Empty | Origin::Json => {}
+    }
+    let frame = DASHBOARDS.frame(request, project).await?;
+    let status = form.status();
+    let page = NewPage { base: DASHBOARDS.list(project), origin, templates, form };
+    Ok(layout::page_with_status(&frame.titled("New dashboard"), &page, status)?)
+}
+
+/// Fills the form from the dashboard that the query names, if there is one that the session may view.
+async fn with_source(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
+    let Ok(id) = request.visit.query("dashboard").parse::<u64>() else { return Ok(form) };
+    let path = format!("/api/projects/{project}/dashboards/{id}/");
+    let Some(source) = request.api.get_if_allowed::<Dashboard>(&path).await? else {
+        return Ok(form);
+    };
+    let form = match source.name {
+        Some(name) => form.with_value("name", &format!("{name} (copy)").into()),
+        None => form,
+    };
+    Ok(form
+        .with_value("use_dashboard", &source.id.into())
+        .with_value("description", &source.description.into())
+        .with_value("tags", &source.tags.into()))
+}
+
+/// Offers the dashboards of the project. With too many, the field takes the id of one.
+async fn with_dashboards(form: Form, request: &SignedIn, project: &str) -> Result<Form> {
+    let found = dashboard_choices(request, project).await?.unwrap_or_default();
+    if !found.is_complete() {
+        return Ok(form.with_hint(
+            "use_dashboard",
+            "The ID of the dashboard, which is in the URL of its page.",
+        ));
+    }
+    let choices = found.results.iter().map(|one| Choice::new(one.id, one.name()));
+    Ok(form.with_choices("use_dashboard", choices.collect()))
+}
+
+/// The content that a new dashboard begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    Empty,
+    Template,
+    Dashboard,
+    Json,
+}
+
+const NAME: Input = Input::new("name").label("Name");
+const DESCRIPTION: Input = Input::new("description").label("Description").area();
+const TAGS: Input = Input::new("tags").label("Tags");
+const PINNED: Input =
+    Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first.");
+const RESTRICTION: Input =
+    Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS);
+
+const EMPTY: FormSpec =
+    FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+
+const FROM_TEMPLATE: FormSpec = FormSpec::create(
+    "Create",
+    &[
+        Input::new("use_template").label("Template"),
+        NAME.hint("Leave it empty to use the name of the template."),
+        TAGS.hint("In addition to those of the template."),
+        PINNED,
+        RESTRICTION,
+    ],
+);
+
+const COPY: FormSpec = FormSpec::create(
+    "Duplicate",
+    &[
+        Input::new("use_dashboard").label("Dashboard"),
+        Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
+            "Otherwise both dashboards show the same ones, and a change of one shows on both.",
+        ),
+        NAME.required(),
+        DESCRIPTION,
+        TAGS,
+        PINNED,
+        RESTRICTION,
+    ],
+);
+
+const FROM_JSON: FormSpec = FormSpec::create(
+    "Create",
+    &[Input::new("template").label("Template as JSON").hint(
+        "An object with template_name, dashboard_description, dashboard_filters, tags and tiles.",
+    )],
+);
+
+impl Origin {
+    /// The origins with their names in the query and their labels.
+    const ALL: [(Self, &'static str, &'static str); 4] = [
+        (Self::Empty, "empty", "Empty"),
+        (Self::Template, "template", "From a template"),
+        (Self::Dashboard, "dashboard", "As a copy"),
+        (Self::Json, "json", "From JSON"),
+    ];
+
+    /// Reads the origin that the query names.
+    fn of(visit: &Visit) -> Self {
+        let sent = visit.query("from");
+        let known = Self::ALL.iter().find(|(_, name, _)| *name == sent);
+        known.map_or(Self::Empty, |(origin, ..)| *origin)
+    }
+
+    /// Returns the path of the page with the form.
+    fn href(self, project: &str) -> String {
+        let name = Self::ALL.iter().find(|(origin, ..)| *origin == self);
+        let name = name.map_or("empty", |(_, name, _)| name);
+        format!("/console/projects/{project}/dashboards/new/?from={name}")
+    }
+
+    const fn form(self) -> &'static FormSpec {
+        match self {
+            Self::Empty => &EMPTY,
+            Self::Template => &FROM_TEMPLATE,
+            Self::Dashboard => &COPY,
+            Self::Json => &FROM_JSON,
+        }
+    }
+
+    fn operation(self, project: &str) -> Operation {
+        let id = match self {
+            Self::Json => "dashboards_create_from_template_json_create",
+            Self::Empty | Self::Template | Self::Dashboard => "dashboards_create",
+        };
+        Operation::new(id, [project])
+    }
+}
+
+/// A template for the form with JSON.
+const EXAMPLE: &str = include_str!("example.json");
+
+/// Fills an empty form.
+fn with_defaults(form: Form, origin: Origin) -> Form {
+    let form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
+    match serde_json::from_str(EXAMPLE) {
+        Ok(example) if origin == Origin::Json => form.with_value("template", &example),
+        _ => form,
+    }
+}
+
+/// Offers the templates in a form.
+fn with_templates(form: Form, templates: &[BuiltIn]) -> Form {
+    let choices = templates.iter().map(|template| Choice::new(template.key, template.name.clone()));
+    form.with_choices("use_template", choices.collect())
 }

@@ -1,25 +1,338 @@
-//! The dashboards of a project.
+//! The dashboards of a project: their list with its filters and changes of one or many, and their names for other pages.
 
 mod arrange;
 mod change;
-mod choices;
 mod forms;
-mod grid;
-mod list;
-mod new;
 mod one;
 mod tile;
 mod tiles;
 
-use crate::console::registry::Pages;
+use askama::Template;
+use axum::http::Method;
+use uuid::Uuid;
 
-pub(super) use choices::{dashboard_choices, dashboard_names};
+use crate::console::api::Operation;
+use crate::console::assets::icon;
+use crate::console::headers::see_other;
+use crate::console::layout::{self, Command, Undo, with_notice_of};
+use crate::console::model::{Dashboard, List};
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
+use crate::console::visit::{SignedIn, Visit};
+use crate::error::{Error, Result};
+
+use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
+use super::object::DASHBOARDS;
+use super::people::People;
+use super::project_id;
+use super::shareable::DASHBOARD;
+use change::Changes;
+
+const LIST: &str = "/console/projects/{project_id}/dashboards/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    list::routes(pages);
-    new::routes(pages);
-    one::routes(pages);
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, apply);
     forms::routes(pages);
+    one::routes(pages);
     tiles::routes(pages);
     arrange::routes(pages);
+}
+
+async fn apply(request: SignedIn) -> PageResult {
+    let project = project_id(&request.visit)?;
+    if needs_question(&request) && DASHBOARD.may_write(&request, &project).await? {
+        return ask(&request, &project).await;
+    }
+    match change::apply(&request, &project).await {
+        Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
+            let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
+            let undo = restoring(done, &DASHBOARDS.list(&project));
+            show(&request, BulkFeedback { undo, ..outcome.into() }).await
+        }
+        Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
+        Err(error) if error.status() == 400 => show(&request, error.into()).await,
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Returns the page after changes that all succeeded: that of the dashboard whose page had the form, or the list.
+fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
+    let base = DASHBOARDS.list(project);
+    let from = request.visit.form.value("from").parse::<u64>();
+    let page = match from {
+        Ok(id) if !changes.is_deletion => format!("{base}{id}/"),
+        _ => Filters::of(&request.visit).to_query().at(Paging::offset(&request.visit)).url(&base),
+    };
+    let page = with_notice_of(&page, changes.notice, changes.outcome.done.len());
+    if changes.is_deletion {
+        format!("{page}&undo={}", changes.outcome.done.join(","))
+    } else {
+        page
+    }
+}
+
+/// The actions that the page offers.
+struct Offers {
+    /// Change dashboards, as far as each dashboard lets it.
+    write: bool,
+    create: bool,
+    /// See who may do what.
+    access: bool,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/list.html")]
+struct DashboardsPage {
+    base: String,
+    filters: Filters,
+    people: People,
+    dashboards: Vec<Dashboard>,
+    offers: Offers,
+    paging: Paging,
+    /// The URL of this page.
+    here: String,
+    chosen: Chosen,
+    refusals: Option<Refusals>,
+    command: Command,
+}
+
+impl DashboardsPage {
+    /// Whether a row can be selected.
+    fn selects(&self) -> bool {
+        self.dashboards.iter().any(|dashboard| self.may_edit(dashboard))
+    }
+
+    fn may_edit(&self, dashboard: &Dashboard) -> bool {
+        self.offers.write && dashboard.rights.may_edit()
+    }
+
+    /// Returns which entries of the menu apply to a dashboard: those that pin or unpin and edit it, or only those for
+    /// everyone who may view it. `None` if none applies.
+    fn menu_of(&self, dashboard: &Dashboard) -> Option<&'static str> {
+        match self.may_edit(dashboard) {
+            true if dashboard.pinned => Some("unpin"),
+            true => Some("pin"),
+            false => (self.offers.create || self.offers.access).then_some("view"),
+        }
+    }
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    show(&request, BulkFeedback::default()).await
+}
+
+/// Shows the list, and what became of a form.
+async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
+    let project = project_id(&request.visit)?;
+    let filters = Filters::of(&request.visit);
+    let base = DASHBOARDS.list(&project);
+    let list = ListSpec {
+        api: DASHBOARDS.api(&project),
+        api_query: filters.to_api_query(),
+        page: base.clone(),
+        page_query: filters.to_query(),
+    };
+    let ListPage { rows: dashboards, paging, command } =
+        list_page::<Dashboard>(request, list).await?;
+    let frame = DASHBOARDS.frame(request, &project).await?;
+    let frame = frame.titled("Dashboards").with_undo(undo_of_query(request, &base));
+    let frame = frame.with_refusal(feedback.refusal);
+    let name = |id: &str| {
+        let known = dashboards.iter().find(|one| one.id.to_string() == id);
+        known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
+    };
+    let refusals = feedback.outcome.refusals(name);
+    let page = DashboardsPage {
+        people: People::load(&request.api, frame.organization()).await?,
+        here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
+        chosen: Chosen::of(request),
+        command,
+        offers: offers(request, &project).await?,
+        refusals: refusals.map(|refusals| refusals.with_undo(feedback.undo)),
+        base,
+        filters,
+        paging,
+        dashboards,
+    };
+    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+}
+
+async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
+    let access = Operation::new("dashboards_access_list", [project, "0"]);
+    Ok(Offers {
+        write: DASHBOARD.may_write(request, project).await?,
+        create: DASHBOARD.may_create(request, project).await?,
+        access: request.api.may(&access).await?,
+    })
+}
+
+/// Returns the form that restores the dashboards that were just deleted, which the query names.
+fn undo_of_query(request: &SignedIn, base: &str) -> Option<Undo> {
+    let ids = request.visit.query("undo").split(',').filter_map(|id| id.parse::<u64>().ok());
+    restoring(ids.map(|id| id.to_string()), base)
+}
+
+/// Returns the form that restores these dashboards.
+fn restoring(ids: impl IntoIterator<Item = String>, base: &str) -> Option<Undo> {
+    let mut fields: Vec<_> = ids.into_iter().map(|id| ("id", id)).collect();
+    if fields.is_empty() {
+        return None;
+    }
+    fields.push(("action", "restore".to_owned()));
+    Some(Undo { action: base.to_owned(), fields })
+}
+
+/// The action of the form.
+const DELETE: &str = "delete";
+
+/// The field of a form that comes from the question.
+const SURE: &str = "sure";
+
+#[derive(Template)]
+#[template(path = "console/pages/dashboards/deletion.html")]
+struct DeletionPage {
+    question: String,
+    /// The ids and the names.
+    dashboards: Vec<(u64, String)>,
+    /// The URL of the list.
+    here: String,
+}
+
+/// Returns whether a form deletes the selected dashboards, and has to be asked about first.
+fn needs_question(request: &SignedIn) -> bool {
+    let form = &request.visit.form;
+    let is_deletion = form.value("action") == DELETE && form.has("id") && !form.has("only");
+    is_deletion && !form.has(SURE) && !request.visit.changes_nothing()
+}
+
+/// Asks whether the selected dashboards are to be deleted.
+async fn ask(request: &SignedIn, project: &str) -> PageResult {
+    let ids = request.visit.form.values("id").take(MAX_OBJECTS).map(str::parse::<u64>);
+    let ids = ids.collect::<Result<Vec<_>, _>>().map_err(|_| Error::not_found())?;
+    let dashboards = dashboard_names(request, project, &ids).await?;
+    let question = match dashboards.as_slice() {
+        [(_, name)] => format!("Delete the dashboard {name}?"),
+        several => format!("Delete {} dashboards?", several.len()),
+    };
+    let frame = DASHBOARDS.frame(request, project).await?;
+    let frame = frame.titled(question.clone());
+    let here = request.visit.path_and_query().to_owned();
+    Ok(layout::page(&frame, &DeletionPage { question, dashboards, here })?)
+}
+
+/// The filters. An empty text filters nothing.
+struct Filters {
+    search: String,
+    tag: String,
+    /// `@me`, or the UUID of a user.
+    created_by: String,
+    /// `true` or `false`.
+    pinned: String,
+    creation_mode: String,
+}
+
+/// The values of a choice, each with its label.
+type Choices = &'static [(&'static str, &'static str)];
+
+impl Filters {
+    const PINNED: Choices = &[("", "Pinned or not"), ("true", "Pinned"), ("false", "Not pinned")];
+    const MODES: Choices = &[
+        ("", "Created in any way"),
+        ("default", "Created empty"),
+        ("template", "From a template"),
+        ("duplicate", "As a copy"),
+    ];
+
+    fn of(visit: &Visit) -> Self {
+        let text = |name| visit.query(name).trim().to_owned();
+        let choice = |name, choices: Choices| {
+            let sent = visit.query(name);
+            let known = choices.iter().find(|(value, _)| *value == sent);
+            known.map_or(String::new(), |(value, _)| (*value).to_owned())
+        };
+        Self {
+            search: text("search"),
+            tag: text("tags"),
+            created_by: creator(visit.query("created_by")),
+            pinned: choice("pinned", Self::PINNED),
+            creation_mode: choice("creation_mode", Self::MODES),
+        }
+    }
+
+    fn are_set(&self) -> bool {
+        self.fields().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    fn fields(&self) -> [(&'static str, &str); 5] {
+        [
+            ("search", &self.search),
+            ("tags", &self.tag),
+            ("created_by", &self.created_by),
+            ("pinned", &self.pinned),
+            ("creation_mode", &self.creation_mode),
+        ]
+    }
+
+    /// Returns the query of the API's list.
+    fn to_api_query(&self) -> Query {
+        Query::of([LIMIT]).and(self.fields())
+    }
+
+    /// Returns the query of the page.
+    fn to_query(&self) -> Query {
+        Query::of(self.fields())
+    }
+}
+
+/// Returns the user that a filter names, or an empty text.
+fn creator(sent: &str) -> String {
+    let uuid = sent.parse::<Uuid>().map(|uuid| uuid.to_string());
+    if sent == "@me" { sent.to_owned() } else { uuid.unwrap_or_default() }
+}
+
+/// The maximum number of dashboards that a form offers by name. With more, it takes their ids.
+const MAX_CHOICES: u64 = 500;
+
+/// The maximum number of dashboards whose names are read one by one.
+const MAX_READ: usize = 10;
+
+/// Returns these dashboards with their names. Beyond the dashboards that a form offers, only the first ones have theirs.
+///
+/// # Errors
+/// The errors of the API, except refusals.
+pub(super) async fn dashboard_names(
+    request: &SignedIn,
+    project: &str,
+    ids: &[u64],
+) -> Result<Vec<(u64, String)>> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let listed = dashboard_choices(request, project).await?.unwrap_or_default().results;
+    let (mut named, mut read) = (Vec::new(), 0);
+    for id in ids {
+        let mut name = listed.iter().find(|one| one.id == *id).map(|one| one.name().to_owned());
+        if name.is_none() && read < MAX_READ {
+            read += 1;
+            let path = format!("/api/projects/{project}/dashboards/{id}/");
+            let found: Option<Dashboard> = request.api.get_if_allowed(&path).await?;
+            name = found.map(|one| one.name().to_owned());
+        }
+        named.push((*id, name.unwrap_or_else(|| format!("Dashboard {id}"))));
+    }
+    Ok(named)
+}
+
+/// Loads the first dashboards of a project. Returns `None` if the session may not list them.
+///
+/// # Errors
+/// The errors of the API, except refusals.
+pub(super) async fn dashboard_choices(
+    request: &SignedIn,
+    project: &str,
+) -> Result<Option<List<Dashboard>>> {
+    let path = format!("/api/projects/{project}/dashboards/?limit={MAX_CHOICES}");
+    request.api.get_if_allowed(&path).await
 }

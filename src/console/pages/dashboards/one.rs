@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 
 use super::tile::{self, Card};
-use super::{grid, tiles};
+use super::tiles;
 
 const PAGE: &str = "/console/projects/{project_id}/dashboards/{id}/";
 const TILES: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/";
@@ -139,7 +139,7 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
         is_editable.then(|| InPlace::of(request, &object, &versioned, sent)).transpose()?;
     let version = versioned.version;
     let render = move || {
-        let style = grid::style(&found.tiles);
+        let style = tile::grid_style(&found.tiles);
         let is_restricted = found.is_restricted();
         let page = DashboardPage {
             title: frame.title.clone(),

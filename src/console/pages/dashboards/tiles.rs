@@ -19,7 +19,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::choices::dashboard_choices;
+use super::dashboard_choices;
 use super::forms::{name_in, name_of, name_version_and_refusal};
 use super::tile::{COLORS, DeletedTile};
 
