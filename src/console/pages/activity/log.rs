@@ -11,6 +11,7 @@ use url::form_urlencoded::byte_serialize;
 use crate::console::api::Operation;
 use crate::console::layout::{Frame, In, Section};
 use crate::console::model::Person;
+use crate::console::pages::project_id;
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
@@ -34,7 +35,7 @@ impl Log {
     /// 404 if the id is malformed.
     pub(super) fn of(visit: &Visit) -> Result<Self> {
         match visit.parameter("organization_id").as_ref() {
-            "" => super::super::project_id(visit).map(Self::Project),
+            "" => project_id(visit).map(Self::Project),
             id => {
                 let id = id.parse::<OrganizationId>().map_err(|_| Error::not_found())?;
                 Ok(Self::Organization(id.to_string()))

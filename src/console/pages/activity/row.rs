@@ -4,6 +4,7 @@ use askama::Template;
 use serde_json::Value;
 
 use crate::console::model::Person;
+use crate::console::pages::excerpt;
 use crate::console::pages::people::People;
 use crate::console::urls::Query;
 
@@ -169,7 +170,7 @@ impl Entry {
     fn name(&self, log: &Log) -> Piece {
         let name = self.detail.name.as_deref().map(str::trim).filter(|name| !name.is_empty());
         let text = match name {
-            Some(name) => crate::console::pages::excerpt(name),
+            Some(name) => excerpt(name),
             None => return Piece::Words("without a name".to_owned()),
         };
         match log.page_of(self).filter(|_| self.activity != "deleted") {

@@ -1,11 +1,84 @@
-//! The domains of an organization.
+//! The domains of an organization: their list, and a form that adds one.
 
-mod list;
 mod one;
 
-use crate::console::registry::Pages;
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::console::api::{Operation, Versioned};
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Domain;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+
+use super::object::DOMAINS;
+use super::organization_id;
+use one::provider_name;
+
+const LIST: &str = "/console/organizations/{organization_id}/domains/";
+
+const FORM: FormSpec = FormSpec::create(
+    "Add",
+    &[Input::new("domain").label("Domain").hint("In lower case, for example corp.example.")],
+);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    list::routes(pages);
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, create);
     one::routes(pages);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/domains/list.html")]
+struct DomainsPage {
+    base: String,
+    domains: Vec<Domain>,
+    paging: Paging,
+    /// The form of a new domain, if the session may add one.
+    form: Option<Form>,
+    command: Command,
+}
+
+impl Domain {
+    fn sign_in(&self) -> &'static str {
+        provider_name(&self.sso_enforcement)
+    }
+}
+
+fn operation(organization: &str) -> Operation {
+    Operation::new("domains_create", [organization])
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    show(&request, None).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let base = DOMAINS.list(&organization);
+    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
+        Outcome::Done(domain) => {
+            let id = domain.get("id").and_then(Value::as_str).unwrap_or_default();
+            Ok(see_other(&with_notice(&format!("{base}{id}/"), "domain-added"))?)
+        }
+        Outcome::Again(form) => show(&request, Some(*form)).await,
+    }
+}
+
+/// Shows the list with a form that was sent, or with a new one.
+async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let base = DOMAINS.list(&organization);
+    let (operation, empty) = (operation(&organization), Versioned::default());
+    let form = FORM.offered(request, &operation, &base, &empty, sent).await?;
+    let list = ListSpec::new(DOMAINS.api(&organization), &base);
+    let ListPage { rows: domains, paging, command } = list_page(request, list).await?;
+    let frame = DOMAINS.frame(request, &organization).await?;
+    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let page = DomainsPage { base, domains, paging, form, command };
+    Ok(layout::page_with_status(&frame.titled("Domains"), &page, status)?)
 }

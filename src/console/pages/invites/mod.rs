@@ -1,26 +1,25 @@
 //! The invites of an organization: the state of their mails, new ones, and links to hand over.
 
-mod again;
-mod create;
-mod invite;
+mod forms;
 
 use std::collections::HashMap;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::form::{Form, once_key};
 use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::model::{Invite, List, Project};
+use crate::console::model::{Invite, List, Person, Project};
 use crate::console::origin::local_base;
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
+use crate::console::words::level_name;
 use crate::error::{Error, Result};
-
-use invite::Row;
 
 const LIST: &str = "/console/organizations/{organization_id}/invites/";
 
@@ -29,8 +28,7 @@ const PAGE_SIZE: u64 = 20;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, LIST, list);
-    create::routes(pages);
-    again::routes(pages);
+    forms::routes(pages);
 }
 
 fn base(organization: &str) -> String {
@@ -81,10 +79,10 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let projects = projects(request, &organization).await?;
-    let levels = create::levels(request, &organization).await?;
+    let levels = forms::levels(request, &organization).await?;
     let names: HashMap<_, _> =
         projects.iter().map(|project| (project.id, project.name.clone())).collect();
-    let mut mails = invite::load_mails(request, &organization, (PAGE_SIZE, offset)).await?;
+    let mut mails = load_mails(request, &organization, (PAGE_SIZE, offset)).await?;
     let may_delete = may_delete(request, &organization, found.results.first()).await?;
     let row = |invite: Invite| Row {
         mail: mails.remove(&invite.id),
@@ -95,7 +93,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
         invite,
     };
     let rows = found.results.into_iter().map(row).collect();
-    let form = create::form(request, &organization, feedback.form, levels, &projects)?;
+    let form = forms::form(request, &organization, feedback.form, levels, &projects)?;
     let status = form.as_ref().map_or(StatusCode::OK, Form::status);
     let frame = Frame::load(request, Section::Invites, In::Organization(&organization)).await?;
     let frame = frame.titled("Invites").with_refusal(feedback.refusal);
@@ -119,4 +117,107 @@ async fn may_delete(
 ) -> Result<bool> {
     let Some(first) = first else { return Ok(false) };
     request.api.may(&Operation::new("invites_destroy", [organization, &first.id])).await
+}
+
+/// The state of the mail of an invite.
+#[derive(Deserialize)]
+struct Mail {
+    invite: String,
+    state: String,
+    sent_at: Option<String>,
+    attempts: u64,
+    next_attempt_at: Option<String>,
+    last_error: Option<String>,
+}
+
+/// An invite on the page.
+struct Row {
+    invite: Invite,
+    /// The state of the mail; `None` if there is no mail.
+    mail: Option<Mail>,
+    /// The projects that the invite gives access to.
+    projects: Vec<String>,
+    /// Whether the session may create the same invite again.
+    may_repeat: bool,
+    may_delete: bool,
+    /// The `Idempotency-Key` of the same invite again.
+    once: String,
+}
+
+impl Invite {
+    fn level_name(&self) -> &'static str {
+        level_name(self.level)
+    }
+
+    /// Returns the name of the creator.
+    fn creator(&self) -> String {
+        self.created_by.as_ref().map_or(String::new(), Person::name)
+    }
+
+    /// Returns the projects in words, with their levels.
+    fn projects(&self, names: &HashMap<u64, String>) -> Vec<String> {
+        let named = self.private_project_access.iter().map(|access| {
+            let name = names.get(&access.id).cloned();
+            let name = name.unwrap_or_else(|| format!("Project {}", access.id));
+            let level = match &access.level {
+                Value::String(word) => word.clone(),
+                number => number.as_u64().map_or_else(String::new, |number| {
+                    level_name(u8::try_from(number).unwrap_or_default()).to_lowercase()
+                }),
+            };
+            format!("{name}: {level}")
+        });
+        named.collect()
+    }
+
+    /// Returns the request body that creates the same invite again, as JSON.
+    fn again(&self) -> String {
+        let access = self.private_project_access.iter();
+        let access: Vec<_> =
+            access.map(|access| json!({ "id": access.id, "level": access.level })).collect();
+        let body = json!({
+            "target_email": self.target_email,
+            "first_name": self.first_name,
+            "level": self.level,
+            "message": self.message,
+            "private_project_access": access,
+            "send_email": self.send_email,
+        });
+        body.to_string()
+    }
+}
+
+/// Loads the states of the mails of a page of invites, by invite. Invites without a mail are left out.
+///
+/// # Errors
+/// The errors of the API.
+async fn load_mails(
+    request: &SignedIn,
+    organization: &str,
+    (limit, offset): (u64, u64),
+) -> Result<HashMap<String, Mail>> {
+    let path =
+        format!("/api/organizations/{organization}/invites/mail/?limit={limit}&offset={offset}");
+    let found: List<Mail> = request.api.get(&path).await?;
+    let mails = found.results.into_iter().filter(|mail| mail.state != "none");
+    Ok(mails.map(|mail| (mail.invite.clone(), mail)).collect())
+}
+
+impl Mail {
+    /// Returns the state in words, and the class of its tag.
+    fn words(&self) -> (String, &'static str) {
+        let (words, class) = match self.state.as_str() {
+            "queued" if self.attempts == 1 => ("Waits after 1 attempt", "warn"),
+            "queued" if self.attempts > 1 => {
+                return (format!("Waits after {} attempts", self.attempts), "warn");
+            }
+            "queued" => ("Waits to be sent", ""),
+            "sending" => ("Being sent", ""),
+            "sent" => ("Sent", "good"),
+            "failed" => ("Failed", "bad"),
+            "none" => ("Not mailed", ""),
+            _ => ("Unknown", ""),
+        };
+        (words.to_owned(), class)
+    }
 }

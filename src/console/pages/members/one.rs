@@ -19,7 +19,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
-use super::member::{MemberRights, own_uuid};
+use super::{MemberRights, own_uuid};
 
 const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
 const REMOVE: &str = "/console/organizations/{organization_id}/members/{user_uuid}/remove/";

@@ -1,7 +1,5 @@
 //! The settings of an organization, its deletion, and a new organization.
 
-mod new;
-
 use askama::Template;
 use axum::http::Method;
 use serde::Deserialize;
@@ -21,6 +19,7 @@ use crate::error::{Error, Result};
 
 const SETTINGS: &str = "/console/organizations/{organization_id}/settings/";
 const DELETE: &str = "/console/organizations/{organization_id}/settings/delete/";
+const NEW: &str = "/console/organizations/new/";
 
 const UPDATE: &str = "organizations_partial_update";
 
@@ -48,7 +47,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, SETTINGS, save);
     pages.signed_in(Method::GET, DELETE, delete);
     pages.signed_in(Method::POST, DELETE, delete);
-    new::routes(pages);
+    pages.signed_in(Method::GET, NEW, new_page);
+    pages.signed_in(Method::POST, NEW, create);
 }
 
 fn path(organization: &str) -> String {
@@ -142,4 +142,44 @@ async fn delete(request: SignedIn) -> PageResult {
         state: ConfirmState::default(),
     };
     confirm.respond(&request, frame, &done).await
+}
+
+const CREATE: &str = "organizations_create";
+
+const NEW_FORM: FormSpec = FormSpec::create(
+    "Create the organization",
+    &[Input::new("name")
+        .label("Name")
+        .hint("The organization starts with one project. You become its owner.")],
+);
+
+#[derive(Template)]
+#[template(path = "console/pages/organization/new.html")]
+struct NewOrganizationPage {
+    form: Form,
+}
+
+async fn new_page(request: SignedIn) -> PageResult {
+    let form = NEW_FORM.empty(&request, &Operation::new(CREATE, []), NEW)?;
+    let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));
+    let refusal = request.api.dry_run(&example).await?.map(|error| error.detail().to_owned());
+    show_new(&request, form.refused_for(refusal)).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    match NEW_FORM.sent(&request, Operation::new(CREATE, []), NEW)?.send(&request).await? {
+        Outcome::Done(organization) => {
+            let id = organization.get("id").and_then(Value::as_str).unwrap_or_default();
+            let path = format!("/console/organizations/{id}/settings/");
+            Ok(see_other(&with_notice(&path, "organization-created"))?)
+        }
+        Outcome::Again(form) => show_new(&request, *form).await,
+    }
+}
+
+async fn show_new(request: &SignedIn, form: Form) -> PageResult {
+    let frame = Frame::load(request, Section::Other, In::Nothing).await?;
+    let status = form.status();
+    let page = NewOrganizationPage { form };
+    Ok(layout::page_with_status(&frame.titled("New organization"), &page, status)?)
 }

@@ -1,15 +1,164 @@
-//! The projects of an organization, with their settings and their access rules.
+//! The projects of an organization: their list, and a new project.
 
 mod access;
-mod list;
-mod new;
 mod settings;
 
-use crate::console::registry::Pages;
+use askama::Template;
+use axum::http::Method;
+use serde_json::{Value, json};
+
+use crate::console::api::{Operation, Write};
+use crate::console::assets::icon;
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
+use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
+use crate::console::model::Project;
+use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::visit::SignedIn;
+use crate::error::Result;
+
+use super::organization_id;
+
+const LIST: &str = "/console/organizations/{organization_id}/projects/";
+const NEW: &str = "/console/organizations/{organization_id}/projects/new/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    list::routes(pages);
-    new::routes(pages);
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::GET, NEW, new_page);
+    pages.signed_in(Method::POST, NEW, create);
     settings::routes(pages);
     access::routes(pages);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/projects/list.html")]
+struct ProjectsPage {
+    base: String,
+    projects: Vec<Project>,
+    may_create: bool,
+    paging: Paging,
+    command: Command,
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let base = format!("/console/organizations/{organization}/projects/");
+    let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
+    let ListPage { rows: projects, paging, command } = list_page(&request, list).await?;
+    let create = Operation::new("organizations_projects_create", [&organization]);
+    let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
+    let frame = frame.titled("Projects");
+    let page = ProjectsPage {
+        base,
+        may_create: request.api.may(&create).await?,
+        projects,
+        paging,
+        command,
+    };
+    Ok(layout::page(&frame, &page)?)
+}
+
+const CREATE: &str = "organizations_projects_create";
+
+const TIME_ZONE: Input = Input::new("timezone")
+    .label("Time zone")
+    .hint("A name of the IANA database, for example Europe/Berlin.");
+
+const FORM: FormSpec = FormSpec::create(
+    "Create the project",
+    &[
+        Input::new("name").label("Name").required(),
+        TIME_ZONE,
+        Input::new("is_demo").label("Demo project").hint("The project holds demo data."),
+    ],
+);
+
+/// For members who may create demo projects only.
+const DEMO_FORM: FormSpec = FormSpec::create(
+    "Create the demo project",
+    &[
+        Input::new("name").label("Name").hint("Members create demo projects only.").required(),
+        TIME_ZONE,
+    ],
+);
+
+/// The projects that the session may create.
+enum Creatable {
+    Any,
+    Demo,
+    /// Nothing, for this reason.
+    None(String),
+}
+
+impl Creatable {
+    /// Asks the API.
+    async fn of(request: &SignedIn, organization: &str) -> Result<Self> {
+        let try_with = async |body: Value| {
+            let write = Write::new(CREATE, [organization]).body(body);
+            request.api.dry_run(&write).await
+        };
+        let Some(refusal) = try_with(json!({})).await? else { return Ok(Self::Any) };
+        match try_with(json!({ "is_demo": true })).await? {
+            None => Ok(Self::Demo),
+            Some(_) => Ok(Self::None(refusal.detail().to_owned())),
+        }
+    }
+
+    const fn form(&self) -> &'static FormSpec {
+        match self {
+            Self::Any | Self::None(_) => &FORM,
+            Self::Demo => &DEMO_FORM,
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/projects/new.html")]
+struct NewProjectPage {
+    list: String,
+    form: Form,
+}
+
+async fn new_page(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let creatable = Creatable::of(&request, &organization).await?;
+    let operation = Operation::new(CREATE, [&organization]);
+    let form = creatable.form().empty(&request, &operation, &new_path(&organization))?;
+    let form = form.with_value("timezone", &json!("UTC"));
+    let refusal = match creatable {
+        Creatable::None(reason) => Some(reason),
+        Creatable::Any | Creatable::Demo => None,
+    };
+    show_new(&request, &organization, form.refused_for(refusal)).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let creatable = Creatable::of(&request, &organization).await?;
+    let operation = Operation::new(CREATE, [&organization]);
+    let mut sent = creatable.form().sent(&request, operation, &new_path(&organization))?;
+    if let Creatable::Demo = creatable {
+        sent.body.insert("is_demo".to_owned(), json!(true));
+    }
+    match sent.send(&request).await? {
+        Outcome::Done(project) => {
+            let id = project.get("id").map_or(String::new(), Value::to_string);
+            let path = format!("/console/projects/{id}/settings/");
+            Ok(see_other(&with_notice(&path, "project-created"))?)
+        }
+        Outcome::Again(form) => show_new(&request, &organization, *form).await,
+    }
+}
+
+fn new_path(organization: &str) -> String {
+    format!("/console/organizations/{organization}/projects/new/")
+}
+
+async fn show_new(request: &SignedIn, organization: &str, form: Form) -> PageResult {
+    let frame = Frame::load(request, Section::Projects, In::Organization(organization)).await?;
+    let status = form.status();
+    let list = format!("/console/organizations/{organization}/projects/");
+    let page = NewProjectPage { list, form };
+    Ok(layout::page_with_status(&frame.titled("New project"), &page, status)?)
 }

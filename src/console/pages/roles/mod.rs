@@ -1,11 +1,76 @@
-//! The roles of an organization.
+//! The roles of an organization: their list, and a form that creates one.
 
-mod list;
 mod one;
 
-use crate::console::registry::Pages;
+use askama::Template;
+use axum::http::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::console::api::{Operation, Versioned};
+use crate::console::form::{Form, FormSpec, Input, Outcome};
+use crate::console::headers::see_other;
+use crate::console::layout::{self, Command, with_notice};
+use crate::console::model::Role;
+use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::registry::{PageResult, Pages};
+use crate::console::urls::Query;
+use crate::console::visit::SignedIn;
+
+use super::object::ROLES;
+use super::organization_id;
+
+const LIST: &str = "/console/organizations/{organization_id}/roles/";
+
+const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    list::routes(pages);
+    pages.signed_in(Method::GET, LIST, list);
+    pages.signed_in(Method::POST, LIST, create);
     one::routes(pages);
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/roles/list.html")]
+struct RolesPage {
+    base: String,
+    roles: Vec<Role>,
+    paging: Paging,
+    /// The form of a new role, if the session may create one.
+    form: Option<Form>,
+    command: Command,
+}
+
+fn operation(organization: &str) -> Operation {
+    Operation::new("roles_create", [organization])
+}
+
+async fn list(request: SignedIn) -> PageResult {
+    show(&request, None).await
+}
+
+async fn create(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let base = ROLES.list(&organization);
+    match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
+        Outcome::Done(role) => {
+            let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
+            Ok(see_other(&with_notice(&format!("{base}{id}/"), "role-created"))?)
+        }
+        Outcome::Again(form) => show(&request, Some(*form)).await,
+    }
+}
+
+/// Shows the list with a form that was sent, or with a new one.
+async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let base = ROLES.list(&organization);
+    let (operation, empty) = (operation(&organization), Versioned::default());
+    let form = FORM.offered(request, &operation, &base, &empty, sent).await?;
+    let api_query = Query::of([("basic", "true"), LIMIT]);
+    let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
+    let ListPage { rows: roles, paging, command } = list_page(request, list).await?;
+    let frame = ROLES.frame(request, &organization).await?;
+    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let page = RolesPage { base, roles, paging, form, command };
+    Ok(layout::page_with_status(&frame.titled("Roles"), &page, status)?)
 }

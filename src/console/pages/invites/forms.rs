@@ -1,20 +1,25 @@
-//! The form that invites up to 20 people at once.
+//! The form that invites up to 20 people at once, and the actions on one invite: create it again, which sends a new mail or
+//! returns a new link, and delete it.
 
 use axum::http::Method;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
 use crate::console::api::{Operation, Write};
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
+use crate::console::form::{
+    Choice, Confirm, ConfirmState, Form, FormSpec, Input, ONCE, Outcome, SubmittedForm,
+    answered_before,
+};
 use crate::console::headers::see_other;
-use crate::console::layout::with_notice_of;
-use crate::console::model::Project;
+use crate::console::layout::{Frame, In, Section, with_notice, with_notice_of};
+use crate::console::model::{Invite, List, Project};
+use crate::console::pages::{organization_id, uuid};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::LEVELS;
 use crate::error::{Error, Result};
 
-use super::{Feedback, LIST, Link, base};
+use super::{Feedback, LIST, Link, base, show};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;
@@ -46,8 +51,14 @@ const FORM: FormSpec = FormSpec::create(
 /// The text below the addresses if the service has no mail server.
 const WITHOUT_MAIL: &str = "One on each line, at most 20. The given name of the person may follow the address. The service has no mail server: the next page shows the links to hand over.";
 
+const AGAIN: &str = "/console/organizations/{organization_id}/invites/again/";
+const DELETE: &str = "/console/organizations/{organization_id}/invites/{id}/delete/";
+
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::POST, LIST, create);
+    pages.signed_in(Method::POST, AGAIN, again);
+    pages.signed_in(Method::GET, DELETE, delete);
+    pages.signed_in(Method::POST, DELETE, delete);
 }
 
 /// One address of the form: what errors name, and the members of its object.
@@ -129,7 +140,7 @@ pub(super) fn form(
 
 /// Several addresses are invited together, or none. Only the request for one address returns a link.
 async fn create(request: SignedIn) -> PageResult {
-    let organization = super::super::organization_id(&request.visit)?;
+    let organization = organization_id(&request.visit)?;
     let action = base(&organization);
     let mut addressees = addressees(request.visit.form.value("target_email"));
     let is_too_many = addressees.len() > MAX_INVITES;
@@ -167,7 +178,7 @@ async fn show_again(request: &SignedIn, outcome: Outcome) -> PageResult {
         Outcome::Again(form) => Some(*form),
         Outcome::Done(_) => None,
     };
-    super::show(request, Feedback { form, ..Feedback::default() }).await
+    show(request, Feedback { form, ..Feedback::default() }).await
 }
 
 /// Creates an invite for each address by a request of its own. Creates none if one of them would be refused.
@@ -188,7 +199,7 @@ async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm
             Err(refusal) => {
                 let links = links(&invites);
                 let feedback = Feedback { links, refusal: Some(refusal), ..Feedback::default() };
-                return super::show(request, feedback).await;
+                return show(request, feedback).await;
             }
         }
     }
@@ -221,7 +232,70 @@ pub(super) async fn created(
 ) -> PageResult {
     let links = links(invites);
     if !links.is_empty() {
-        return super::show(request, Feedback { links, ..Feedback::default() }).await;
+        return show(request, Feedback { links, ..Feedback::default() }).await;
     }
     Ok(see_other(&with_notice_of(&base(organization), "invite-created", count))?)
+}
+
+/// The number of invites that one request reads to find the one to delete.
+const SEARCHED_AT_ONCE: usize = 1000;
+
+/// The field with the request body.
+const INVITE: &str = "invite";
+
+/// Replaces an invite by an equal one.
+async fn again(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let form = &request.visit.form;
+    let body = serde_json::from_str(form.value(INVITE))
+        .map_err(|_| Error::field(INVITE, "invalid_input", "This is not valid JSON."))?;
+    let write = Write::new("invites_create", [&organization]).body(body).once(form.value(ONCE));
+    match request.api.attempt(&write).await? {
+        Ok(invite) => created(&request, &organization, &[invite], 1).await,
+        Err(refusal) => refused(&request, refusal).await,
+    }
+}
+
+/// Asks before an invite is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let organization = organization_id(&request.visit)?;
+    let id = uuid(&request.visit, "id")?;
+    let list = base(&organization);
+    let done = with_notice(&list, "invite-deleted");
+    let Some(invite) = find(&request, &organization, &id).await? else {
+        return answered_before(&request, Error::not_found(), &done);
+    };
+    let frame = Frame::load(&request, Section::Invites, In::Organization(&organization)).await?;
+    let confirm = Confirm {
+        question: format!("Delete the invite of {}?", invite.target_email),
+        text: "Its link stops working at once. To let the address join, invite it again."
+            .to_owned(),
+        name: None,
+        submit: "Delete the invite".to_owned(),
+        action: format!("{list}{id}/delete/"),
+        back: list,
+        write: Write::new("invites_destroy", [&organization, &id]),
+        state: ConfirmState::default(),
+    };
+    confirm.respond(&request, frame, &done).await
+}
+
+/// Finds an invite in the list, because the API returns no single one.
+async fn find(request: &SignedIn, organization: &str, id: &str) -> Result<Option<Invite>> {
+    let path = format!("/api/organizations/{organization}/invites/?limit={SEARCHED_AT_ONCE}");
+    let mut offset = 0;
+    loop {
+        let page: List<Invite> = request.api.get(&format!("{path}&offset={offset}")).await?;
+        let is_last = page.results.len() < SEARCHED_AT_ONCE;
+        let found = page.results.into_iter().find(|invite| invite.id == id);
+        if found.is_some() || is_last {
+            return Ok(found);
+        }
+        offset += SEARCHED_AT_ONCE;
+    }
+}
+
+async fn refused(request: &SignedIn, refusal: Error) -> PageResult {
+    let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
+    show(request, feedback).await
 }
