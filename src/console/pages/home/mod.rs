@@ -1,29 +1,31 @@
-//! The start page, the start page of an organization, and the page for unknown paths.
-
-mod start;
-mod steps;
+//! The start page with the first steps of a new workspace, the start page of an organization, and the page for unknown paths.
 
 use askama::Template;
 use axum::http::Method;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 
+use crate::console::api::{Operation, Write};
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section};
-use crate::console::model::{List, Project};
+use crate::console::model::{Dashboard, Invite, Key, List, Project};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
+use crate::error::{Error, Result};
+use crate::time::Timestamp;
 
-use start::StartPage;
+use super::activity::Latest;
 
 const HOME: &str = "/console/";
 const ORGANIZATION: &str = "/console/organizations/{organization_id}/";
 const ANY: &str = "/console/{*rest}";
+const DISMISS: &str = "/console/steps/dismiss/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.signed_in(Method::GET, HOME, home);
     pages.signed_in(Method::GET, ORGANIZATION, organization);
     pages.signed_in(Method::GET, ANY, unknown);
-    steps::routes(pages);
+    pages.signed_in(Method::POST, DISMISS, dismiss);
 }
 
 /// The start page of a session that sees no project.
@@ -63,4 +65,160 @@ async fn organization(request: SignedIn) -> PageResult {
 
 async fn unknown(_: SignedIn) -> PageResult {
     Err(Error::not_found_as("The console has no such page.").into())
+}
+
+/// The number of pinned dashboards.
+const MAX_PINNED: usize = 12;
+/// The number of invites.
+const MAX_INVITES: usize = 5;
+/// The seconds before its expiry in which a key is shown.
+const SOON: i64 = 14 * 24 * 60 * 60;
+
+impl Key {
+    fn expires_soon(&self, now: Timestamp) -> bool {
+        let end = self.expires_at.as_deref().and_then(Timestamp::parse);
+        end.is_some_and(|end| now < end && end <= now.plus_seconds(SOON))
+    }
+}
+
+/// The start page: pinned dashboards, the latest changes, open invites, and keys that expire soon.
+#[derive(Template)]
+#[template(path = "console/pages/home/page.html")]
+struct StartPage {
+    steps: Option<Steps>,
+    /// The path of the dashboards.
+    base: String,
+    /// Absent if the session may not read dashboards.
+    pinned: Option<Vec<Dashboard>>,
+    latest: Option<Latest>,
+    /// The keys that expire soon.
+    keys: Vec<Key>,
+    invites: Vec<Invite>,
+    /// The path of all invites.
+    all_invites: String,
+}
+
+impl StartPage {
+    /// Loads what the session may see.
+    async fn load(request: &SignedIn, project: &str, organization: Option<&str>) -> Result<Self> {
+        let api = &request.api;
+        let path = format!("/api/projects/{project}/dashboards/?pinned=true&limit={MAX_PINNED}");
+        let pinned = api.get_if_allowed::<List<Dashboard>>(&path).await?;
+        let keys = api.get_if_allowed::<Vec<Key>>("/api/personal_api_keys/").await?;
+        let mut keys = keys.unwrap_or_default();
+        let invites = match organization {
+            Some(id) => {
+                let path = format!("/api/organizations/{id}/invites/?limit={MAX_INVITES}");
+                api.get_if_allowed::<List<Invite>>(&path).await?
+            }
+            None => None,
+        };
+        let invited = invites.as_ref().map_or(0, |found| found.count);
+        let steps = match organization {
+            Some(id) => Steps::load(request, id, invited, keys.len()).await?,
+            None => None,
+        };
+        let now = request.visit.app.now();
+        keys.retain(|key| key.expires_soon(now));
+        Ok(Self {
+            steps,
+            base: format!("/console/projects/{project}/dashboards/"),
+            pinned: pinned.map(|found| found.results),
+            latest: Latest::load(request, project, organization).await?,
+            keys,
+            invites: invites.map_or(Vec::new(), |found| found.results),
+            all_invites: organization
+                .map_or(String::new(), |id| format!("/console/organizations/{id}/invites/")),
+        })
+    }
+}
+
+const USER: &str = "/api/users/@me/";
+const UPDATE_USER: &str = "users_partial_update";
+
+/// The name of the first organization until somebody changes it.
+const FIRST_NAME: &str = "My organization";
+/// The member of `has_seen_product_intro_for` of a user who dismissed the steps.
+const DISMISSED: &str = "console_first_steps";
+
+/// One of the first steps.
+struct Step {
+    text: &'static str,
+    href: String,
+    is_done: bool,
+}
+
+/// The first steps of a new workspace. They are shown until all are done, or until the user dismisses them.
+struct Steps {
+    steps: [Step; 3],
+    may_dismiss: bool,
+}
+
+impl Steps {
+    /// Loads the steps. Returns `None` if all are done, if the user dismissed them, or if the session may not do one of
+    /// them. `invites` and `keys` are the numbers of open invites and of the user's keys.
+    async fn load(
+        request: &SignedIn,
+        organization: &str,
+        invites: u64,
+        keys: usize,
+    ) -> Result<Option<Self>> {
+        #[derive(Deserialize)]
+        struct User {
+            has_seen_product_intro_for: Option<Map<String, Value>>,
+        }
+        #[derive(Deserialize)]
+        struct Organization {
+            name: String,
+            member_count: u64,
+        }
+        for operation in [
+            Operation::new("organizations_partial_update", [organization]),
+            Operation::new("invites_create", [organization]),
+            Operation::new("personal_api_keys_create", []),
+        ] {
+            if !request.api.may(&operation).await? {
+                return Ok(None);
+            }
+        }
+        let path = format!("/api/organizations/{organization}/");
+        let (Some(user), Some(found)) = (
+            request.api.get_if_allowed::<User>(USER).await?,
+            request.api.get_if_allowed::<Organization>(&path).await?,
+        ) else {
+            return Ok(None);
+        };
+        let seen = user.has_seen_product_intro_for.unwrap_or_default();
+        let base = format!("/console/organizations/{organization}/");
+        let step = |text, href, is_done| Step { text, href, is_done };
+        let steps = [
+            step("Name the organization", format!("{base}settings/"), found.name != FIRST_NAME),
+            step(
+                "Invite a colleague",
+                format!("{base}invites/"),
+                found.member_count > 1 || invites > 0,
+            ),
+            step("Create a key for a program", "/console/keys/new/".to_owned(), keys > 1),
+        ];
+        if seen.contains_key(DISMISSED) || steps.iter().all(|step| step.is_done) {
+            return Ok(None);
+        }
+        let may_dismiss = request.api.may(&Operation::new(UPDATE_USER, [])).await?;
+        Ok(Some(Self { steps, may_dismiss }))
+    }
+
+    const fn all(&self) -> &[Step] {
+        &self.steps
+    }
+}
+
+/// Keeps with the user that the steps are dismissed.
+async fn dismiss(request: SignedIn) -> PageResult {
+    let user = request.api.get_versioned(USER).await?;
+    let seen = user.body.get("has_seen_product_intro_for").and_then(Value::as_object);
+    let mut seen = seen.cloned().unwrap_or_default();
+    seen.insert(DISMISSED.to_owned(), Value::Bool(true));
+    let write = Write::new(UPDATE_USER, []).body(json!({ "has_seen_product_intro_for": seen }));
+    request.api.write(&Write { version: user.version, ..write }).await?;
+    Ok(see_other(HOME)?)
 }

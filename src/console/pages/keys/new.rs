@@ -13,9 +13,8 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::time::Timestamp;
 
-use super::access::Access;
-use super::operations::Abilities;
-use super::value;
+use super::access::{Abilities, Access};
+use super::show_value;
 
 const NEW: &str = "/console/keys/new/";
 
@@ -97,7 +96,7 @@ async fn create(request: SignedIn) -> PageResult {
         return show(frame, &access, sent.into_form(), abilities);
     }
     match sent.send(&request).await? {
-        Outcome::Done(key) => value::show(frame, "API key created", &key),
+        Outcome::Done(key) => show_value(frame, "API key created", &key),
         Outcome::Again(form) => {
             let abilities = Abilities::of_new(&request, &body).await?;
             show(frame, &access, *form, abilities)

@@ -18,9 +18,8 @@ use crate::console::visit::{SignedIn, Visit};
 use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
 
-use super::access::Access;
-use super::operations::Abilities;
-use super::{LIST, value};
+use super::access::{Abilities, Access};
+use super::{LIST, show_value};
 
 const ONE: &str = "/console/keys/{id}/";
 const ROTATE: &str = "/console/keys/{id}/rotate/";
@@ -116,7 +115,7 @@ async fn rotate(request: SignedIn) -> PageResult {
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
     let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
     match sent.send(&request).await? {
-        Outcome::Done(key) => value::show(frame, "API key rotated", &key),
+        Outcome::Done(key) => show_value(frame, "API key rotated", &key),
         Outcome::Again(form) => show(&request, &id, None, Some(*form)).await,
     }
 }

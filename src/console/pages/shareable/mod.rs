@@ -1,7 +1,6 @@
 //! What dashboards and insights have in common: rights, deletion and the trash, public pages, and access rules.
 
 mod access;
-mod deletion;
 mod sharing;
 mod trash;
 
@@ -85,7 +84,6 @@ pub(super) const INSIGHT: &ShareableKind = &ShareableKind {
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     access::routes(pages);
-    deletion::routes(pages);
     sharing::routes(pages);
     trash::routes(pages);
 }

@@ -12,7 +12,7 @@ use crate::console::words::{MAY_EDIT, RESTRICTIONS};
 use crate::error::{Error, Result};
 use crate::http;
 
-use super::members::MemberAccess;
+use super::MemberAccess;
 
 const RULE_FORM: FormSpec = FormSpec::create(
     "Set the rule",

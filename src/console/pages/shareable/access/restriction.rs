@@ -17,9 +17,8 @@ use crate::console::visit::SignedIn;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
 use crate::error::{Error, Result};
 
-use super::Feedback;
 use super::forms::Purpose;
-use super::members::{Filters, MemberAccess};
+use super::{Feedback, Filters, MemberAccess};
 
 /// The parameter of the query with the number of collaborators before the page of the list.
 const OFFSET: &str = "collaborators";
