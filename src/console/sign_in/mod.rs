@@ -1,25 +1,27 @@
 //! Signing in, with an API key, a link of `steward console` or a mail, and signing out.
 
-mod link;
-mod mail;
-
 use askama::Template;
 use axum::http::header::SET_COOKIE;
 use axum::http::{Method, StatusCode};
 use axum::response::{Html, IntoResponse};
 
-use crate::error::Result;
-use crate::resources::sessions::SessionText;
+use crate::error::{Error, Result};
+use crate::resources::sessions::{KnownBrowser, SessionText};
 
 use super::assets::icon;
-use super::failure::{Entrance, SIGN_IN};
+use super::failure::{Entrance, SIGN_IN, on_page};
 use super::headers::see_other;
 use super::layout::card;
+use super::model::Person;
 use super::registry::{PageResult, Pages};
 use super::urls::Next;
 use super::visit::Visit;
 
 const SIGN_OUT: &str = "/console/sign_out/";
+const ENTER: &str = "/console/enter/";
+const CONFIRM: &str = "/console/enter/confirm/";
+const ASK: &str = "/console/sign_in/mail/";
+const CODE: &str = "/console/sign_in/code/";
 
 /// The text for every key that signs nobody in.
 const INVALID_KEY: &str =
@@ -29,8 +31,12 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::GET, SIGN_IN, page);
     pages.public(Method::POST, SIGN_IN, sign_in);
     pages.public(Method::POST, SIGN_OUT, sign_out);
-    link::routes(pages);
-    mail::routes(pages);
+    pages.public(Method::GET, ENTER, link_page);
+    pages.public(Method::POST, ENTER, ask_to_confirm);
+    pages.public(Method::POST, CONFIRM, enter_with_link);
+    pages.public(Method::POST, ASK, send_mail);
+    pages.public(Method::GET, CODE, code_page);
+    pages.public(Method::POST, CODE, enter_with_code);
 }
 
 #[derive(Template)]
@@ -116,4 +122,140 @@ fn signed_in(visit: &Visit, text: &SessionText, next: &Next) -> PageResult {
         headers.append(SET_COOKIE, visit.known_browser_cookie().set(&proof.encode())?);
     }
     Ok(response)
+}
+
+const LINK_TITLE: &str = "Sign in by link";
+
+/// The text for every link that signs nobody in.
+const INVALID_LINK: &str = "This link signs nobody in. It works once, within five minutes. Run the command steward console again.";
+
+#[derive(Template)]
+#[template(path = "console/sign_in/enter.html")]
+struct EnterPage {
+    error: Option<&'static str>,
+}
+
+/// Names the user of a link and asks whether to sign in. Otherwise a link could sign a user in as somebody else.
+#[derive(Template)]
+#[template(path = "console/sign_in/confirm.html")]
+struct ConfirmPage<'p> {
+    code: &'p str,
+    name: String,
+    email: &'p str,
+}
+
+/// Shows the page of a sign-in link. The code stands in the fragment of the link, so it is in no log and no `Referer`. Only
+/// [`enter_with_link`] uses it up, because programs that look for malware open links too.
+async fn link_page(_: Visit) -> PageResult {
+    Ok(card(LINK_TITLE, &EnterPage { error: None })?.into_response())
+}
+
+async fn ask_to_confirm(visit: Visit) -> PageResult {
+    let code = visit.form.value("code").trim();
+    match visit.app.find_sign_in_link(code) {
+        Ok(user) => {
+            let (first_name, last_name) = (user.first_name, user.last_name);
+            let person = Person { first_name, last_name, email: user.email };
+            let page = ConfirmPage { code, name: person.name(), email: &person.email };
+            Ok(card(LINK_TITLE, &page)?.into_response())
+        }
+        Err(error) if error.status() == 401 => refuse_link(&visit),
+        Err(error) => Err(error.into()),
+    }
+}
+
+async fn enter_with_link(visit: Visit) -> PageResult {
+    let (code, replaced) = (visit.form.value("code"), visit.session()?);
+    match visit.app.sign_in_with_link(code, visit.browser(), replaced.as_ref()).await {
+        Ok(text) => signed_in(&visit, &text, &Next::parse("")),
+        Err(error) if error.status() == 401 => refuse_link(&visit),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn refuse_link(visit: &Visit) -> PageResult {
+    visit.count_failed_sign_in()?;
+    let page = card(LINK_TITLE, &EnterPage { error: Some(INVALID_LINK) })?;
+    Ok((StatusCode::UNAUTHORIZED, page).into_response())
+}
+
+/// The text for every code that signs nobody in.
+const INVALID_CODE: &str = "This code signs nobody in. It may be mistyped, expired or used, or there is a newer mail. After five wrong codes, ask \
+     for another mail.";
+
+/// The text for a browser that did not ask for a mail.
+const OTHER_BROWSER: &str = "This browser did not ask for a mail within the last ten minutes. Enter the code in the browser that asked.";
+
+#[derive(Template)]
+#[template(path = "console/sign_in/code.html")]
+struct CodePage<'p> {
+    next: &'p Next,
+    code: &'p str,
+    error: Option<&'static str>,
+}
+
+/// Queues the mail. The response is the same for every address.
+async fn send_mail(visit: Visit) -> PageResult {
+    let next = Next::parse(visit.form.value("next"));
+    let email = visit.form.value("email");
+    let proofs = visit.known_browser_cookie().values(&visit.head.headers);
+    let proofs = proofs.iter().filter_map(|text| KnownBrowser::parse(text)).collect();
+    match visit.app.request_sign_in_mail(email, visit.client.address, proofs) {
+        Ok(nonce) => {
+            let mut response = see_other(&format!("{CODE}{}", next.to_query()))?;
+            let cookie = visit.mail_cookie().set(&nonce.encode())?;
+            response.headers_mut().insert(SET_COOKIE, cookie);
+            Ok(response)
+        }
+        Err(error) if matches!(error.status(), 400 | 429) => {
+            let mail = Some(MailForm { email, error: Some(error.detail()) });
+            let page = SignInPage { mail, ..SignInPage::of(&visit, &next) }.html()?;
+            Ok(on_page(error, page))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Shows the page that takes the code of a mail. The mail's link has the code in its fragment, so it is in no log and no
+/// `Referer`. Only the form uses it up, and only in the browser that asked, so programs that open the links in mails do no
+/// harm.
+async fn code_page(visit: Visit) -> PageResult {
+    require_offered(&visit)?;
+    let next = Next::parse(visit.query("next"));
+    Ok(card("Sign in by mail", &CodePage { next: &next, code: "", error: None })?.into_response())
+}
+
+async fn enter_with_code(visit: Visit) -> PageResult {
+    require_offered(&visit)?;
+    let nonces = visit.mail_cookie().values(&visit.head.headers);
+    if nonces.is_empty() {
+        return refuse_code(&visit, OTHER_BROWSER);
+    }
+    let (code, replaced) = (visit.form.value("code"), visit.session()?);
+    // Another host of the domain may have set a nonce too. The code belongs to one of them.
+    for nonce in nonces {
+        match visit.app.sign_in_with_mail(&nonce, code, visit.browser(), replaced.as_ref()).await {
+            Ok(text) => {
+                let next = Next::parse(visit.form.value("next"));
+                let mut response = signed_in(&visit, &text, &next)?;
+                response.headers_mut().append(SET_COOKIE, visit.mail_cookie().remove()?);
+                return Ok(response);
+            }
+            Err(error) if error.status() == 401 => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    refuse_code(&visit, INVALID_CODE)
+}
+
+fn require_offered(visit: &Visit) -> Result<()> {
+    if visit.app.offers_mail_sign_in() { Ok(()) } else { Err(Error::not_found()) }
+}
+
+fn refuse_code(visit: &Visit, error: &'static str) -> PageResult {
+    visit.count_failed_sign_in()?;
+    let next = Next::parse(visit.form.value("next"));
+    let page = CodePage { next: &next, code: visit.form.value("code"), error: Some(error) };
+    let page = card("Sign in by mail", &page)?;
+    Ok((StatusCode::UNAUTHORIZED, page).into_response())
 }
