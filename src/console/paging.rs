@@ -80,7 +80,7 @@ impl Paging {
     }
 
     /// Returns the number of items before the page of one of several lists, from its own parameter of the query.
-    pub(super) fn offset_named(visit: &Visit, parameter: &str) -> u64 {
+    fn offset_named(visit: &Visit, parameter: &str) -> u64 {
         visit.query(parameter).parse::<u32>().map_or(0, u64::from)
     }
 

@@ -31,7 +31,7 @@ impl TenantLink {
         }
     }
 
-    pub(super) fn project(id: u64, name: &str) -> Self {
+    fn project(id: u64, name: &str) -> Self {
         let href = format!("/console/projects/{id}/dashboards/");
         let note = format!("Project {id}");
         Self { id: id.to_string(), name: name.to_owned(), note, href, is_current: false }
@@ -56,9 +56,9 @@ struct Me {
 
 /// A project, as the API describes it in lists.
 #[derive(Deserialize)]
-pub(super) struct ProjectName {
-    pub(super) id: u64,
-    pub(super) name: String,
+struct ProjectName {
+    id: u64,
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -69,21 +69,21 @@ struct OrganizationName {
 }
 
 #[derive(Deserialize)]
-pub(super) struct CurrentOrganization {
-    pub(super) id: String,
-    pub(super) projects: Vec<ProjectName>,
+struct CurrentOrganization {
+    id: String,
+    projects: Vec<ProjectName>,
 }
 
 /// What the key of the session is limited to. Empty without a limit and without a key.
 #[derive(Default, Deserialize)]
-pub(super) struct KeyLimits {
+struct KeyLimits {
     scoped_organizations: Vec<String>,
     #[serde(rename = "scoped_teams")]
-    pub(super) projects: Vec<u64>,
+    projects: Vec<u64>,
 }
 
 impl KeyLimits {
-    pub(super) async fn load(api: &Api) -> Result<Self> {
+    async fn load(api: &Api) -> Result<Self> {
         let found = api.get_if_allowed("/api/personal_api_keys/@current/").await?;
         Ok(found.unwrap_or_default())
     }
@@ -102,7 +102,7 @@ pub(super) struct Account {
     /// The color scheme that the user has chosen, or `None` for that of the system.
     pub(super) theme: Option<&'static str>,
     /// The current project and the projects beside it; the key may be limited to others.
-    pub(super) current: Option<(u64, CurrentOrganization)>,
+    current: Option<(u64, CurrentOrganization)>,
 }
 
 impl Account {
@@ -133,7 +133,7 @@ impl Account {
     }
 
     /// Returns an organization, which may be unknown to the user.
-    pub(super) fn organization(&self, id: &str) -> TenantLink {
+    fn organization(&self, id: &str) -> TenantLink {
         let known = self.organizations.iter().find(|known| known.id == id);
         known.cloned().unwrap_or_else(|| TenantLink::organization(id, "Organization", None))
     }

@@ -89,7 +89,7 @@ impl MemberSearch {
     }
 
     /// Notes whether a search found more members than the choice shows.
-    pub(super) fn with_result<T>(mut self, found: &List<T>) -> Self {
+    fn with_result<T>(mut self, found: &List<T>) -> Self {
         self.is_cut = !found.is_complete();
         self
     }

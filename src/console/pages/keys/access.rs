@@ -202,7 +202,7 @@ fn object_in_words(object: &str) -> String {
 pub(super) struct KeyOperation {
     pub(super) summary: String,
     pub(super) resource: String,
-    pub(super) allowed: bool,
+    allowed: bool,
     pub(super) reason: Option<String>,
 }
 
