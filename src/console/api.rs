@@ -256,6 +256,14 @@ impl Api {
         }
     }
 
+    /// Returns why the API would refuse a request now, or `None` if it would succeed.
+    ///
+    /// # Errors
+    /// As [`dry_run`](Self::dry_run).
+    pub(super) async fn refusal(&self, write: &Write) -> Result<Option<String>> {
+        Ok(self.dry_run(write).await?.map(|error| error.detail().to_owned()))
+    }
+
     fn write_request(&self, write: &Write) -> Result<(Builder, Body)> {
         let (method, path) = write.operation.target(&self.table)?;
         let mut request = self.request(method.clone(), &path);

@@ -140,7 +140,7 @@ async fn show(
             .empty(request, &roll(id), &format!("{}rotate/", path(id)))?
             .with_value("grace_seconds", &json!(DEFAULT_GRACE)),
     };
-    let refusal = request.api.dry_run(&Write::new(UPDATE, [id]).body(json!({}))).await?;
+    let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
     let own = Key::of_session(request).await?;
     let access = Access::load(request, own.as_ref()).await?;
     let frame = Frame::load(request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
@@ -148,7 +148,7 @@ async fn show(
         is_current: own.is_some_and(|own| own.id == key.id),
         is_expired: key.is_expired(request.visit.app.now()),
         rotation: refusal.is_none().then_some(rotation.with_id("rotate")),
-        form: access.offer(form).refused_for(refusal.map(|error| error.detail().to_owned())),
+        form: access.offer(form).refused_for(refusal),
         abilities: Abilities::of_key(request, &key).await?,
         key,
     };

@@ -100,7 +100,7 @@ async fn show(request: &SignedIn, id: &str, form: Option<Form>) -> PageResult {
         None => FORM.filled(request, &update(id), &base, &found)?,
     };
     let nothing = Write::new(UPDATE, [id]).body(json!({}));
-    let refusal = request.api.dry_run(&nothing).await?.map(|error| error.detail().to_owned());
+    let refusal = request.api.refusal(&nothing).await?;
     let page = OrganizationPage {
         id: id.to_owned(),
         organization: Organization::deserialize(&found.body).map_err(Error::internal)?,
@@ -162,7 +162,7 @@ struct NewOrganizationPage {
 async fn new_page(request: SignedIn) -> PageResult {
     let form = NEW_FORM.empty(&request, &Operation::new(CREATE, []), NEW)?;
     let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));
-    let refusal = request.api.dry_run(&example).await?.map(|error| error.detail().to_owned());
+    let refusal = request.api.refusal(&example).await?;
     show_new(&request, form.refused_for(refusal)).await
 }
 

@@ -52,7 +52,7 @@ async fn page(request: SignedIn) -> PageResult {
     let user = request.api.get_versioned("/api/users/@me/").await?;
     let form = FORM.filled(&request, &operation(), PROFILE, &user)?;
     let nothing = Write::new(UPDATE, []).body(json!({}));
-    let refusal = request.api.dry_run(&nothing).await?.map(|error| error.detail().to_owned());
+    let refusal = request.api.refusal(&nothing).await?;
     show(&request, form.refused_for(refusal)).await
 }
 

@@ -96,12 +96,12 @@ impl Creatable {
     async fn of(request: &SignedIn, organization: &str) -> Result<Self> {
         let try_with = async |body: Value| {
             let write = Write::new(CREATE, [organization]).body(body);
-            request.api.dry_run(&write).await
+            request.api.refusal(&write).await
         };
         let Some(refusal) = try_with(json!({})).await? else { return Ok(Self::Any) };
         match try_with(json!({ "is_demo": true })).await? {
             None => Ok(Self::Demo),
-            Some(_) => Ok(Self::None(refusal.detail().to_owned())),
+            Some(_) => Ok(Self::None(refusal)),
         }
     }
 

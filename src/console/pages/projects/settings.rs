@@ -121,11 +121,10 @@ async fn refusals(
     now: &Project,
 ) -> Result<(Option<String>, Option<String>)> {
     let change = |body| Write::new(UPDATE, [project]).body(body);
-    let detail = |error: Error| error.detail().to_owned();
-    let all = request.api.dry_run(&change(json!({}))).await?.map(detail);
+    let all = request.api.refusal(&change(json!({}))).await?;
     // Every member may send the value that the project has.
     let access = json!({ "access_control": !now.access_control });
-    Ok((all, request.api.dry_run(&change(access)).await?.map(detail)))
+    Ok((all, request.api.refusal(&change(access)).await?))
 }
 
 /// Offers the dashboards of the project by name, if there are few.

@@ -92,7 +92,7 @@ async fn show(
     let is_enabled = sharing.enabled;
     let change = kind.enable(&object, !is_enabled);
     let reason = if kind.is_insight {
-        request.api.dry_run(&change).await?.map(|refusal| refusal.detail().to_owned())
+        request.api.refusal(&change).await?
     } else {
         found.reason_not_to_share(is_enabled).map(str::to_owned)
     };
