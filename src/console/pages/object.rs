@@ -1,6 +1,7 @@
 //! The collections of objects that have pages of their own, and the paths of one object.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 use crate::console::api::{Operation, Write};
 use crate::console::form::{Confirm, ConfirmState, answered_before};
@@ -182,6 +183,16 @@ impl ObjectPath {
     pub(super) async fn frame(&self, request: &SignedIn) -> Result<Frame> {
         self.collection.frame(request, &self.tenant).await
     }
+}
+
+/// Returns the path of the page of an object that was created. `list` is the path of the pages of its type.
+pub(super) fn page_of(list: &str, created: &Value) -> String {
+    let id = match created.get("id") {
+        Some(Value::String(id)) => id.clone(),
+        Some(id) => id.to_string(),
+        None => String::new(),
+    };
+    format!("{list}{id}/")
 }
 
 /// Asks before an object is deleted. `rest` ends the path of the object in the API, `notice` says that it was deleted, and

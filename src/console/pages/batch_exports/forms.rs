@@ -3,13 +3,13 @@
 
 use askama::Template;
 use axum::http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::console::api::Operation;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
-use crate::console::pages::object::BATCH_EXPORTS;
+use crate::console::pages::object::{BATCH_EXPORTS, page_of};
 use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
@@ -265,8 +265,7 @@ async fn create(request: SignedIn) -> PageResult {
     }
     match sent.send(&request).await? {
         Outcome::Done(export) => {
-            let id = export.get("id").and_then(Value::as_str).unwrap_or_default();
-            let path = format!("{}{id}/", BATCH_EXPORTS.list(&project));
+            let path = page_of(&BATCH_EXPORTS.list(&project), &export);
             Ok(see_other(&with_notice(&path, "export-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, destination, *form).await,

@@ -10,7 +10,7 @@ use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
 use crate::console::model::{Dashboard, dashboard_name};
-use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::object::{DASHBOARDS, ObjectPath, page_of};
 use crate::console::pages::project_id;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::registry::{PageResult, Pages};
@@ -142,9 +142,8 @@ async fn create(request: SignedIn) -> PageResult {
     let origin = Origin::of(&request.visit);
     let sent = origin.form().sent(&request, origin.operation(&project), &origin.href(&project))?;
     match sent.send(&request).await? {
-        Outcome::Done(body) => {
-            let id = body.get("id").map_or(String::new(), Value::to_string);
-            let page = format!("{}{id}/", DASHBOARDS.list(&project));
+        Outcome::Done(dashboard) => {
+            let page = page_of(&DASHBOARDS.list(&project), &dashboard);
             Ok(see_other(&with_notice(&page, "dashboard-created"))?)
         }
         Outcome::Again(form) => show_new(&request, &project, origin, *form).await,

@@ -4,7 +4,6 @@ mod one;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde_json::Value;
 
 use crate::console::api::{Operation, Versioned};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -15,7 +14,7 @@ use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-use super::object::DOMAINS;
+use super::object::{DOMAINS, page_of};
 use super::organization_id;
 use one::provider_name;
 
@@ -62,8 +61,7 @@ async fn create(request: SignedIn) -> PageResult {
     let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => {
-            let id = domain.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(see_other(&with_notice(&format!("{base}{id}/"), "domain-added"))?)
+            Ok(see_other(&with_notice(&page_of(&base, &domain), "domain-added"))?)
         }
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }

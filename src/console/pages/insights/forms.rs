@@ -10,7 +10,7 @@ use crate::console::headers::see_other;
 use crate::console::layout::{self, with_notice};
 use crate::console::model::Rights;
 use crate::console::pages::dashboards::dashboard_choices;
-use crate::console::pages::object::{INSIGHTS, ObjectPath};
+use crate::console::pages::object::{INSIGHTS, ObjectPath, page_of};
 use crate::console::pages::project_id;
 use crate::console::pages::shareable::INSIGHT;
 use crate::console::registry::{PageResult, Pages};
@@ -77,8 +77,7 @@ async fn create(request: SignedIn) -> PageResult {
     let operation = Operation::new(INSIGHT.create, [&project]);
     match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
         Outcome::Done(insight) => {
-            let id = insight.get("id").and_then(Value::as_u64).unwrap_or_default();
-            let path = format!("{}{id}/", INSIGHTS.list(&project));
+            let path = page_of(&INSIGHTS.list(&project), &insight);
             Ok(see_other(&with_notice(&path, "insight-created"))?)
         }
         Outcome::Again(form) => show(&request, &project, "New insight", *form, &[]).await,

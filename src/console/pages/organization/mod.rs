@@ -17,6 +17,8 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 
+use super::object::page_of;
+
 const SETTINGS: &str = "/console/organizations/{organization_id}/settings/";
 const DELETE: &str = "/console/organizations/{organization_id}/settings/delete/";
 const NEW: &str = "/console/organizations/new/";
@@ -169,9 +171,8 @@ async fn new_page(request: SignedIn) -> PageResult {
 async fn create(request: SignedIn) -> PageResult {
     match NEW_FORM.sent(&request, Operation::new(CREATE, []), NEW)?.send(&request).await? {
         Outcome::Done(organization) => {
-            let id = organization.get("id").and_then(Value::as_str).unwrap_or_default();
-            let path = format!("/console/organizations/{id}/settings/");
-            Ok(see_other(&with_notice(&path, "organization-created"))?)
+            let settings = page_of("/console/organizations/", &organization) + "settings/";
+            Ok(see_other(&with_notice(&settings, "organization-created"))?)
         }
         Outcome::Again(form) => show_new(&request, *form).await,
     }

@@ -18,6 +18,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::Result;
 
+use super::object::page_of;
 use super::organization_id;
 
 const LIST: &str = "/console/organizations/{organization_id}/projects/";
@@ -143,9 +144,8 @@ async fn create(request: SignedIn) -> PageResult {
     }
     match sent.send(&request).await? {
         Outcome::Done(project) => {
-            let id = project.get("id").map_or(String::new(), Value::to_string);
-            let path = format!("/console/projects/{id}/settings/");
-            Ok(see_other(&with_notice(&path, "project-created"))?)
+            let settings = page_of("/console/projects/", &project) + "settings/";
+            Ok(see_other(&with_notice(&settings, "project-created"))?)
         }
         Outcome::Again(form) => show_new(&request, &organization, *form).await,
     }

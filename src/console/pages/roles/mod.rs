@@ -4,7 +4,6 @@ mod one;
 
 use askama::Template;
 use axum::http::{Method, StatusCode};
-use serde_json::Value;
 
 use crate::console::api::{Operation, Versioned};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -16,7 +15,7 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
 
-use super::object::ROLES;
+use super::object::{ROLES, page_of};
 use super::organization_id;
 
 const LIST: &str = "/console/organizations/{organization_id}/roles/";
@@ -52,10 +51,7 @@ async fn create(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(role) => {
-            let id = role.get("id").and_then(Value::as_str).unwrap_or_default();
-            Ok(see_other(&with_notice(&format!("{base}{id}/"), "role-created"))?)
-        }
+        Outcome::Done(role) => Ok(see_other(&with_notice(&page_of(&base, &role), "role-created"))?),
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }
