@@ -75,6 +75,47 @@ pub(super) struct User {
     pub(super) person: Person,
 }
 
+/// The user of the session.
+#[derive(Deserialize)]
+pub(super) struct Me {
+    #[serde(flatten)]
+    pub(super) person: Person,
+    /// The current project.
+    pub(super) team: Option<ProjectName>,
+    /// The organization of the current project.
+    pub(super) organization: Option<CurrentOrganization>,
+    pub(super) organizations: Vec<OrganizationName>,
+    pub(super) theme_mode: Option<String>,
+}
+
+/// A project, as the API describes it in lists.
+#[derive(Deserialize)]
+pub(super) struct ProjectName {
+    pub(super) id: u64,
+    pub(super) name: String,
+}
+
+/// An organization, as the API describes it in lists.
+#[derive(Deserialize)]
+pub(super) struct OrganizationName {
+    pub(super) id: String,
+    pub(super) name: String,
+    pub(super) membership_level: u8,
+}
+
+#[derive(Deserialize)]
+pub(super) struct CurrentOrganization {
+    pub(super) id: String,
+    pub(super) projects: Vec<ProjectName>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Organization {
+    pub(super) name: String,
+    pub(super) slug: String,
+    pub(super) member_count: u64,
+}
+
 /// A member of an organization.
 #[derive(Deserialize)]
 pub(super) struct Member {

@@ -3,7 +3,9 @@
 use serde::Deserialize;
 
 use crate::console::api::Api;
-use crate::console::model::{List, Person, Project, initial};
+use crate::console::model::{
+    CurrentOrganization, List, Me, OrganizationName, Project, ProjectName, initial,
+};
 use crate::console::words::level_name;
 use crate::error::Result;
 
@@ -41,37 +43,6 @@ impl TenantLink {
     pub(super) fn letter(&self) -> String {
         initial(&self.name)
     }
-}
-
-/// `/api/users/@me/`.
-#[derive(Deserialize)]
-struct Me {
-    #[serde(flatten)]
-    person: Person,
-    team: Option<ProjectName>,
-    organization: Option<CurrentOrganization>,
-    organizations: Vec<OrganizationName>,
-    theme_mode: Option<String>,
-}
-
-/// A project, as the API describes it in lists.
-#[derive(Deserialize)]
-struct ProjectName {
-    id: u64,
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct OrganizationName {
-    id: String,
-    name: String,
-    membership_level: u8,
-}
-
-#[derive(Deserialize)]
-struct CurrentOrganization {
-    id: String,
-    projects: Vec<ProjectName>,
 }
 
 /// What the key of the session is limited to. Empty without a limit and without a key.

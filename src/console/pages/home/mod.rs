@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::console::api::{Operation, Write};
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section};
-use crate::console::model::{Dashboard, Invite, Key, List, Project};
+use crate::console::model::{Dashboard, Invite, Key, List, Organization, Project};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -166,11 +166,6 @@ impl Steps {
         #[derive(Deserialize)]
         struct User {
             has_seen_product_intro_for: Option<Map<String, Value>>,
-        }
-        #[derive(Deserialize)]
-        struct Organization {
-            name: String,
-            member_count: u64,
         }
         for operation in [
             Operation::new("organizations_partial_update", [organization]),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::console::api::Write;
 use crate::console::form::{Choice, Form};
-use crate::console::model::{Key, List, Project};
+use crate::console::model::{Key, List, Me, Project};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
 use crate::resources::api_keys::includes_scope;
@@ -124,17 +124,6 @@ const MAX_TENANTS: usize = 100;
 
 /// Organizations or projects by name, if the session may list them and there are few.
 type Choices = Option<Vec<Choice>>;
-
-#[derive(Deserialize)]
-struct Me {
-    organizations: Vec<Organization>,
-}
-
-#[derive(Deserialize)]
-struct Organization {
-    id: String,
-    name: String,
-}
 
 /// Returns the organizations and projects of the user.
 ///

@@ -12,7 +12,7 @@ use crate::console::form::{
 };
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::model::{List, Role};
+use crate::console::model::{List, Organization, Role};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::error::{Error, Result};
@@ -59,13 +59,6 @@ fn path(organization: &str) -> String {
 
 fn update(organization: &str) -> Operation {
     Operation::new(UPDATE, [organization])
-}
-
-/// The facts that the page shows besides the form.
-#[derive(Deserialize)]
-struct Organization {
-    name: String,
-    slug: String,
 }
 
 #[derive(Template)]
