@@ -1,4 +1,4 @@
-//! Pages of long lists, and the links to the pages before and after.
+//! Pages of long lists, the links to the pages before and after, and the filters of lists.
 
 use serde::de::DeserializeOwned;
 
@@ -35,6 +35,47 @@ impl ListSpec {
         let (api_query, page_query) = (Query::of([LIMIT]), Query::default());
         Self { api, api_query, page: page.to_owned(), page_query }
     }
+}
+
+/// The values of a choice, each with its label.
+pub(super) type Choices = &'static [(&'static str, &'static str)];
+
+/// The filters of a list, which stand in the query of its page. An empty text filters nothing.
+pub(super) struct ListFilters(Vec<(&'static str, String)>);
+
+impl ListFilters {
+    /// Reads the filters with these names. `known` returns the text of a filter, or an empty text if it is not valid.
+    pub(super) fn of(
+        visit: &Visit,
+        names: &[&'static str],
+        known: impl Fn(&str, &str) -> String,
+    ) -> Self {
+        let read = |name: &&'static str| (*name, known(name, visit.query(name).trim()));
+        Self(names.iter().map(read).collect())
+    }
+
+    pub(super) fn value(&self, name: &str) -> &str {
+        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
+    }
+
+    pub(super) fn are_set(&self) -> bool {
+        self.0.iter().any(|(_, value)| !value.is_empty())
+    }
+
+    /// Returns the names and the texts.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, value.as_str()))
+    }
+
+    /// Returns the query of the page.
+    pub(super) fn to_query(&self) -> Query {
+        Query::of(self.fields())
+    }
+}
+
+/// Returns whether a text is a value of a choice.
+pub(super) fn is_one_of(choices: Choices, text: &str) -> bool {
+    choices.iter().any(|(value, _)| *value == text)
 }
 
 /// A page of a list.

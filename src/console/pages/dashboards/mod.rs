@@ -16,7 +16,9 @@ use crate::console::assets::icon;
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Undo, with_notice_of};
 use crate::console::model::{Dashboard, List};
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::paging::{
+    Choices, LIMIT, ListFilters, ListPage, ListSpec, Paging, is_one_of, list_page,
+};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
@@ -63,7 +65,7 @@ fn after(request: &SignedIn, project: &str, changes: &Changes) -> String {
     let from = request.visit.form.value("from").parse::<u64>();
     let page = match from {
         Ok(id) if !changes.is_deletion => format!("{base}{id}/"),
-        _ => Filters::of(&request.visit).to_query().at(Paging::offset(&request.visit)).url(&base),
+        _ => filters(&request.visit).to_query().at(Paging::offset(&request.visit)).url(&base),
     };
     let page = with_notice_of(&page, changes.notice, changes.outcome.done.len());
     if changes.is_deletion {
@@ -86,7 +88,7 @@ struct Offers {
 #[template(path = "console/pages/dashboards/list.html")]
 struct DashboardsPage {
     base: String,
-    filters: Filters,
+    filters: ListFilters,
     people: People,
     dashboards: Vec<Dashboard>,
     offers: Offers,
@@ -126,11 +128,11 @@ async fn list(request: SignedIn) -> PageResult {
 /// Shows the list, and what became of a form.
 async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
-    let filters = Filters::of(&request.visit);
+    let filters = filters(&request.visit);
     let base = DASHBOARDS.list(&project);
     let list = ListSpec {
         api: DASHBOARDS.api(&project),
-        api_query: filters.to_api_query(),
+        api_query: Query::of([LIMIT]).and(filters.fields()),
         page: base.clone(),
         page_query: filters.to_query(),
     };
@@ -222,74 +224,27 @@ async fn ask(request: &SignedIn, project: &str) -> PageResult {
     Ok(layout::page(&frame, &DeletionPage { question, dashboards, here })?)
 }
 
-/// The filters. An empty text filters nothing.
-struct Filters {
-    search: String,
-    tag: String,
-    /// `@me`, or the UUID of a user.
-    created_by: String,
-    /// `true` or `false`.
-    pinned: String,
-    creation_mode: String,
-}
+/// The names of the filters, which are those of the API.
+const FILTERS: [&str; 5] = ["search", "tags", "created_by", "pinned", "creation_mode"];
 
-/// The values of a choice, each with its label.
-type Choices = &'static [(&'static str, &'static str)];
+const PINNED: Choices = &[("", "Pinned or not"), ("true", "Pinned"), ("false", "Not pinned")];
+const MODES: Choices = &[
+    ("", "Created in any way"),
+    ("default", "Created empty"),
+    ("template", "From a template"),
+    ("duplicate", "As a copy"),
+];
 
-impl Filters {
-    const PINNED: Choices = &[("", "Pinned or not"), ("true", "Pinned"), ("false", "Not pinned")];
-    const MODES: Choices = &[
-        ("", "Created in any way"),
-        ("default", "Created empty"),
-        ("template", "From a template"),
-        ("duplicate", "As a copy"),
-    ];
-
-    fn of(visit: &Visit) -> Self {
-        let text = |name| visit.query(name).trim().to_owned();
-        let choice = |name, choices: Choices| {
-            let sent = visit.query(name);
-            let known = choices.iter().find(|(value, _)| *value == sent);
-            known.map_or(String::new(), |(value, _)| (*value).to_owned())
-        };
-        Self {
-            search: text("search"),
-            tag: text("tags"),
-            created_by: creator(visit.query("created_by")),
-            pinned: choice("pinned", Self::PINNED),
-            creation_mode: choice("creation_mode", Self::MODES),
+/// Reads the filters of the list.
+fn filters(visit: &Visit) -> ListFilters {
+    ListFilters::of(visit, &FILTERS, |name, text| match name {
+        "created_by" if text != "@me" => {
+            text.parse::<Uuid>().map_or(String::new(), |uuid| uuid.to_string())
         }
-    }
-
-    fn are_set(&self) -> bool {
-        self.fields().iter().any(|(_, value)| !value.is_empty())
-    }
-
-    fn fields(&self) -> [(&'static str, &str); 5] {
-        [
-            ("search", &self.search),
-            ("tags", &self.tag),
-            ("created_by", &self.created_by),
-            ("pinned", &self.pinned),
-            ("creation_mode", &self.creation_mode),
-        ]
-    }
-
-    /// Returns the query of the API's list.
-    fn to_api_query(&self) -> Query {
-        Query::of([LIMIT]).and(self.fields())
-    }
-
-    /// Returns the query of the page.
-    fn to_query(&self) -> Query {
-        Query::of(self.fields())
-    }
-}
-
-/// Returns the user that a filter names, or an empty text.
-fn creator(sent: &str) -> String {
-    let uuid = sent.parse::<Uuid>().map(|uuid| uuid.to_string());
-    if sent == "@me" { sent.to_owned() } else { uuid.unwrap_or_default() }
+        "pinned" if !is_one_of(PINNED, text) => String::new(),
+        "creation_mode" if !is_one_of(MODES, text) => String::new(),
+        _ => text.to_owned(),
+    })
 }
 
 /// The maximum number of dashboards that a form offers by name. With more, it takes their ids.

@@ -10,7 +10,9 @@ use serde::Deserialize;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Undo};
 use crate::console::model::{Person, insight_name};
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+use crate::console::paging::{
+    Choices, LIMIT, ListFilters, ListPage, ListSpec, Paging, is_one_of, list_page,
+};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
@@ -61,12 +63,19 @@ impl Insight {
 #[template(path = "console/pages/insights/list.html")]
 struct InsightsPage {
     base: String,
-    filters: Filters,
+    filters: ListFilters,
     people: People,
     insights: Vec<Insight>,
     may_create: bool,
     paging: Paging,
     command: Command,
+}
+
+impl InsightsPage {
+    /// Whether one of the filters is set that are folded away.
+    fn more_are_set(&self) -> bool {
+        FILTERS.iter().skip(7).any(|name| !self.filters.value(name).is_empty())
+    }
 }
 
 /// Returns the form that restores the insight that was just deleted, and leaves it unsaved if it was.
@@ -80,10 +89,10 @@ fn undo(request: &SignedIn, base: &str) -> Option<Undo> {
 async fn list(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let base = INSIGHTS.list(&project);
-    let filters = Filters::of(&request.visit);
+    let filters = filters(&request.visit);
     let list = ListSpec {
         api: INSIGHTS.api(&project),
-        api_query: filters.to_api_query(),
+        api_query: api_query(&filters),
         page: base.clone(),
         page_query: filters.to_query(),
     };
@@ -102,14 +111,11 @@ async fn list(request: SignedIn) -> PageResult {
     Ok(layout::page(&frame, &page)?)
 }
 
-/// The values of a choice, each with its label.
-type Choices = &'static [(&'static str, &'static str)];
-
 /// The maximum length of a filter, in characters.
 const MAX_LENGTH: usize = 200;
 
 /// The names of the filters, which are those of the API. Only `created_by=@me` is `user` there.
-const NAMES: [&str; 13] = [
+const FILTERS: [&str; 13] = [
     "search",
     "tags",
     "created_by",
@@ -125,85 +131,55 @@ const NAMES: [&str; 13] = [
     "short_id",
 ];
 
-/// The filters. An empty text filters nothing.
-struct Filters(Vec<(&'static str, String)>);
+const FAVORITES: Choices = &[("", "Favorites or not"), ("true", "Favorites")];
+const SAVED: Choices =
+    &[("", "Saved or not"), ("true", "Saved, or on a dashboard"), ("false", "Not saved")];
+const KINDS: Choices = &[
+    ("", "Any kind"),
+    ("TRENDS", "Trends"),
+    ("FUNNELS", "Funnels"),
+    ("RETENTION", "Retention"),
+    ("PATHS", "Paths"),
+    ("STICKINESS", "Stickiness"),
+    ("LIFECYCLE", "Lifecycle"),
+    ("SQL", "SQL"),
+    ("JSON", "Other"),
+];
+const ORDERS: Choices = &[
+    ("", "In order of creation"),
+    ("-last_modified_at", "Last modified first"),
+    ("last_modified_at", "Last modified last"),
+    ("-created_at", "Newest first"),
+    ("name", "By name"),
+    ("-name", "By name, descending"),
+    ("-updated_at", "Updated first"),
+    ("updated_at", "Updated last"),
+    ("created_by", "By creator"),
+    ("-created_by", "By creator, descending"),
+];
 
-impl Filters {
-    const FAVORITES: Choices = &[("", "Favorites or not"), ("true", "Favorites")];
-    const SAVED: Choices =
-        &[("", "Saved or not"), ("true", "Saved, or on a dashboard"), ("false", "Not saved")];
-    const KINDS: Choices = &[
-        ("", "Any kind"),
-        ("TRENDS", "Trends"),
-        ("FUNNELS", "Funnels"),
-        ("RETENTION", "Retention"),
-        ("PATHS", "Paths"),
-        ("STICKINESS", "Stickiness"),
-        ("LIFECYCLE", "Lifecycle"),
-        ("SQL", "SQL"),
-        ("JSON", "Other"),
-    ];
-    const ORDERS: Choices = &[
-        ("", "In order of creation"),
-        ("-last_modified_at", "Last modified first"),
-        ("last_modified_at", "Last modified last"),
-        ("-created_at", "Newest first"),
-        ("name", "By name"),
-        ("-name", "By name, descending"),
-        ("-updated_at", "Updated first"),
-        ("updated_at", "Updated last"),
-        ("created_by", "By creator"),
-        ("-created_by", "By creator, descending"),
-    ];
-
-    fn of(visit: &Visit) -> Self {
-        let read = |name| {
-            let text: String = visit.query(name).trim().chars().take(MAX_LENGTH).collect();
-            let is_number = || text.parse::<u64>().is_ok();
-            let is_one_of = |choices: Choices| choices.iter().any(|(value, _)| *value == text);
-            let is_known = match name {
-                "created_by" => text == "@me" || is_number(),
-                "dashboards" => is_number(),
-                "favorited" => is_one_of(Self::FAVORITES),
-                "saved" => is_one_of(Self::SAVED),
-                "insight" => is_one_of(Self::KINDS),
-                "order" => is_one_of(Self::ORDERS),
-                _ => true,
-            };
-            (name, if is_known { text } else { String::new() })
+/// Reads the filters of the list.
+fn filters(visit: &Visit) -> ListFilters {
+    ListFilters::of(visit, &FILTERS, |name, text| {
+        let text: String = text.chars().take(MAX_LENGTH).collect();
+        let is_known = match name {
+            "created_by" => text == "@me" || text.parse::<u64>().is_ok(),
+            "dashboards" => text.parse::<u64>().is_ok(),
+            "favorited" => is_one_of(FAVORITES, &text),
+            "saved" => is_one_of(SAVED, &text),
+            "insight" => is_one_of(KINDS, &text),
+            "order" => is_one_of(ORDERS, &text),
+            _ => true,
         };
-        Self(NAMES.map(read).to_vec())
-    }
+        if is_known { text } else { String::new() }
+    })
+}
 
-    fn value(&self, name: &str) -> &str {
-        self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
-    }
-
-    fn are_set(&self) -> bool {
-        self.0.iter().any(|(_, value)| !value.is_empty())
-    }
-
-    /// Whether one of the filters is set that are folded away.
-    fn more_are_set(&self) -> bool {
-        let names = NAMES.iter().skip(7);
-        names.clone().any(|name| !self.value(name).is_empty())
-    }
-
-    /// Returns the query of the API's list.
-    fn to_api_query(&self) -> Query {
-        let fields = self.fields().map(|(name, value)| match (name, value) {
-            ("created_by", "@me") => ("user", value),
-            field => field,
-        });
-        Query::of([("basic", "true"), LIMIT]).and(fields)
-    }
-
-    /// Returns the query of the page.
-    fn to_query(&self) -> Query {
-        Query::of(self.fields())
-    }
-
-    fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(name, value)| (*name, value.as_str()))
-    }
+/// Returns the query of the API's list.
+fn api_query(filters: &ListFilters) -> Query {
+    let fields = filters.fields().map(|(name, value)| match (name, value) {
+        ("created_by", "@me") => ("user", value),
+        field => field,
+    });
+    Query::of([("basic", "true"), LIMIT]).and(fields)
 }
