@@ -12,12 +12,15 @@ use steward::App;
 use steward::Config;
 use steward::router;
 use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords, create_at};
+use steward::testing::error::Result;
 use steward::testing::operator::{
     KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
 };
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::VerifiedSession;
-use steward::testing::store::{Place, Progress, Store, Table};
+use steward::testing::store::{
+    Key, Order, Place, Progress, Record, Store, Table, Tx, Window, WriteTx,
+};
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
@@ -238,6 +241,36 @@ impl Workspace {
         (self.key(&email, &["*"]).await, made)
     }
 
+    /// Creates a second organization of the owner. Returns its id and that of its project.
+    pub async fn second_organization(&self) -> (String, Value) {
+        let made = self
+            .run_operation(Operation::OrganizationCreate(OrganizationOptions {
+                name: "Second".to_owned(),
+                owner: OWNER.to_owned(),
+                existing: false,
+            }))
+            .await;
+        (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
+    }
+
+    /// Makes an existing user a member of the first organization again.
+    pub async fn rejoin(&self, email: &str, level: Level) {
+        self.run_operation(Operation::UserCreate(UserOptions {
+            email: email.to_owned(),
+            first_name: String::new(),
+            last_name: String::new(),
+            organization: Some(self.made.organization_id),
+            level,
+            existing: true,
+        }))
+        .await;
+    }
+
+    /// Activates or deactivates a user.
+    pub async fn set_active(&self, email: &str, active: bool) {
+        self.run_operation(Operation::UserSetActive { email: email.to_owned(), active }).await;
+    }
+
     /// Creates an API key of this user with these scopes.
     pub async fn key(&self, email: &str, scopes: &[&str]) -> TestClient {
         self.limited_key(email, scopes, json!({})).await
@@ -263,6 +296,27 @@ impl Workspace {
     /// Performs an operator's operation and returns its result.
     pub async fn run_operation(&self, operation: Operation) -> Value {
         perform(&self.app, operation, Progress::silent()).await.expect("the operation succeeds")
+    }
+
+    /// Changes the data by a rule, without a request.
+    pub async fn write<T, F>(&self, rule: F) -> T
+    where
+        T: Send + 'static,
+        F: Fn(&mut WriteTx<'_>) -> Result<T> + Send + 'static,
+    {
+        self.app.store().write(rule).await.expect("written")
+    }
+
+    /// Returns all records of a type whose key begins with `prefix`.
+    pub fn records<R: Record>(&self, prefix: &impl Key) -> Vec<R> {
+        let tx = self.app.store().snapshot().expect("a snapshot");
+        let mut found = Vec::new();
+        let scanned = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
+            found.push(row.into_record()?);
+            Ok(())
+        });
+        scanned.expect("records");
+        found
     }
 
     /// Waits until the background deletion is complete.
@@ -358,6 +412,25 @@ impl TestClient {
         }
         let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
         self.raw(request.body(body).expect("a request")).await
+    }
+
+    /// Creates an object with a request to its list. Returns it and its path.
+    pub async fn create(&self, list: &str, sent: Value) -> (Value, String) {
+        let made = self.post(list, sent).await;
+        assert_eq!(made.status, 201, "{list}: {}", made.body);
+        let id = made.body["id"].as_str().map_or(made.body["id"].to_string(), str::to_owned);
+        (made.body, format!("{list}{id}/"))
+    }
+
+    /// Sends a request with `If-Match`.
+    pub async fn if_match(
+        &self,
+        method: Method,
+        path: &str,
+        tag: &str,
+        body: Value,
+    ) -> TestResponse {
+        self.fetch(method, path, &[("if-match", tag), JSON[0]], body.to_string()).await
     }
 
     /// Sends a request with these headers and this body, and adds the API key.
@@ -467,6 +540,19 @@ impl TestResponse {
         self.assert_error(403, "authentication_error", "permission_denied", detail, None);
     }
 
+    /// Asserts a 412.
+    #[track_caller]
+    pub fn assert_stale(&self) {
+        let detail = "The object has changed: its version is not one that If-Match names.";
+        self.assert_error(412, "invalid_request", "precondition_failed", detail, None);
+    }
+
+    /// Returns the entity tag.
+    #[track_caller]
+    pub fn tag(&self) -> String {
+        self.headers["etag"].to_str().expect("text").to_owned()
+    }
+
     /// Asserts a 404.
     #[track_caller]
     pub fn assert_not_found(&self, detail: &str) {
@@ -488,6 +574,16 @@ impl TestResponse {
         self.assert_error(401, "authentication_error", "authentication_failed", detail, None);
         assert!(!self.headers.contains_key("www-authenticate"));
     }
+}
+
+/// Returns a path in the organization that an operation or a request created.
+pub fn in_organization(made: &Value, rest: &str) -> String {
+    format!("/api/organizations/{}/{rest}", made["id"].as_str().expect("an id"))
+}
+
+/// Returns the field `name` of each item of a page.
+pub fn column(page: &Value, name: &str) -> Vec<Value> {
+    page["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
 }
 
 /// Replaces the values that differ from run to run: ids, timestamps and tokens.
