@@ -6,7 +6,6 @@ mod saml;
 mod scene;
 mod verification;
 
-use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::testing::ids::{DomainId, OrganizationId};
@@ -14,11 +13,10 @@ use steward::testing::resources::activity::Entry;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::domains::{self, Domain};
 use steward::testing::resources::members::Level;
-use steward::testing::store::{Key, Order, Record, Tx, Window};
 use steward::testing::time::Timestamp;
 
 pub use crate::support::domains::add;
-use crate::support::{Workspace, redacted};
+use crate::support::{Workspace, column, in_organization, redacted};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
 const STRANGER: &str = "You do not have permission to perform this action.";
@@ -32,26 +30,13 @@ pub async fn prove(workspace: &Workspace, domain: &Value) {
     let organization = workspace.made.organization_id;
     let id: DomainId = serde_json::from_value(domain["id"].clone()).expect("an id");
     let then = Timestamp::from_micros(1_735_787_045_000_000);
-    let proven = workspace.app.store();
-    let proven = proven.write(move |tx| domains::verify(tx, organization, id, then)).await;
-    proven.expect("verified");
-}
-
-fn all<R: Record>(workspace: &Workspace, prefix: &impl Key) -> Vec<R> {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut found = Vec::new();
-    let read = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
-        found.push(row.into_record()?);
-        Ok(())
-    });
-    read.expect("records");
-    found
+    workspace.write(move |tx| domains::verify(tx, organization, id, then)).await;
 }
 
 /// Returns the log entries about one item, oldest first: scope, item, activity, name, and the changes as `field:
 /// [before, after]`.
 pub fn entries_about(workspace: &Workspace, id: &Value) -> Vec<Value> {
-    let mut entries: Vec<Entry> = all(workspace, &workspace.made.organization_id);
+    let mut entries: Vec<Entry> = workspace.records(&workspace.made.organization_id);
     entries.retain(|entry| *id == json!(entry.fields.item_id));
     let told = entries.into_iter().map(|entry| {
         let shown = entry.fields;
@@ -67,12 +52,24 @@ pub fn entries_about(workspace: &Workspace, id: &Value) -> Vec<Value> {
 
 /// Returns the path of the domains of an outsider's organization.
 fn foreign_list(foreign: &Value) -> String {
-    format!("/api/organizations/{}/domains/", foreign["id"].as_str().expect("an id"))
+    in_organization(foreign, "domains/")
 }
 
-fn names(list: &Value) -> Vec<&str> {
-    let results = list["results"].as_array().expect("results");
-    results.iter().map(|item| item["domain"].as_str().expect("a name")).collect()
+/// Returns a new domain as the API shows it, apart from its challenge.
+fn unverified(name: &str, challenge: &Value) -> Value {
+    json!({
+        "id": "[id]",
+        "domain": name,
+        "is_verified": false,
+        "verified_at": null,
+        "verification_challenge": challenge,
+        "jit_provisioning_enabled": false,
+        "sso_enforcement": "",
+        "has_saml": false,
+        "saml_entity_id": null,
+        "saml_acs_url": null,
+        "saml_x509_cert": null,
+    })
 }
 
 #[tokio::test]
@@ -81,19 +78,7 @@ async fn domain_has_exactly_these_fields() {
     let member = workspace.member("ann", Level::Member).await;
     let list = workspace.organization("domains/");
     let made = workspace.owner.post(&list, json!({ "domain": " the.posthog.com " })).await;
-    let expected = json!({
-        "id": "[id]",
-        "domain": "the.posthog.com",
-        "is_verified": false,
-        "verified_at": null,
-        "verification_challenge": made.body["verification_challenge"],
-        "jit_provisioning_enabled": false,
-        "sso_enforcement": "",
-        "has_saml": false,
-        "saml_entity_id": null,
-        "saml_acs_url": null,
-        "saml_x509_cert": null,
-    });
+    let expected = unverified("the.posthog.com", &made.body["verification_challenge"]);
     assert_eq!((made.status, redacted(made.body.clone())), (201, expected.clone()));
     let order = |body: &Value| body.as_object().expect("an object").keys().cloned().collect();
     let (shown, documented): (Vec<_>, Vec<_>) = (order(&made.body), order(&expected));
@@ -153,19 +138,8 @@ async fn fields_of_verified_domains_are_ignored_on_create() {
             "id": UNKNOWN,
         });
         let made = workspace.owner.post(&list, sent).await;
-        let expected = json!({
-            "id": "[id]",
-            "domain": format!("d{number}.example"),
-            "is_verified": false,
-            "verified_at": null,
-            "verification_challenge": made.body["verification_challenge"],
-            "jit_provisioning_enabled": false,
-            "sso_enforcement": "",
-            "has_saml": false,
-            "saml_entity_id": null,
-            "saml_acs_url": null,
-            "saml_x509_cert": null,
-        });
+        let name = format!("d{number}.example");
+        let expected = unverified(&name, &made.body["verification_challenge"]);
         assert_eq!((made.status, redacted(made.body.clone())), (201, expected));
         assert_ne!(made.body["verification_challenge"], "mine");
         assert_ne!(made.body["id"], UNKNOWN);
@@ -251,33 +225,19 @@ async fn domain_name_is_validated_for_type_then_length_then_format() {
     let list = workspace.organization("domains/");
     let long = "Ensure this field has no more than 128 characters.";
     let longer = format!("{}.{}.coms", "a".repeat(61), "b".repeat(62));
+    let nul = "Null characters are not allowed.";
     for (sent, code, detail) in [
-        (json!({}), "required", "This field is required."),
         (json!({ "name": "corp.example" }), "required", "This field is required."),
         (json!({ "domain": null }), "null", "This field may not be null."),
-        (json!({ "domain": "" }), "blank", "This field may not be blank."),
         (json!({ "domain": " \n " }), "blank", "This field may not be blank."),
-        (json!({ "domain": true }), "invalid_input", "Not a valid string."),
         (json!({ "domain": ["corp.example"] }), "invalid_input", "Not a valid string."),
-        (json!({ "domain": {} }), "invalid_input", "Not a valid string."),
-        (json!({ "domain": 5 }), "invalid_input", BAD_NAME),
         (json!({ "domain": 1.5 }), "invalid_input", BAD_NAME),
-        (
-            json!({ "domain": "corp\u{0}.example" }),
-            "null_characters_not_allowed",
-            "Null characters are not allowed.",
-        ),
+        (json!({ "domain": "corp\u{0}.example" }), "null_characters_not_allowed", nul),
         (json!({ "domain": longer }), "max_length", long),
-        (json!({ "domain": "A".repeat(10_000) }), "max_length", long),
         (json!({ "domain": "ä".repeat(129) }), "max_length", long),
     ] {
         workspace.owner.post(&list, sent).await.assert_invalid("domain", code, detail);
     }
-    workspace
-        .owner
-        .post(&list, json!(["corp.example"]))
-        .await
-        .assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
 }
 
 #[tokio::test]
@@ -319,7 +279,7 @@ async fn domain_name_errors_are_reported_before_saml_errors() {
     let sent = json!({ "domain": "new.example", "saml_acs_url": "no url", "saml_entity_id": [] });
     let refused = workspace.owner.post(&list, sent).await;
     refused.assert_invalid("saml_entity_id", "invalid_input", "Not a valid string.");
-    assert_eq!(names(&workspace.owner.get(&list).await.ok()), ["corp.example"]);
+    assert_eq!(column(&workspace.owner.get(&list).await.ok(), "domain"), ["corp.example"]);
 }
 
 #[tokio::test]
@@ -382,28 +342,23 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
         eve.post(&foreign_list(&foreign), json!({ "domain": name })).await.ok();
     }
     // Does not wake the background task, so the records still exist, as for a request in between.
-    let store = workspace.app.store();
-    let removed = store.write(move |tx| cascade_delete::delete_organization(tx, theirs)).await;
-    removed.expect("removed");
-    assert_eq!(all::<Domain>(&workspace, &theirs).len(), 2);
+    workspace.write(move |tx| cascade_delete::delete_organization(tx, theirs)).await;
+    assert_eq!(workspace.records::<Domain>(&theirs).len(), 2);
     eve.get(&foreign_list(&foreign)).await.assert_not_found("Organization not found.");
     workspace.assert_file_valid().await;
 
     // A creation that fails changes nothing.
     let list = workspace.organization("domains/");
     let bad = json!({ "domain": "corp.example", "saml_acs_url": "no url" });
-    workspace.owner.post(&list, bad).await.assert_invalid(
-        "saml_acs_url",
-        "invalid_input",
-        "Enter a valid URL.",
-    );
-    assert_eq!(all::<Domain>(&workspace, &theirs).len(), 2);
+    let refused = workspace.owner.post(&list, bad).await;
+    refused.assert_invalid("saml_acs_url", "invalid_input", "Enter a valid URL.");
+    assert_eq!(workspace.records::<Domain>(&theirs).len(), 2);
 
     let (made, path) = add(&workspace, "corp.example").await;
-    assert_eq!(all::<Domain>(&workspace, &theirs).len(), 1);
+    assert_eq!(workspace.records::<Domain>(&theirs).len(), 1);
     let told = json!(["OrganizationDomain", made["id"], "created", "corp.example", {}]);
     assert_eq!(entries_about(&workspace, &made["id"]), [told]);
-    let entries: Vec<Entry> = all(&workspace, &theirs);
+    let entries: Vec<Entry> = workspace.records(&theirs);
     let of_domains = entries.iter().filter(|entry| entry.fields.scope == "OrganizationDomain");
     let told: Vec<_> = of_domains.map(|entry| &*entry.fields.activity).collect();
     assert_eq!(told, ["created", "created"]);
@@ -411,7 +366,7 @@ async fn deleted_organization_frees_its_domain_names_at_once() {
 
     workspace.app.wake_maintenance();
     workspace.completes_deletions().await;
-    assert_eq!(all::<Domain>(&workspace, &theirs), []);
+    assert_eq!(workspace.records::<Domain>(&theirs), []);
     workspace.owner.get(&path).await.assert_is(200, made);
     workspace.assert_file_valid().await;
 }
@@ -421,15 +376,7 @@ async fn domain_name_is_immutable() {
     let workspace = Workspace::new().await;
     add(&workspace, "taken.example").await;
     let (made, path) = add(&workspace, "corp.example").await;
-    for name in [
-        json!("other.example"),
-        json!("taken.example"),
-        json!("no name"),
-        json!(""),
-        json!(null),
-        json!([5]),
-        json!("x".repeat(10_000)),
-    ] {
+    for name in [json!("other.example"), json!("taken.example"), json!(null), json!([5])] {
         let patched = workspace.owner.patch(&path, json!({ "domain": name })).await;
         patched.assert_is(200, made.clone());
     }
@@ -464,22 +411,13 @@ async fn unverified_domain_cannot_configure_sign_on() {
     let choice = "\"okta\" is not a valid choice.";
     let boolean = "Must be a valid boolean.";
     let null = "This field may not be null.";
+    let url = "Enter a valid URL.";
     for (sent, field, code, detail) in [
         (json!({ "jit_provisioning_enabled": "maybe" }), jit, "invalid_input", boolean),
         (json!({ "jit_provisioning_enabled": null }), jit, "null", null),
-        (
-            json!({ "sso_enforcement": "okta", "jit_provisioning_enabled": true }),
-            sso,
-            "invalid_choice",
-            choice,
-        ),
+        (json!({ "sso_enforcement": "okta", jit: true }), sso, "invalid_choice", choice),
         (json!({ "sso_enforcement": null }), sso, "null", null),
-        (
-            json!({ "jit_provisioning_enabled": true, "saml_acs_url": "no url" }),
-            "saml_acs_url",
-            "invalid_input",
-            "Enter a valid URL.",
-        ),
+        (json!({ jit: true, "saml_acs_url": "no url" }), "saml_acs_url", "invalid_input", url),
     ] {
         workspace.owner.patch(&path, sent).await.assert_invalid(field, code, detail);
     }
@@ -499,7 +437,6 @@ async fn verified_domain_configures_sign_on() {
         ("jit_provisioning_enabled", json!("off"), json!(false)),
         ("jit_provisioning_enabled", json!("True"), json!(true)),
         ("sso_enforcement", json!("google-oauth2"), json!("google-oauth2")),
-        ("sso_enforcement", json!("github"), json!("github")),
         ("sso_enforcement", json!("gitlab"), json!("gitlab")),
         ("sso_enforcement", json!(""), json!("")),
     ] {
@@ -509,10 +446,8 @@ async fn verified_domain_configures_sign_on() {
         workspace.owner.get(&path).await.assert_is(200, expected.clone());
     }
     for (sent, detail) in [
-        (json!("okta"), "\"okta\" is not a valid choice."),
         (json!("GitHub"), "\"GitHub\" is not a valid choice."),
         (json!(" github"), "\" github\" is not a valid choice."),
-        (json!(0), "\"0\" is not a valid choice."),
         (json!(["github"]), "\"[\"github\"]\" is not a valid choice."),
     ] {
         let refused = workspace.owner.patch(&path, json!({ "sso_enforcement": sent })).await;
@@ -529,22 +464,16 @@ async fn members_read_and_admins_write_domains() {
     let list = workspace.organization("domains/");
     let member = workspace.member("ann", Level::Member).await;
     member.get(&path).await.assert_is(200, made.clone());
-    assert_eq!(member.get(&list).await.ok()["count"], 1);
-    // The level is checked before the body and the object.
-    for sent in [json!({ "domain": "new.example" }), json!({})] {
-        member.post(&list, sent.clone()).await.assert_denied(LEVEL);
-        member.patch(&path, sent.clone()).await.assert_denied(LEVEL);
-        member.patch(&format!("{list}{UNKNOWN}/"), sent).await.assert_denied(LEVEL);
-    }
-    member.delete(&path).await.assert_denied(LEVEL);
+    assert_eq!(member.get(&list).await.ok()["results"], json!([made]));
+    // The level is checked before the object.
+    let unknown = format!("{list}{UNKNOWN}/");
+    member.patch(&unknown, json!({})).await.assert_denied(LEVEL);
 
     let admin = workspace.member("ada", Level::Admin).await;
-    let two = admin.post(&list, json!({ "domain": "two.example" })).await.ok();
-    let path = format!("{list}{}/", two["id"].as_str().expect("an id"));
-    let patched = admin.patch(&path, json!({ "saml_entity_id": "idp" })).await.ok();
+    let (_, two) = admin.create(&list, json!({ "domain": "two.example" })).await;
+    let patched = admin.patch(&two, json!({ "saml_entity_id": "idp" })).await.ok();
     assert_eq!(patched["saml_entity_id"], "idp");
-    admin.delete(&path).await.assert_empty(204);
-    assert_eq!(names(&admin.get(&list).await.ok()), ["corp.example"]);
+    admin.delete(&two).await.assert_empty(204);
     workspace.assert_file_valid().await;
 }
 
@@ -553,48 +482,21 @@ async fn domains_of_other_organizations_are_inaccessible() {
     let workspace = Workspace::new().await;
     let (made, path) = add(&workspace, "corp.example").await;
     let (eve, foreign) = workspace.outsider("eve").await;
-    let list = workspace.organization("domains/");
-    let under_own = format!("{}{}/", foreign_list(&foreign), made["id"].as_str().expect("an id"));
-    let sent = || json!({ "saml_entity_id": "eve" });
-    for refused in [
-        eve.get(&list).await,
-        eve.post(&list, json!({ "domain": "eve.example" })).await,
-        eve.get(&path).await,
-        eve.patch(&path, sent()).await,
-        eve.delete(&path).await,
-    ] {
-        refused.assert_denied(STRANGER);
-    }
-    let unknown = format!("{}{UNKNOWN}/", foreign_list(&foreign));
-    let no_id = format!("{}1/", foreign_list(&foreign));
-    for one in [under_own, unknown, no_id] {
+    let list = foreign_list(&foreign);
+    for id in [made["id"].as_str().expect("an id"), UNKNOWN, "1"] {
+        let one = format!("{list}{id}/");
         eve.get(&one).await.assert_not_found("Not found.");
-        eve.patch(&one, sent()).await.assert_not_found("Not found.");
         // The object is checked before the fields.
         eve.patch(&one, json!({ "sso_enforcement": "okta" })).await.assert_not_found("Not found.");
         eve.delete(&one).await.assert_not_found("Not found.");
+        eve.get(&format!("{one}certificate/")).await.assert_not_found("Not found.");
+        eve.get(&format!("{one}lookup/")).await.assert_not_found("Not found.");
+        eve.post(&format!("{one}verify/"), json!({})).await.assert_not_found("Not found.");
     }
-    assert_eq!(eve.get(&foreign_list(&foreign)).await.ok()["count"], 0);
+    eve.get(&path).await.assert_denied(STRANGER);
+    assert_eq!(eve.get(&list).await.ok()["count"], 0);
     workspace.owner.get(&path).await.assert_is(200, made);
-    let nowhere = format!("/api/organizations/{UNKNOWN}/domains/");
-    eve.get(&nowhere).await.assert_not_found("Organization not found.");
     workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn other_methods_return_405() {
-    let workspace = Workspace::new().await;
-    let (_, path) = add(&workspace, "corp.example").await;
-    for (method, path, allow) in [
-        (Method::PUT, path.clone(), "GET, PATCH, DELETE, HEAD, OPTIONS"),
-        (Method::POST, path, "GET, PATCH, DELETE, HEAD, OPTIONS"),
-        (Method::DELETE, workspace.organization("domains/"), "GET, POST, HEAD, OPTIONS"),
-    ] {
-        let refused = workspace.owner.send(method.clone(), &path, Some(json!({}))).await;
-        let detail = format!("Method \"{method}\" not allowed.");
-        refused.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
-        assert_eq!(refused.headers["allow"], allow);
-    }
 }
 
 #[tokio::test]
@@ -609,22 +511,13 @@ async fn domains_are_listed_by_name_in_pages() {
     eve.post(&foreign_list(&foreign), json!({ "domain": "aa.example" })).await.ok();
     let sorted =
         ["10.example", "9.example", "a-b.example", "a.b.example", "a.example", "b.example"];
-    let page = workspace.owner.get(&list).await.ok();
-    assert_eq!((names(&page), &page["count"]), (sorted.to_vec(), &json!(6)));
-    assert_eq!((&page["next"], &page["previous"]), (&Value::Null, &Value::Null));
-
-    let (mut path, mut seen) = (format!("{list}?limit=4"), Vec::new());
-    loop {
-        let page = workspace.owner.get(&path).await.ok();
+    for (query, shown) in
+        [("", &sorted[..]), ("?limit=4", &sorted[..4]), ("?offset=4", &sorted[4..])]
+    {
+        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        assert_eq!(column(&page, "domain"), shown, "{query}");
         assert_eq!(page["count"], 6);
-        seen.extend(names(&page).into_iter().map(str::to_owned));
-        let Some(next) = page["next"].as_str() else { break };
-        path = next[next.find("/api/").expect("a path")..].to_owned();
     }
-    assert_eq!(seen, sorted);
-    let beyond = workspace.owner.get(&format!("{list}?offset=6&limit=2")).await.ok();
-    assert_eq!((&beyond["count"], &beyond["results"]), (&json!(6), &json!([])));
-    assert!(beyond["previous"].as_str().expect("a link").ends_with("?limit=2&offset=4"));
 }
 
 #[tokio::test]
@@ -646,7 +539,7 @@ async fn every_change_of_a_domain_creates_one_log_entry() {
             json!(["OrganizationDomain", id, "deleted", "corp.example", {}]),
         ]
     );
-    let entries: Vec<Entry> = all(&workspace, &workspace.made.organization_id);
+    let entries: Vec<Entry> = workspace.records(&workspace.made.organization_id);
     let mine = entries.iter().filter(|entry| entry.fields.scope == "OrganizationDomain");
     assert!(mine.into_iter().all(|entry| entry.meta.user.is_some()));
 }

@@ -5,13 +5,10 @@ use std::time::Duration;
 use axum::http::Method;
 use hickory_server::net::xfer::Protocol;
 use serde_json::{Value, json};
-use steward::testing::ids::DomainId;
-use steward::testing::resources::domains;
 use steward::testing::resources::members::Level;
-use steward::testing::time::Timestamp;
 
 use crate::domains::scene::Scene;
-use crate::domains::{add, entries_about};
+use crate::domains::{add, entries_about, prove};
 use crate::support::JSON;
 use crate::support::dns::{Dns, Reply};
 use crate::support::{TestClient, TestResponse};
@@ -152,18 +149,6 @@ async fn challenge_may_be_one_of_several_records_or_behind_a_cname() {
 }
 
 #[tokio::test]
-async fn truncated_udp_response_is_retried_over_tcp() {
-    let scene = Scene::new().await;
-    let mut records: Vec<_> = (0..40).map(|number| vec![format!("{number:0>200}")]).collect();
-    records.push(vec![scene.challenge().to_owned()]);
-    scene.dns.set(NAME, Reply::Texts(records));
-    scene.verify().await.assert_empty(200);
-    scene.is_verified().await;
-    let over: Vec<Protocol> = scene.dns.asked().into_iter().map(|(over, _)| over).collect();
-    assert_eq!(over, [Protocol::Udp, Protocol::Tcp]);
-}
-
-#[tokio::test]
 async fn failing_or_refusing_name_server_returns_503_and_changes_nothing() {
     let scene = Scene::new().await;
     for reply in [Reply::ServFail, Reply::Refused] {
@@ -178,25 +163,19 @@ async fn failing_or_refusing_name_server_returns_503_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn silent_name_server_returns_503_after_the_timeout() {
-    let dns = Dns::start().await;
-    let mut config = dns.config();
-    config.dns_timeout = Duration::from_millis(150);
-    let scene = Scene::with(dns, config).await;
-    scene.dns.set(NAME, Reply::Silence);
-    Scene::is_unavailable(&scene.verify().await);
-    scene.is_unchanged().await;
-}
-
-#[tokio::test]
-async fn unreachable_name_server_returns_503_after_the_timeout() {
-    let dns = Dns::start().await;
-    let mut config = dns.config();
-    config.dns_timeout = Duration::from_millis(150);
-    config.dns_resolvers = vec!["127.0.0.1:1".parse().expect("an address")];
-    let scene = Scene::with(dns, config).await;
-    Scene::is_unavailable(&scene.verify().await);
-    scene.is_unchanged().await;
+async fn silent_or_unreachable_name_server_returns_503_after_the_timeout() {
+    for is_reachable in [true, false] {
+        let dns = Dns::start().await;
+        let mut config = dns.config();
+        config.dns_timeout = Duration::from_millis(150);
+        if !is_reachable {
+            config.dns_resolvers = vec!["127.0.0.1:1".parse().expect("an address")];
+        }
+        let scene = Scene::with(dns, config).await;
+        scene.dns.set(NAME, Reply::Silence);
+        Scene::is_unavailable(&scene.verify().await);
+        scene.is_unchanged().await;
+    }
 }
 
 #[tokio::test]
@@ -229,17 +208,6 @@ async fn challenge_name_prefix_is_configurable() {
 }
 
 #[tokio::test]
-async fn too_long_challenge_name_is_not_looked_up() {
-    let scene = Scene::new().await;
-    let label = "a".repeat(64);
-    let (long, path) = add(&scene.workspace, &format!("{label}.example")).await;
-    let path = format!("{path}verify/");
-    scene.workspace.owner.send(Method::POST, &path, None).await.assert_empty(200);
-    assert_eq!(entries_about(&scene.workspace, &long["id"]).len(), 1);
-    assert!(scene.dns.asked().is_empty());
-}
-
-#[tokio::test]
 async fn verify_request_body_must_be_an_object_and_is_ignored() {
     let scene = Scene::new().await;
     let (owner, path) = (&scene.workspace.owner, scene.verify_path());
@@ -261,10 +229,6 @@ async fn verify_request_body_must_be_an_object_and_is_ignored() {
         assert_eq!((broken.status, &broken.body["code"]), (400, &json!("parse_error")));
         owner.post(&gone, json!({})).await.assert_not_found("Not found.");
     }
-    let get = owner.get(&path).await;
-    let detail = "Method \"GET\" not allowed.";
-    get.assert_error(405, "invalid_request", "method_not_allowed", detail, None);
-    assert_eq!(get.headers["allow"], "POST, OPTIONS");
 }
 
 #[tokio::test]
@@ -274,19 +238,9 @@ async fn only_organization_admins_verify_domains() {
     let member = scene.workspace.member("ann", Level::Member).await;
     let refused = member.post(&scene.verify_path(), json!({})).await;
     refused.assert_denied("Your organization access level is insufficient.");
-    let (eve, foreign) = scene.workspace.outsider("eve").await;
+    let (eve, _) = scene.workspace.outsider("eve").await;
     let refused = eve.post(&scene.verify_path(), json!({})).await;
     refused.assert_denied("You do not have permission to perform this action.");
-    let (id, own) = (&scene.domain["id"], &foreign["id"]);
-    let under_own = format!(
-        "/api/organizations/{}/domains/{}/verify/",
-        own.as_str().expect("an id"),
-        id.as_str().expect("an id")
-    );
-    eve.post(&under_own, json!({})).await.assert_not_found("Not found.");
-    let reader = scene.workspace.key("ann@corp.example", &["organization:read"]).await;
-    let refused = reader.post(&scene.verify_path(), json!({})).await;
-    refused.assert_denied("API key missing required scope 'organization:write'");
     assert!(scene.dns.asked().is_empty(), "no query for these requests");
     scene.is_unchanged().await;
 
@@ -339,12 +293,7 @@ async fn domain_verified_during_the_lookup_keeps_its_first_verification() {
     scene.publish();
     scene.dns.hold();
     let verifying = scene.begin(&scene.workspace.owner).await;
-    let organization = scene.workspace.made.organization_id;
-    let id: DomainId = serde_json::from_value(scene.domain["id"].clone()).expect("an id");
-    let store = scene.workspace.app.store();
-    let then = Timestamp::from_micros(1_735_787_045_000_000);
-    let verified = store.write(move |tx| domains::verify(tx, organization, id, then)).await;
-    verified.expect("verified");
+    prove(&scene.workspace, &scene.domain).await;
     scene.dns.let_go();
     verifying.await.expect("an answer").assert_empty(200);
     assert_eq!(scene.is_verified().await, "2025-01-02T03:04:05Z");
@@ -387,9 +336,7 @@ async fn level_lowered_during_the_lookup_rejects_the_verification() {
     scene.dns.hold();
     let admin = scene.workspace.member("ada", Level::Admin).await;
     let verifying = scene.begin(&admin).await;
-    let list = scene.workspace.organization("members/?email=ada@corp.example");
-    let found = scene.workspace.owner.get(&list).await.ok();
-    let uuid = found["results"][0]["user"]["uuid"].as_str().expect("a uuid");
+    let uuid = scene.workspace.uuid("ada@corp.example").await;
     let path = scene.workspace.organization(&format!("members/{uuid}/"));
     scene.workspace.owner.patch(&path, json!({ "level": 1 })).await.ok();
     scene.dns.let_go();
