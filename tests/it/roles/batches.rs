@@ -2,12 +2,11 @@
 
 use serde_json::json;
 use steward::testing::ids::{OrganizationId, RoleId, RoleMembershipId, UserId};
-use steward::testing::operator::Operation;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::{self, Level, Membership};
 use steward::testing::resources::roles::{self, PendingListing, Role, RoleMembership};
 use steward::testing::resources::users::{User, find_by_email};
-use steward::testing::store::{Key, Order, Record, Tx, Window};
+use steward::testing::store::{Tx, WriteTx};
 use uuid::Uuid;
 
 use crate::support::roles::add_role;
@@ -40,7 +39,7 @@ impl ManyRoles {
         let user = find_by_email(&*tx, ANN).expect("read").expect("a user").meta.id;
         let model: Role = tx.get(&(organizations[0], model)).expect("a role");
         let filled = organizations.clone();
-        let written = workspace.app.store().write(move |tx| {
+        let written = workspace.write(move |tx| {
             for (place, organization) in filled.iter().enumerate() {
                 let member: Membership = tx.get(&(*organization, user))?;
                 for number in 0..IN_EACH {
@@ -62,41 +61,30 @@ impl ManyRoles {
             }
             Ok(())
         });
-        written.await.expect("written");
+        written.await;
         Self { workspace, ann, user, organizations }
     }
 
-    fn count<R: Record>(&self, prefix: &impl Key, is_counted: impl Fn(&R::Meta) -> bool) -> usize {
-        let tx = self.workspace.app.store().snapshot().expect("a snapshot");
-        let mut count = 0;
-        let all = Window::all(Order::Ascending);
-        let scanned = tx.scan_where::<R, _>(prefix, all, is_counted, |_| {
-            count += 1;
-            Ok(())
-        });
-        scanned.expect("scanned");
-        count
-    }
-
     fn listed(&self) -> usize {
-        self.count::<RoleMembership>(&(), |member| member.listed)
+        let members = self.workspace.records::<RoleMembership>(&());
+        members.iter().filter(|member| member.listed).count()
     }
 
     fn is_pending(&self) -> bool {
-        self.count::<PendingListing>(&(), |_| true) > 0
+        !self.workspace.records::<PendingListing>(&()).is_empty()
     }
 
     /// Enables or disables the user as the operator does, without waking the background task.
     async fn set_active(&self, active: bool) {
         let user = self.user;
-        let written = self.workspace.app.store().write(move |tx| {
+        let written = self.workspace.write(move |tx| {
             let mut user: User = tx.get(&user)?;
             user.meta.is_active = active;
             tx.put(&user)?;
             members::set_listed(tx, &user)?;
             roles::set_listed(tx, user.meta.id)
         });
-        written.await.expect("written");
+        written.await;
     }
 
     /// Asserts that every role of the first organization has one state everywhere. Returns how many list the user.
@@ -118,7 +106,7 @@ impl ManyRoles {
     }
 
     async fn continue_listing(&self) -> bool {
-        self.workspace.app.store().write(roles::continue_listing).await.expect("written")
+        self.workspace.write(roles::continue_listing).await
     }
 }
 
@@ -151,8 +139,7 @@ async fn many_role_memberships_of_a_disabled_user_are_hidden_in_batches() {
 async fn many_role_memberships_of_an_enabled_user_are_shown_in_the_background() {
     let scene = ManyRoles::new().await;
     for (active, listed) in [(false, 0), (true, 900)] {
-        let email = ANN.to_owned();
-        scene.workspace.run_operation(Operation::UserSetActive { email, active }).await;
+        scene.workspace.set_active(ANN, active).await;
         eventually("all role memberships follow", || (!scene.is_pending()).then_some(())).await;
         assert_eq!(scene.listed(), listed);
         scene.workspace.assert_file_valid().await;
@@ -170,16 +157,18 @@ async fn takeover_deletes_many_role_memberships_in_batches() {
         let needed = cascade_delete::needs_batches(&*snapshot, joined, user).expect("read");
         assert_eq!(needed, left > 0);
         drop(snapshot);
-        let more = store.write(move |tx| cascade_delete::delete_account_data(tx, joined, user));
-        assert_eq!(more.await.expect("deleted"), left > 0);
-        assert_eq!(scene.count::<Membership>(&(), |member| member.user == user), left);
-        assert_eq!(scene.count::<RoleMembership>(&(), |_| true), left * 300);
+        let delete =
+            move |tx: &mut WriteTx<'_>| cascade_delete::delete_account_data(tx, joined, user);
+        assert_eq!(scene.workspace.write(delete).await, left > 0);
+        let members = scene.workspace.records::<Membership>(&());
+        assert_eq!(members.iter().filter(|member| member.user == user).count(), left);
+        assert_eq!(scene.workspace.records::<RoleMembership>(&()).len(), left * 300);
         scene.workspace.assert_file_valid().await;
     }
     scene.ann.get("/api/users/@me/").await.is_bad_key();
-    while store.write(cascade_delete::delete_batch).await.expect("deleted") {
+    while scene.workspace.write(cascade_delete::delete_batch).await {
         scene.workspace.assert_file_valid().await;
     }
-    let roles = |organization| scene.count::<Role>(&organization, |_| true);
-    assert_eq!(scene.organizations.iter().map(|id| roles(*id)).collect::<Vec<_>>(), [301, 0, 0]);
+    let roles = scene.organizations.iter().map(|id| scene.workspace.records::<Role>(id).len());
+    assert_eq!(roles.collect::<Vec<_>>(), [301, 0, 0]);
 }

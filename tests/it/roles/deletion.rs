@@ -6,20 +6,13 @@ use steward::testing::ids::{MembershipId, RoleId, RoleMembershipId, UserId};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{Level, Membership};
 use steward::testing::resources::roles::RoleMembership;
-use steward::testing::store::{Key, Order, Record, Tx, Window};
+use steward::testing::store::{Record, Tx};
 
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::{OWNER, Workspace};
 
-fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut count = 0;
-    let scanned = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |_| {
-        count += 1;
-        Ok(())
-    });
-    scanned.expect("scanned");
-    count
+fn count<R: Record>(workspace: &Workspace) -> usize {
+    workspace.records::<R>(&()).len()
 }
 
 fn id_of(role: &Value) -> RoleId {
@@ -43,8 +36,8 @@ async fn deleted_role_is_gone_with_its_memberships() {
     expected["members"] = json!([member]);
     let list = workspace.owner.get(&workspace.organization("roles/")).await.ok();
     assert_eq!(list["results"], json!([expected]));
-    assert_eq!(count::<RoleMembership>(&workspace, &()), 1);
-    assert_eq!(count::<PendingDeletion>(&workspace, &()), 0);
+    assert_eq!(count::<RoleMembership>(&workspace), 1);
+    assert_eq!(count::<PendingDeletion>(&workspace), 0);
     workspace.assert_file_valid().await;
 }
 
@@ -97,7 +90,7 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
     let deleted = store.write(move |tx| cascade_delete::delete_role(tx, organization, id, now));
     deleted.await.expect("deleted");
     workspace.owner.get(&path).await.assert_not_found("Not found.");
-    assert_eq!(count::<RoleMembership>(&workspace, &()), 700);
+    assert_eq!(count::<RoleMembership>(&workspace), 700);
     let member = format!("{path}role_memberships/{}/", uuid::Uuid::from_u128(1700));
     workspace.owner.get(&member).await.assert_not_found("Not found.");
     workspace.assert_file_valid().await;
@@ -109,7 +102,7 @@ async fn large_role_is_gone_at_once_and_its_memberships_are_deleted_in_batches()
     while store.write(cascade_delete::delete_batch).await.expect("deleted") {
         workspace.assert_file_valid().await;
     }
-    assert_eq!(count::<RoleMembership>(&workspace, &()), 0);
+    assert_eq!(count::<RoleMembership>(&workspace), 0);
 }
 
 #[tokio::test]
@@ -135,17 +128,15 @@ async fn role_deleted_while_it_is_given_leaves_a_valid_file() {
             201 => {}
             _ => added.assert_invalid_body("invalid_input", "Role does not exist."),
         }
-        let detail = format!(
-            "Invalid pk \"{}\" - object does not exist.",
-            role["id"].as_str().expect("an id")
-        );
+        let id = role["id"].as_str().expect("an id");
+        let detail = format!("Invalid pk \"{id}\" - object does not exist.");
         match default.status {
             200 => {}
             _ => default.assert_invalid("default_role_id", "does_not_exist", &detail),
         }
         let shown = owner.get(&organization).await.ok();
         assert_eq!(shown["default_role_id"], Value::Null);
-        assert_eq!(count::<RoleMembership>(&workspace, &()), 0);
+        assert_eq!(count::<RoleMembership>(&workspace), 0);
     }
     workspace.assert_file_valid().await;
 }
@@ -171,7 +162,7 @@ async fn roles_are_deleted_with_their_organization() {
     while store.write(cascade_delete::delete_batch).await.expect("deleted") {
         workspace.assert_file_valid().await;
     }
-    assert_eq!(count::<RoleMembership>(&workspace, &()), 0);
-    assert_eq!(count::<steward::testing::resources::roles::Role>(&workspace, &()), 0);
-    assert_eq!(count::<steward::testing::resources::roles::DefaultRole>(&workspace, &()), 0);
+    assert_eq!(count::<RoleMembership>(&workspace), 0);
+    assert_eq!(count::<steward::testing::resources::roles::Role>(&workspace), 0);
+    assert_eq!(count::<steward::testing::resources::roles::DefaultRole>(&workspace), 0);
 }

@@ -6,7 +6,6 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config as ProptestConfig, TestRunner};
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
 use crate::support::{TestClient, Workspace};
@@ -172,16 +171,7 @@ impl World {
         let myself = self.workspace.organization("members/@me/");
         self.callers[member].delete(&myself).await.assert_empty(204);
         let email = format!("{}@corp.example", NAMES[member]);
-        self.workspace
-            .run_operation(Operation::UserCreate(UserOptions {
-                email: email.clone(),
-                first_name: String::new(),
-                last_name: String::new(),
-                organization: Some(self.workspace.made.organization_id),
-                level: Level::Member,
-                existing: true,
-            }))
-            .await;
+        self.workspace.rejoin(&email, Level::Member).await;
         self.own.remove(&member);
         self.roles.values_mut().for_each(|role| drop(role.members.remove(&member)));
         let Some(role) = self.default_role else { return };
@@ -206,34 +196,22 @@ impl World {
     async fn assert_matches(&self) {
         let owner = &self.workspace.owner;
         let shown = owner.get(&self.workspace.organization("roles/")).await.ok();
-        let found: Vec<_> = shown["results"]
-            .as_array()
-            .expect("results")
-            .iter()
-            .map(|role| {
-                let members = role["members"].as_array().expect("members").iter();
-                let members: BTreeSet<_> =
-                    members.map(|one| one["user"]["first_name"].clone().to_string()).collect();
-                json!([role["id"], members, role["is_default"]])
-            })
-            .collect();
-        let expected: Vec<_> = self
-            .roles
-            .iter()
-            .map(|(at, role)| {
-                let members: BTreeSet<_> =
-                    role.members.keys().map(|at| json!(NAMES[*at]).to_string()).collect();
-                json!([role.id, members, self.default_role == Some(*at)])
-            })
-            .collect();
-        assert_eq!(found, expected);
+        let found = shown["results"].as_array().expect("results").iter().map(|role| {
+            let members = role["members"].as_array().expect("members").iter();
+            let members: BTreeSet<_> =
+                members.map(|one| one["user"]["first_name"].as_str()).collect();
+            json!([role["id"], members, role["is_default"]])
+        });
+        let expected = self.roles.iter().map(|(at, role)| {
+            let members: BTreeSet<_> = role.members.keys().map(|at| NAMES[*at]).collect();
+            json!([role.id, members, self.default_role == Some(*at)])
+        });
+        assert_eq!(found.collect::<Value>(), expected.collect::<Value>());
         let organization = owner.get(&self.workspace.organization("")).await.ok();
         let default = self.default_role.map(|role| self.roles[&role].id.clone());
         assert_eq!(organization["default_role_id"], json!(default));
-        assert_eq!(
-            organization["teams"][0]["access_control"],
-            json!(self.everyone == Some("none"))
-        );
+        let is_private = self.everyone == Some("none");
+        assert_eq!(organization["teams"][0]["access_control"], is_private);
         let rules = owner.get(&self.workspace.access_controls()).await.ok();
         let count = self.roles.values().filter(|role| role.level.is_some()).count()
             + self.own.len()

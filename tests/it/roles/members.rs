@@ -3,13 +3,13 @@
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 
+use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{JSON, OWNER, Workspace, with_clock};
+use crate::support::{OWNER, Workspace, in_organization, with_clock};
 
-use super::{STALE, UNKNOWN, fields, if_match, tag};
+use super::{UNKNOWN, fields};
 
 const ANN: &str = "ann@corp.example";
 const BOB: &str = "bob@corp.example";
@@ -30,10 +30,6 @@ async fn scene() -> (Workspace, Value, String) {
 fn emails(list: &Value) -> Vec<&str> {
     let users = list.as_array().expect("a list").iter();
     users.map(|item| item["user"]["email"].as_str().expect("an address")).collect()
-}
-
-async fn set_active(workspace: &Workspace, email: &str, active: bool) {
-    workspace.run_operation(Operation::UserSetActive { email: email.to_owned(), active }).await;
 }
 
 #[tokio::test]
@@ -86,10 +82,7 @@ async fn adding_a_member_fails_with_the_first_applicable_error() {
         (json!({}), "required", "This field is required."),
         (json!({ "user_uuid": null }), "null", "This field may not be null."),
         (json!({ "user_uuid": "ann" }), "invalid_input", uuid),
-        (json!({ "user_uuid": "" }), "invalid_input", uuid),
-        (json!({ "user_uuid": "a\0" }), "invalid_input", uuid),
         (json!({ "user_uuid": [UNKNOWN] }), "invalid_input", uuid),
-        (json!({ "user_uuid": true }), "invalid_input", uuid),
     ] {
         for role in [role["id"].as_str().expect("an id"), UNKNOWN] {
             let list = workspace.organization(&format!("roles/{role}/role_memberships/"));
@@ -109,10 +102,10 @@ async fn adding_a_member_fails_with_the_first_applicable_error() {
         refused.assert_invalid_body("invalid_input", NO_USER);
     }
     let ann = json!({ "user_uuid": workspace.uuid(ANN).await });
-    set_active(&workspace, ANN, false).await;
+    workspace.set_active(ANN, false).await;
     let refused = workspace.owner.post(&list, ann.clone()).await;
     refused.assert_invalid_body("invalid_input", NO_USER);
-    set_active(&workspace, ANN, true).await;
+    workspace.set_active(ANN, true).await;
     assert_eq!(workspace.owner.post(&list, ann.clone()).await.status, 201);
     let again = workspace.owner.post(&list, ann).await;
     again.assert_invalid_body("invalid_input", ALREADY);
@@ -123,8 +116,8 @@ async fn adding_a_member_fails_with_the_first_applicable_error() {
 async fn role_of_another_organization_takes_no_members() {
     let (workspace, _, _) = scene().await;
     let (eve, foreign) = workspace.outsider("eve").await;
-    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
-    let role = eve.post(&theirs, json!({ "name": "Theirs" })).await.ok();
+    let theirs = in_organization(&foreign, "roles/");
+    let (role, _) = eve.create(&theirs, json!({ "name": "Theirs" })).await;
     let role = role["id"].as_str().expect("an id");
     let list = workspace.organization(&format!("roles/{role}/role_memberships/"));
     let sent = json!({ "user_uuid": workspace.uuid(ANN).await });
@@ -185,13 +178,12 @@ async fn role_membership_is_deleted_at_its_own_version_only() {
     let (workspace, _, path) = scene().await;
     let added = add_to_role(&workspace, &path, ANN).await;
     let one = format!("{path}role_memberships/{}/", added["id"].as_str().expect("an id"));
-    let known = tag(&workspace.owner.get(&one).await);
+    let owner = &workspace.owner;
+    let known = owner.get(&one).await.tag();
     let headers = [("if-none-match", known.as_str())];
-    workspace.owner.fetch(Method::GET, &one, &headers, "").await.assert_empty(304);
-    let late = if_match(&workspace.owner, (Method::DELETE, &one), "\"0-a\"", Value::Null).await;
-    late.assert_error(412, "invalid_request", "precondition_failed", STALE, None);
-    let gone = if_match(&workspace.owner, (Method::DELETE, &one), &known, Value::Null).await;
-    gone.assert_empty(204);
+    owner.fetch(Method::GET, &one, &headers, "").await.assert_empty(304);
+    owner.if_match(Method::DELETE, &one, "\"0-a\"", Value::Null).await.assert_stale();
+    owner.if_match(Method::DELETE, &one, &known, Value::Null).await.assert_empty(204);
 }
 
 #[tokio::test]
@@ -207,11 +199,9 @@ async fn admin_adds_any_member_even_themselves_once() {
         answer.assert_invalid_body("invalid_input", ALREADY);
     }
     assert_eq!(added[0].body["user"]["email"], "adam@corp.example");
-    let headers = [("idempotency-key", "member-1"), JSON[0]];
-    let sent = json!({ "user_uuid": workspace.uuid(ANN).await }).to_string();
-    let first = adam.fetch(Method::POST, &list, &headers, sent.clone()).await;
-    let again = adam.fetch(Method::POST, &list, &headers, sent).await;
-    assert_eq!((first.status, again.status, &first.body), (201, 201, &again.body));
+    let sent = json!({ "user_uuid": workspace.uuid(ANN).await });
+    let first = post_once(&adam, &list, "member-1", &sent).await;
+    post_once(&adam, &list, "member-1", &sent).await.assert_is(201, first.body);
     assert_eq!(adam.get(&list).await.ok()["count"], 2);
 }
 
@@ -222,17 +212,17 @@ async fn deactivated_member_is_hidden_and_stays_in_the_role() {
     add_to_role(&workspace, &path, BOB).await;
     let list = format!("{path}role_memberships/");
     let one = format!("{list}{}/", added["id"].as_str().expect("an id"));
-    let known = tag(&workspace.owner.get(&path).await);
-    set_active(&workspace, ANN, false).await;
+    let known = workspace.owner.get(&path).await.tag();
+    workspace.set_active(ANN, false).await;
     let shown = workspace.owner.get(&list).await.ok();
     assert_eq!((emails(&shown["results"]), &shown["count"]), (vec![BOB], &json!(1)));
     let role = workspace.owner.get(&path).await;
     assert_eq!(emails(&role.body["members"]), [BOB]);
-    assert_ne!(tag(&role).split('-').next(), known.split('-').next());
+    assert_ne!(role.tag().split('-').next(), known.split('-').next());
     workspace.owner.get(&one).await.assert_not_found("Not found.");
     workspace.owner.delete(&one).await.assert_not_found("Not found.");
     workspace.assert_file_valid().await;
-    set_active(&workspace, ANN, true).await;
+    workspace.set_active(ANN, true).await;
     let shown = workspace.owner.get(&list).await.ok();
     assert_eq!(emails(&shown["results"]), [ANN, BOB]);
     workspace.owner.get(&one).await.assert_is(200, added);
@@ -248,20 +238,15 @@ async fn leaving_the_organization_ends_all_role_memberships() {
         add_to_role(&workspace, role, ANN).await;
         add_to_role(&workspace, role, BOB).await;
     }
-    let known = tag(&workspace.owner.get(&path).await);
+    let known = workspace.owner.get(&path).await.tag();
     ann.delete(&workspace.organization("members/@me/")).await.assert_empty(204);
-    let bob = workspace.uuid(BOB).await;
-    workspace
-        .owner
-        .delete(&workspace.organization(&format!("members/{bob}/")))
-        .await
-        .assert_empty(204);
+    let bob = workspace.organization(&format!("members/{}/", workspace.uuid(BOB).await));
+    workspace.owner.delete(&bob).await.assert_empty(204);
     for role in [&path, &second] {
         let list = workspace.owner.get(&format!("{role}role_memberships/")).await.ok();
         assert_eq!((&list["count"], &list["results"]), (&json!(0), &json!([])));
         assert_eq!(workspace.owner.get(role).await.ok()["members"], json!([]));
     }
-    let late = if_match(&workspace.owner, (Method::PATCH, &path), &known, json!({})).await;
-    late.assert_error(412, "invalid_request", "precondition_failed", STALE, None);
+    workspace.owner.if_match(Method::PATCH, &path, &known, json!({})).await.assert_stale();
     workspace.assert_file_valid().await;
 }

@@ -12,41 +12,19 @@ use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use steward::Config;
-use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 
+use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
-use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace, with_clock};
+use crate::support::{OWNER, TestResponse, Workspace, column, in_organization, with_clock};
 
 const LEVEL: &str = "Your organization access level is insufficient.";
-const STRANGER: &str = "You do not have permission to perform this action.";
 const TAKEN: &str = "There is already a role with this name.";
-const PROJECT_KEY: &str =
-    "API keys with scoped projects are only supported on project-based endpoints.";
 const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";
-const STALE: &str = "The object has changed: its version is not one that If-Match names.";
-
-fn names(list: &Value) -> Vec<&str> {
-    let results = list["results"].as_array().expect("results");
-    results.iter().map(|item| item["name"].as_str().expect("a name")).collect()
-}
 
 /// Returns the names of the fields, in their order.
 fn fields(body: &Value) -> Vec<&str> {
     body.as_object().expect("an object").keys().map(String::as_str).collect()
-}
-
-async fn if_match(
-    caller: &TestClient,
-    (method, path): (Method, &str),
-    tag: &str,
-    sent: Value,
-) -> TestResponse {
-    caller.fetch(method, path, &[("if-match", tag), JSON[0]], sent.to_string()).await
-}
-
-fn tag(answer: &TestResponse) -> String {
-    answer.headers["etag"].to_str().expect("text").to_owned()
 }
 
 #[tokio::test]
@@ -95,17 +73,12 @@ async fn roles_are_listed_by_name_without_regard_to_case_and_paged() {
         add_role(&workspace, name).await;
     }
     let list = workspace.organization("roles/");
-    let all = workspace.owner.get(&list).await.ok();
-    let expected = ["Analysts", "billing", "viewers", "zoo", "Émigrés"];
-    assert_eq!((names(&all), &all["count"]), (expected.to_vec(), &json!(5)));
-    let page = workspace.owner.get(&format!("{list}?limit=2&offset=2")).await.ok();
-    assert_eq!((names(&page), &page["count"]), (expected[2..4].to_vec(), &json!(5)));
-    let next = page["next"].as_str().expect("a link");
-    assert!(next.ends_with("/roles/?limit=2&offset=4"), "{next}");
-    let previous = page["previous"].as_str().expect("a link");
-    assert!(previous.ends_with("/roles/?limit=2"), "{previous}");
-    let beyond = workspace.owner.get(&format!("{list}?offset=9")).await.ok();
-    assert_eq!((names(&beyond), &beyond["count"]), (vec![], &json!(5)));
+    let all = ["Analysts", "billing", "viewers", "zoo", "Émigrés"];
+    for (query, shown) in [("", &all[..]), ("?limit=2&offset=2", &all[2..4]), ("?offset=9", &[])] {
+        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        assert_eq!(column(&page, "name"), shown, "{query}");
+        assert_eq!(page["count"], 5);
+    }
 }
 
 #[tokio::test]
@@ -137,10 +110,7 @@ async fn role_name_is_required_and_limited() {
     let nul = "Null characters are not allowed.";
     for (sent, code, detail) in [
         (json!({ "name": null }), "null", "This field may not be null."),
-        (json!({ "name": "" }), "blank", "This field may not be blank."),
         (json!({ "name": " \t " }), "blank", "This field may not be blank."),
-        (json!({ "name": true }), "invalid_input", "Not a valid string."),
-        (json!({ "name": ["A"] }), "invalid_input", "Not a valid string."),
         (json!({ "name": {} }), "invalid_input", "Not a valid string."),
         (json!({ "name": "ä".repeat(201) }), "max_length", long),
         (json!({ "name": "a\0b" }), "null_characters_not_allowed", nul),
@@ -166,8 +136,7 @@ async fn role_name_is_unique_in_the_organization_without_regard_to_case() {
     let (_, other) = add_role(&workspace, "Élan").await;
     let list = workspace.organization("roles/");
     for name in ["Analysts", "ANALYSTS", " analysts ", "éLAN"] {
-        let sent = json!({ "name": name });
-        let made = workspace.owner.post(&list, sent.clone()).await;
+        let made = workspace.owner.post(&list, json!({ "name": name })).await;
         made.assert_invalid("name", "unique", TAKEN);
     }
     for name in ["analysts", "ANALYSTS"] {
@@ -177,8 +146,8 @@ async fn role_name_is_unique_in_the_organization_without_regard_to_case() {
     }
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 2);
     let (eve, foreign) = workspace.outsider("eve").await;
-    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
-    assert_eq!(eve.post(&theirs, json!({ "name": "Analysts" })).await.status, 201);
+    let theirs = in_organization(&foreign, "roles/");
+    eve.create(&theirs, json!({ "name": "Analysts" })).await;
     workspace.owner.delete(&path).await.assert_empty(204);
     add_role(&workspace, "ANALYSTS").await;
 }
@@ -204,50 +173,29 @@ async fn members_read_and_admins_write_roles() {
     let workspace = Workspace::new().await;
     let adam = workspace.member("adam", Level::Admin).await;
     let ann = workspace.member("ann", Level::Member).await;
-    let (eve, _) = workspace.outsider("eve").await;
     let (role, path) = add_role(&workspace, "Analysts").await;
     let list = workspace.organization("roles/");
     let members = format!("{path}role_memberships/");
     let member = add_to_role(&workspace, &path, OWNER).await;
     let one = format!("{members}{}/", member["id"].as_str().expect("an id"));
     let add = json!({ "user_uuid": workspace.uuid("ann@corp.example").await });
-    let writes = [
+    for path in [&list, &path, &members, &one] {
+        ann.get(path).await.ok();
+    }
+    for (method, path, sent) in [
         (Method::POST, &list, json!({ "name": "New" })),
         (Method::PATCH, &path, json!({ "name": "New" })),
         (Method::PUT, &path, json!({ "name": "New" })),
         (Method::POST, &members, add),
         (Method::DELETE, &one, Value::Null),
         (Method::DELETE, &path, Value::Null),
-    ];
-    for path in [&list, &path, &members, &one] {
-        ann.get(path).await.ok();
-        eve.get(path).await.assert_denied(STRANGER);
-    }
-    for (method, path, sent) in &writes {
-        ann.send(method.clone(), path, Some(sent.clone())).await.assert_denied(LEVEL);
-        eve.send(method.clone(), path, Some(sent.clone())).await.assert_denied(STRANGER);
+    ] {
+        ann.send(method, path, Some(sent)).await.assert_denied(LEVEL);
     }
     let kept = workspace.owner.get(&path).await.ok();
     assert_eq!((&kept["name"], &kept["members"]), (&role["name"], &json!([member])));
-    let project = json!({ "projects": [workspace.made.project_id] });
-    let limited = workspace.limited_key(OWNER, &["*"], project).await;
-    let reader = workspace.key(OWNER, &["organization:read"]).await;
-    let other = workspace.key(OWNER, &["organization_member:write", "project:write"]).await;
-    for (method, path, sent) in &writes {
-        let scope = "API key missing required scope 'organization:write'";
-        for caller in [&reader, &other] {
-            caller.send(method.clone(), path, Some(sent.clone())).await.assert_denied(scope);
-        }
-        limited.send(method.clone(), path, Some(sent.clone())).await.assert_denied(PROJECT_KEY);
-    }
-    for path in [&list, &path, &members, &one] {
-        reader.get(path).await.ok();
-        other.get(path).await.assert_denied("API key missing required scope 'organization:read'");
-        limited.get(path).await.assert_denied(PROJECT_KEY);
-    }
-    let renamed = json!({ "name": "New 2" });
-    assert_eq!(adam.post(&list, json!({ "name": "New" })).await.status, 201);
-    assert_eq!(adam.put(&path, renamed).await.status, 200);
+    adam.create(&list, json!({ "name": "New" })).await;
+    adam.put(&path, json!({ "name": "New 2" })).await.ok();
     adam.delete(&path).await.assert_empty(204);
 }
 
@@ -255,8 +203,8 @@ async fn members_read_and_admins_write_roles() {
 async fn unknown_foreign_and_malformed_role_is_404() {
     let workspace = Workspace::new().await;
     let (eve, foreign) = workspace.outsider("eve").await;
-    let theirs = format!("/api/organizations/{}/roles/", foreign["id"].as_str().expect("an id"));
-    let foreign = eve.post(&theirs, json!({ "name": "Theirs" })).await.ok();
+    let theirs = in_organization(&foreign, "roles/");
+    let (foreign, their_path) = eve.create(&theirs, json!({ "name": "Theirs" })).await;
     let sent = json!({ "name": "Mine" });
     for id in [UNKNOWN, foreign["id"].as_str().expect("an id"), "7", "x", "%00", "@current"] {
         let path = workspace.organization(&format!("roles/{id}/"));
@@ -269,34 +217,7 @@ async fn unknown_foreign_and_malformed_role_is_404() {
         let members = format!("{path}role_memberships/");
         workspace.owner.get(&members).await.assert_not_found("Not found.");
     }
-    let nowhere = format!("/api/organizations/{UNKNOWN}/roles/");
-    workspace.owner.get(&nowhere).await.assert_not_found("Organization not found.");
-    eve.get(&format!("{theirs}{}/", foreign["id"].as_str().expect("an id"))).await.ok();
-}
-
-#[tokio::test]
-async fn other_methods_of_roles_are_405() {
-    let workspace = Workspace::new().await;
-    let (_, path) = add_role(&workspace, "Analysts").await;
-    let member = add_to_role(&workspace, &path, OWNER).await;
-    let members = format!("{path}role_memberships/");
-    let one = format!("{members}{}/", member["id"].as_str().expect("an id"));
-    let list = workspace.organization("roles/");
-    for (method, path, allow) in [
-        (Method::PATCH, &one, "DELETE, GET, HEAD, OPTIONS"),
-        (Method::PUT, &one, "DELETE, GET, HEAD, OPTIONS"),
-        (Method::DELETE, &list, "GET, HEAD, OPTIONS, POST"),
-        (Method::PATCH, &members, "GET, HEAD, OPTIONS, POST"),
-        (Method::POST, &path, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
-    ] {
-        let answer = workspace.owner.send(method.clone(), path, Some(json!({}))).await;
-        let detail = format!("Method \"{method}\" not allowed.");
-        answer.assert_error(405, "invalid_request", "method_not_allowed", &detail, None);
-        let mut allowed: Vec<_> =
-            answer.headers["allow"].to_str().expect("text").split(", ").collect();
-        allowed.sort_unstable();
-        assert_eq!(allowed.join(", "), allow);
-    }
+    eve.get(&their_path).await.assert_is(200, foreign);
 }
 
 #[tokio::test]
@@ -304,7 +225,7 @@ async fn whatever_shows_in_a_role_moves_its_version() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let (role, path) = add_role(&workspace, "Analysts").await;
-    let mut known = tag(&owner.get(&path).await);
+    let mut known = owner.get(&path).await.tag();
     let mut added = Value::Null;
     for step in 0..4 {
         match step {
@@ -324,15 +245,14 @@ async fn whatever_shows_in_a_role_moves_its_version() {
             (Method::PUT, json!({ "name": "Late" })),
             (Method::DELETE, Value::Null),
         ] {
-            let late = if_match(owner, (method, &path), &known, sent).await;
-            late.assert_error(412, "invalid_request", "precondition_failed", STALE, None);
+            owner.if_match(method, &path, &known, sent).await.assert_stale();
         }
-        known = tag(&owner.get(&path).await);
+        known = owner.get(&path).await.tag();
     }
     let sent = json!({ "name": "Final" });
-    let renamed = if_match(owner, (Method::PUT, &path), &known, sent).await;
+    let renamed = owner.if_match(Method::PUT, &path, &known, sent).await;
     assert_eq!((renamed.status, &renamed.body["name"]), (200, &json!("Final")));
-    let gone = if_match(owner, (Method::DELETE, &path), &tag(&renamed), Value::Null).await;
+    let gone = owner.if_match(Method::DELETE, &path, &renamed.tag(), Value::Null).await;
     gone.assert_empty(204);
     workspace.assert_file_valid().await;
 }
@@ -341,11 +261,10 @@ async fn whatever_shows_in_a_role_moves_its_version() {
 async fn repeated_creation_with_an_idempotency_key_returns_the_first_role() {
     let workspace = Workspace::new().await;
     let list = workspace.organization("roles/");
-    let headers = [("idempotency-key", "role-1"), JSON[0]];
-    let sent = json!({ "name": "Analysts" }).to_string();
-    let first = workspace.owner.fetch(Method::POST, &list, &headers, sent.clone()).await;
-    let again = workspace.owner.fetch(Method::POST, &list, &headers, sent).await;
-    assert_eq!((first.status, again.status, &first.body), (201, 201, &again.body));
+    let sent = json!({ "name": "Analysts" });
+    let first = post_once(&workspace.owner, &list, "role-1", &sent).await;
+    let again = post_once(&workspace.owner, &list, "role-1", &sent).await;
+    again.assert_is(201, first.body);
     assert_eq!(again.headers["idempotent-replayed"], "true");
     assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
 }
@@ -363,7 +282,7 @@ async fn number_of_roles_of_an_organization_is_limited() {
     workspace.owner.patch(&path, json!({ "name": "C" })).await.ok();
     workspace.owner.delete(&path).await.assert_empty(204);
     add_role(&workspace, "D").await;
-    assert_eq!(names(&workspace.owner.get(&list).await.ok()), ["B", "D"]);
+    assert_eq!(column(&workspace.owner.get(&list).await.ok(), "name"), ["B", "D"]);
 }
 
 #[tokio::test]
@@ -383,25 +302,15 @@ async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
     step();
     owner.delete(&path).await.assert_empty(204);
     let log = owner.get(&workspace.organization("activity_log/?limit=6")).await.ok();
-    let told: Vec<_> = log["results"]
-        .as_array()
-        .expect("entries")
-        .iter()
-        .map(|entry| {
-            assert_eq!(entry["user"]["email"], OWNER);
-            let changes = entry["detail"]["changes"].as_array().expect("changes").iter();
-            let changes: Vec<_> = changes
-                .map(|change| json!([change["field"], change["before"], change["after"]]))
-                .collect();
-            json!([
-                entry["scope"],
-                entry["activity"],
-                entry["item_id"],
-                entry["detail"]["name"],
-                changes
-            ])
-        })
-        .collect();
+    let told = log["results"].as_array().expect("entries").iter().map(|entry| {
+        assert_eq!(entry["user"]["email"], OWNER);
+        let changes = entry["detail"]["changes"].as_array().expect("changes").iter();
+        let change = |one: &Value| json!([one["field"], one["before"], one["after"]]);
+        let changes: Vec<_> = changes.map(change).collect();
+        let (kind, done, name) = (&entry["scope"], &entry["activity"], &entry["detail"]["name"]);
+        json!([kind, done, entry["item_id"], name, changes])
+    });
+    let told: Value = told.collect();
     let organization = json!(workspace.made.organization_id);
     let default = json!([["default_role_id", null, role["id"]]]);
     let cleared = json!([["default_role_id", role["id"], null]]);
@@ -414,7 +323,7 @@ async fn role_changes_are_in_the_activity_log_without_a_creator_in_the_role() {
         ["Role", "updated", role["id"], "Data", [["name", "Analysts", "Data"]]],
         ["Role", "created", role["id"], "Analysts", []],
     ]);
-    assert_eq!(json!(told), expected);
+    assert_eq!(told, expected);
 }
 
 #[tokio::test]
@@ -428,8 +337,7 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
     for name in ["ann", "bob", "gone"] {
         add_to_role(&workspace, &path, &format!("{name}@corp.example")).await;
     }
-    let email = "gone@corp.example".to_owned();
-    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+    workspace.set_active("gone@corp.example", false).await;
     let basic = json!({
         "id": role["id"],
         "name": "Analysts",
@@ -441,8 +349,7 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
     let owner = &workspace.owner;
     let list = workspace.organization("roles/");
     let one = owner.get(&format!("{path}?basic=true")).await;
-    assert_eq!(one.status, 200);
-    assert_eq!(one.body, basic);
+    one.assert_is(200, basic.clone());
     for spelling in ["true", "1", "yes"] {
         let page = owner.get(&format!("{list}?basic={spelling}")).await;
         let expected = json!({ "count": 1, "next": null, "previous": null, "results": [basic] });
@@ -456,12 +363,11 @@ async fn basic_form_has_the_number_of_members_in_place_of_the_members() {
     }
     // Both forms have the version of the role.
     let full = owner.get(&path).await;
-    let version = |answer: &TestResponse| tag(answer).split('-').next().map(str::to_owned);
+    let version = |answer: &TestResponse| answer.tag().split('-').next().map(str::to_owned);
     assert_eq!(version(&one), version(&full));
-    assert_ne!(tag(&one), tag(&full));
+    assert_ne!(one.tag(), full.tag());
     let sent = json!({ "name": "Zoo" });
-    let renamed = if_match(owner, (Method::PATCH, &path), &tag(&one), sent).await;
-    assert_eq!(renamed.status, 200);
+    owner.if_match(Method::PATCH, &path, &one.tag(), sent).await.ok();
     owner.get(&format!("{list}{UNKNOWN}/?basic=true")).await.assert_not_found("Not found.");
 }
 
@@ -491,13 +397,13 @@ async fn roles_of_one_user_are_listed_by_name() {
         ("?user=".to_owned(), 4, &["Analysts", "Empty", "lead", "zoo"]),
     ] {
         let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
-        assert_eq!((&page["count"], names(&page)), (&json!(count), expected.to_vec()), "{query}");
+        assert_eq!(column(&page, "name"), expected, "{query}");
+        assert_eq!(page["count"], count, "{query}");
     }
     assert_eq!(ann.get(&format!("{list}?user=@me")).await.ok()["count"], 3);
     let bad = workspace.owner.get(&format!("{list}?user=bob")).await;
     bad.assert_invalid("user", "invalid_input", "Must be a valid UUID.");
-    let email = "ann@corp.example".to_owned();
-    workspace.run_operation(Operation::UserSetActive { email, active: false }).await;
+    workspace.set_active("ann@corp.example", false).await;
     let page = workspace.owner.get(&format!("{list}?user={of_ann}")).await.ok();
     assert_eq!(page["count"], 0);
 }
