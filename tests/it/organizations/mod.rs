@@ -2,22 +2,12 @@
 
 mod removal;
 
-use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::resources::members::Level;
 
-use crate::support::{OWNER, Workspace, redacted};
+use crate::support::{OWNER, Workspace, column, redacted};
 
 const TOO_LOW: &str = "Your organization access level is insufficient.";
-const NO_MEMBER: &str = "You do not have permission to perform this action.";
-const PROJECT_KEY: &str =
-    "API keys with scoped projects are only supported on project-based endpoints.";
-
-/// Returns the field `name` of each item of a list.
-fn column(list: &Value, name: &str) -> Vec<Value> {
-    list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
-}
 
 /// Returns the full form of a new organization, as its owner sees it.
 fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
@@ -89,19 +79,13 @@ async fn organization_list_shows_the_callers_own_oldest_first() {
     let mine = workspace.owner.get("/api/organizations/").await.ok();
     assert_eq!(column(&mine, "name"), ["Corp", "B", "A"]);
     let hers = member.get("/api/organizations/").await.ok();
-    assert_eq!(
-        (column(&hers, "name"), column(&hers, "membership_level")),
-        (vec!["Corp".into()], vec![1.into()])
-    );
+    assert_eq!(column(&hers, "name"), ["Corp"]);
+    assert_eq!(column(&hers, "membership_level"), [1]);
     let foreign = eve.get("/api/organizations/").await.ok();
     assert_eq!(column(&foreign, "name"), ["eve's"]);
-
     let page = workspace.owner.get("/api/organizations/?limit=1&offset=1").await.ok();
-    assert_eq!((column(&page, "name"), &page["count"]), (vec!["B".into()], &json!(3)));
-    assert!(
-        page["next"].as_str().expect("a link").ends_with("/api/organizations/?limit=1&offset=2")
-    );
-    assert!(page["previous"].as_str().expect("a link").ends_with("/api/organizations/?limit=1"));
+    assert_eq!(column(&page, "name"), ["B"]);
+    assert_eq!(page["count"], 3);
 }
 
 #[tokio::test]
@@ -121,7 +105,7 @@ async fn creating_an_organization_makes_the_caller_owner_and_selects_it() {
     assert_eq!((&me["organization"], &me["team"]["id"]), (&made, &project));
     member.get("/api/organizations/@current/").await.assert_is(200, made);
     let members = member.get("/api/organizations/@current/members/").await.ok();
-    assert_eq!((&members["count"], column(&members, "level")), (&json!(1), vec![json!(15)]));
+    assert_eq!(column(&members, "level"), [15]);
     workspace.assert_file_valid().await;
 }
 
@@ -129,27 +113,18 @@ async fn creating_an_organization_makes_the_caller_owner_and_selects_it() {
 async fn organization_name_is_required_and_limited() {
     let workspace = Workspace::new().await;
     let long = "Ensure this field has no more than 64 characters.";
+    let nul = "Null characters are not allowed.";
     for (sent, code, detail) in [
         (json!({}), "required", "This field is required."),
         (json!({ "name": null }), "null", "This field may not be null."),
         (json!({ "name": " " }), "blank", "This field may not be blank."),
-        (json!({ "name": true }), "invalid_input", "Not a valid string."),
         (json!({ "name": ["A"] }), "invalid_input", "Not a valid string."),
         (json!({ "name": "ä".repeat(65) }), "max_length", long),
-        (
-            json!({ "name": "a\0b" }),
-            "null_characters_not_allowed",
-            "Null characters are not allowed.",
-        ),
+        (json!({ "name": "a\0b" }), "null_characters_not_allowed", nul),
     ] {
-        workspace
-            .owner
-            .post("/api/organizations/", sent)
-            .await
-            .assert_invalid("name", code, detail);
+        let refused = workspace.owner.post("/api/organizations/", sent).await;
+        refused.assert_invalid("name", code, detail);
     }
-    let list = workspace.owner.post("/api/organizations/", json!([{ "name": "A" }])).await;
-    list.assert_invalid_body("invalid_input", "Invalid data. Expected a dictionary, but got list.");
     assert_eq!(workspace.owner.get("/api/organizations/").await.ok()["count"], 1);
     for name in [json!("ä".repeat(64)), json!(5)] {
         let made = workspace.owner.post("/api/organizations/", json!({ "name": name })).await.ok();
@@ -246,23 +221,15 @@ async fn invalid_organization_field_is_rejected_and_nothing_is_changed() {
     let before = workspace.owner.get(&path).await.ok();
     let boolean = "Must be a valid boolean.";
     let null = "This field may not be null.";
+    let long = "Ensure this field has no more than 64 characters.";
     for (attr, value, code, detail) in [
         ("name", json!(""), "blank", "This field may not be blank."),
-        ("name", json!(null), "null", null),
-        (
-            "name",
-            json!("a".repeat(65)),
-            "max_length",
-            "Ensure this field has no more than 64 characters.",
-        ),
+        ("name", json!("a".repeat(65)), "max_length", long),
         ("logo_media_id", json!("x"), "invalid_input", "Must be a valid UUID."),
         ("is_member_join_email_enabled", json!(null), "null", null),
-        ("is_member_join_email_enabled", json!("maybe"), "invalid_input", boolean),
         ("enforce_2fa", json!(2), "invalid_input", boolean),
         ("members_can_invite", json!([]), "invalid_input", boolean),
-        ("members_can_invite", json!(null), "null", null),
         ("members_can_use_personal_api_keys", json!(null), "null", null),
-        ("members_can_use_personal_api_keys", json!({}), "invalid_input", boolean),
         ("is_ai_data_processing_approved", json!("x"), "invalid_input", boolean),
     ] {
         let mut sent = json!({ "name": "Changed" });
@@ -293,126 +260,41 @@ async fn members_cannot_update_the_organization_and_only_owners_delete_it() {
 }
 
 #[tokio::test]
-async fn outsiders_get_403_and_unknown_organizations_return_404() {
-    let workspace = Workspace::new().await;
-    let (eve, _) = workspace.outsider("eve").await;
-    let path = workspace.organization("");
-    eve.get(&path).await.assert_denied(NO_MEMBER);
-    eve.patch(&path, json!({ "name": "" })).await.assert_denied(NO_MEMBER);
-    eve.delete(&path).await.assert_denied(NO_MEMBER);
-    eve.send(Method::PUT, &path, None).await.assert_denied(NO_MEMBER);
-    let unknown = uuid::Uuid::max().to_string();
-    for id in [unknown.as_str(), "1", "abc", "@me", "%00", "@CURRENT"] {
-        let path = format!("/api/organizations/{id}/");
-        for method in [Method::GET, Method::PATCH, Method::DELETE, Method::PUT] {
-            eve.send(method, &path, None).await.assert_not_found("Organization not found.");
-        }
-    }
-    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
-    narrow
-        .get(&format!("/api/organizations/{unknown}/"))
-        .await
-        .assert_not_found("Organization not found.");
-    narrow.get(&path).await.assert_denied("API key missing required scope 'organization:read'");
-    let reads = workspace.key(OWNER, &["organization:read"]).await;
-    reads.get(&path).await.ok();
-    reads
-        .patch(&path, json!({}))
-        .await
-        .assert_denied("API key missing required scope 'organization:write'");
-    let put = workspace.owner.send(Method::PUT, &path, None).await;
-    assert_eq!(put.headers["allow"], "GET, PATCH, DELETE, HEAD, OPTIONS");
-    put.assert_error(
-        405,
-        "invalid_request",
-        "method_not_allowed",
-        "Method \"PUT\" not allowed.",
-        None,
-    );
-}
-
-#[tokio::test]
-async fn key_ban_for_members_applies_to_organization_and_project_routes() {
+async fn key_ban_hides_the_organization_from_the_lists_of_its_members() {
     let workspace = Workspace::new().await;
     let path = workspace.organization("");
     let member = workspace.member("ann", Level::Member).await;
     let admin = workspace.member("adam", Level::Admin).await;
-    let kept_out = json!({ "members_can_use_personal_api_keys": false });
-    workspace.owner.patch(&path, kept_out).await.ok();
-    let text = "Organization 'Corp' does not allow using personal API keys. Contact an admin to enable personal API keys for this organization.";
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
-    for closed in [&path, &workspace.organization("members/"), &project, &workspace.dashboards("")]
-    {
-        member.get(closed).await.assert_denied(text);
-        admin.get(closed).await.ok();
+    for (is_allowed, shown) in [(false, 0), (true, 1)] {
+        let sent = json!({ "members_can_use_personal_api_keys": is_allowed });
+        workspace.owner.patch(&path, sent).await.ok();
+        for list in ["/api/organizations/", "/api/projects/"] {
+            assert_eq!(member.get(list).await.ok()["count"], shown, "{list}");
+            assert_eq!(admin.get(list).await.ok()["count"], 1, "{list}");
+        }
     }
-    for list in ["/api/organizations/", "/api/projects/"] {
-        assert_eq!(member.get(list).await.ok()["count"], 0, "{list}");
-        assert_eq!(admin.get(list).await.ok()["count"], 1, "{list}");
-    }
-    member.get("/api/users/@me/").await.ok();
-    workspace.owner.patch(&path, json!({ "members_can_use_personal_api_keys": true })).await.ok();
-    member.get(&path).await.ok();
 }
 
 #[tokio::test]
 async fn organization_limited_key_accesses_only_its_organizations() {
     let workspace = Workspace::new().await;
-    let second = Operation::OrganizationCreate(OrganizationOptions {
-        name: "Second".to_owned(),
-        owner: OWNER.to_owned(),
-        existing: false,
-    });
-    let second = workspace.run_operation(second).await;
+    let (id, _) = workspace.second_organization().await;
     let limits = json!({ "organizations": [workspace.made.organization_id] });
-    let limited = workspace.limited_key(OWNER, &["*"], limits).await;
+    let limited = workspace.limited_key(OWNER, &["*"], limits.clone()).await;
     let list = limited.get("/api/organizations/").await.ok();
-    assert_eq!((column(&list, "name"), &list["count"]), (vec!["Corp".into()], &json!(1)));
+    assert_eq!(column(&list, "name"), ["Corp"]);
+    assert_eq!(list["count"], 1);
     limited.get(&workspace.organization("")).await.ok();
-    let id = second["id"].as_str().expect("an id");
-    let refused = format!("API key does not have access to the requested organization: ID {id}.");
-    limited.get(&format!("/api/organizations/{id}/")).await.assert_denied(&refused);
     let at_current = "API key does not have access to the requested organization.";
     limited.get("/api/organizations/@current/").await.assert_denied(at_current);
-    let project = &second["project_id"];
-    let of_project =
-        format!("API key does not have access to the requested project: ID {project}.");
-    limited.get(&format!("/api/projects/{project}/")).await.assert_denied(&of_project);
     // The key's limits are checked before its scopes, and also apply to lists.
-    let limits = json!({ "organizations": [workspace.made.organization_id] });
     let narrow = workspace.limited_key(OWNER, &["user:read"], limits).await;
+    let refused = format!("API key does not have access to the requested organization: ID {id}.");
     narrow.get(&format!("/api/organizations/{id}/")).await.assert_denied(&refused);
-    let missing = "API key missing required scope 'organization:read'";
-    narrow.get(&workspace.organization("")).await.assert_denied(missing);
     let made = limited.post(&workspace.organization("projects/"), json!({})).await.ok();
     let list = limited.get("/api/projects/").await.ok();
     assert_eq!(column(&list, "id"), [json!(workspace.made.project_id), made["id"].clone()]);
     assert_eq!(list["count"], 2);
     let refused = "API keys limited to organizations or projects cannot create an organization.";
     limited.post("/api/organizations/", json!({ "name": "New" })).await.assert_denied(refused);
-    limited.post("/api/organizations/", json!({})).await.assert_denied(refused);
-}
-
-#[tokio::test]
-async fn project_limited_key_accesses_no_organization() {
-    let workspace = Workspace::new().await;
-    let other = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
-    let limits = json!({ "projects": [workspace.made.project_id] });
-    let limited = workspace.limited_key(OWNER, &["*"], limits).await;
-    limited.get("/api/organizations/").await.assert_denied(PROJECT_KEY);
-    limited.post("/api/organizations/", json!({ "name": "New" })).await.assert_denied(PROJECT_KEY);
-    for rest in ["", "members/", "projects/"] {
-        limited.get(&workspace.organization(rest)).await.assert_denied(PROJECT_KEY);
-    }
-    limited.post(&workspace.organization("projects/"), json!({})).await.assert_denied(PROJECT_KEY);
-    limited.delete(&workspace.organization("")).await.assert_denied(PROJECT_KEY);
-    limited
-        .get(&workspace.organization(&format!("projects/{}/", workspace.made.project_id)))
-        .await
-        .ok();
-    let path = workspace.organization(&format!("projects/{}/", other["id"]));
-    let refused =
-        format!("API key does not have access to the requested project: ID {}.", other["id"]);
-    limited.get(&path).await.assert_denied(&refused);
-    limited.get(&workspace.organization("projects/999/")).await.assert_denied(PROJECT_KEY);
 }

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId};
-use steward::testing::operator::{Operation, OrganizationOptions};
+use steward::testing::operator::Operation;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{self, AccessRule};
 use steward::testing::resources::access_objects::{Kind, Object};
@@ -22,7 +22,7 @@ use steward::testing::resources::projects::grants::{self, Grant};
 use steward::testing::resources::projects::{Project, Settings};
 use steward::testing::resources::sharing::Sharing;
 use steward::testing::resources::users;
-use steward::testing::store::{Key, Order, Raw, Record, Table, Tx, Window};
+use steward::testing::store::{Key, Order, Raw, Record, Table, Tx};
 
 use crate::dashboards::access::Scene;
 use crate::support::objects::Objects;
@@ -31,15 +31,7 @@ use crate::{domains, invites};
 
 /// Returns the number of records whose key begins with `prefix`.
 fn count<R: Record>(workspace: &Workspace, prefix: &impl Key) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let all = Window { offset: 0, limit: usize::MAX, order: Order::Ascending };
-    let mut count = 0;
-    let counted = tx.scan::<R, _>(prefix, all, |_| {
-        count += 1;
-        Ok(())
-    });
-    counted.expect("counted");
-    count
+    workspace.records::<R>(prefix).len()
 }
 
 /// Creates a project with dashboards, details and an access control for a member. Returns the project and the member.
@@ -72,6 +64,19 @@ fn left_of_project(workspace: &Workspace, project: ProjectId) -> [usize; 5] {
     ]
 }
 
+/// Deletes a project as a request does, but does not wake the background task: its records still exist, as for a request in
+/// between.
+async fn delete_project(workspace: &Workspace, project: ProjectId) {
+    let organization = workspace.made.organization_id;
+    workspace.write(move |tx| cascade_delete::delete_project(tx, organization, project)).await;
+}
+
+/// Deletes the first organization like [`delete_project`].
+async fn delete_organization(workspace: &Workspace) {
+    let organization = workspace.made.organization_id;
+    workspace.write(move |tx| cascade_delete::delete_organization(tx, organization)).await;
+}
+
 async fn project_is_hidden(workspace: &Workspace, project: ProjectId, ann: &TestClient) {
     for caller in [&workspace.owner, ann] {
         let paths = [
@@ -98,13 +103,7 @@ async fn deleted_project_is_hidden_before_its_records_are_deleted() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
     assert_eq!(left_of_project(&workspace, project), [1, 1, 3, 3, 2]);
-    // Does not wake the background task, so the records still exist, as for a request in between.
-    let organization = workspace.made.organization_id;
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
-    removed.await.expect("removed");
+    delete_project(&workspace, project).await;
     assert_eq!(left_of_project(&workspace, project), [0, 0, 3, 3, 2]);
     project_is_hidden(&workspace, project, &ann).await;
     workspace.assert_file_valid().await;
@@ -120,13 +119,12 @@ async fn deleted_project_is_hidden_before_its_records_are_deleted() {
 async fn project_deletion_deletes_all_of_its_records() {
     let workspace = Workspace::new().await;
     let (project, ann) = furnished(&workspace).await;
-    let kept =
-        workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Kept" })).await.ok();
+    let list = workspace.dashboards("");
+    let (kept, path) = workspace.owner.create(&list, json!({ "name": "Kept" })).await;
     workspace.owner.delete(&format!("/api/projects/{project}/")).await.assert_empty(204);
     project_is_hidden(&workspace, project, &ann).await;
     workspace.completes_deletions().await;
     assert_eq!(left_of_project(&workspace, project), [0; 5]);
-    let path = workspace.dashboards(&format!("{}/", kept["id"]));
     workspace.owner.get(&path).await.assert_is(200, kept);
     workspace.assert_file_valid().await;
 }
@@ -148,20 +146,13 @@ async fn organization_is_hidden(
     callers: &[&TestClient],
 ) {
     for caller in callers {
+        let gone = "Organization not found.";
         for rest in ["", "members/", "projects/", &format!("projects/{project}/")] {
-            caller
-                .get(&workspace.organization(rest))
-                .await
-                .assert_not_found("Organization not found.");
+            caller.get(&workspace.organization(rest)).await.assert_not_found(gone);
         }
-        caller
-            .patch(&workspace.organization(""), json!({}))
-            .await
-            .assert_not_found("Organization not found.");
-        caller
-            .delete(&workspace.organization(""))
-            .await
-            .assert_not_found("Organization not found.");
+        let path = workspace.organization("");
+        caller.patch(&path, json!({})).await.assert_not_found(gone);
+        caller.delete(&path).await.assert_not_found(gone);
         caller.get(&format!("/api/projects/{project}/")).await.assert_not_found("Not found.");
         let below = format!("/api/projects/{project}/dashboards/");
         caller.get(&below).await.assert_not_found("Project not found.");
@@ -181,11 +172,7 @@ async fn deleted_organization_is_hidden_before_its_records_are_deleted() {
     let organization = workspace.made.organization_id;
     let before = left_of_organization(&workspace, organization);
     assert_eq!((before[..4].to_vec(), before[4] > 3), (vec![2, 2, 2, 2], true));
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_organization(tx, organization));
-    removed.await.expect("removed");
+    delete_organization(&workspace).await;
     assert_eq!(left_of_organization(&workspace, organization), before);
     organization_is_hidden(&workspace, project, &[&workspace.owner, &ann]).await;
     workspace.assert_file_valid().await;
@@ -225,14 +212,8 @@ async fn organization_deletion_deletes_all_of_its_records() {
 async fn large_project_is_deleted_in_batches_with_a_valid_file_between() {
     let workspace = Workspace::new().await;
     let (project, _) = furnished(&workspace).await;
-    let dashboards = workspace.app.store();
-    let template = {
-        let tx = dashboards.snapshot().expect("a snapshot");
-        let keys =
-            tx.keys(&steward::testing::resources::dashboards::BY_NAME, &project, 1).expect("keys");
-        tx.get::<Dashboard>(&keys[0]).expect("a dashboard")
-    };
-    let many = dashboards.write(move |tx| {
+    let template = workspace.records::<Dashboard>(&project).remove(0);
+    let many = workspace.write(move |tx| {
         for number in 1_000..2_100 {
             let mut dashboard = template.clone();
             dashboard.meta.id = steward::testing::ids::DashboardId(number);
@@ -242,16 +223,13 @@ async fn large_project_is_deleted_in_batches_with_a_valid_file_between() {
         }
         Ok(())
     });
-    many.await.expect("made");
+    many.await;
     workspace.assert_file_valid().await;
-    let organization = workspace.made.organization_id;
-    let removed =
-        dashboards.write(move |tx| cascade_delete::delete_project(tx, organization, project));
-    removed.await.expect("removed");
+    delete_project(&workspace, project).await;
     let mut left: usize = left_of_project(&workspace, project).iter().sum();
     assert_eq!(left, 3 + 3 + 1_100 + 2);
     let mut pieces = 0;
-    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {
+    while workspace.write(cascade_delete::delete_batch).await {
         let now = left_of_project(&workspace, project).iter().sum();
         assert!(left - now <= 500 && (now < left || now == 0), "{left} to {now}");
         left = now;
@@ -265,14 +243,12 @@ async fn large_project_is_deleted_in_batches_with_a_valid_file_between() {
 async fn organization_with_many_projects_is_deleted_in_limited_batches() {
     let workspace = Workspace::new().await;
     let organization = workspace.made.organization_id;
-    let template = {
-        let tx = workspace.app.store().snapshot().expect("a snapshot");
-        let key = (organization, workspace.made.project_id);
-        (tx.get::<Project>(&key).expect("one"), tx.get::<Settings>(&key).expect("one"))
-    };
-    let many = workspace.app.store().write(move |tx| {
+    let key = (organization, workspace.made.project_id);
+    let project = workspace.records::<Project>(&key).remove(0);
+    let settings = workspace.records::<Settings>(&key).remove(0);
+    let many = workspace.write(move |tx| {
         for number in 1_000..1_300 {
-            let (mut project, mut settings) = template.clone();
+            let (mut project, mut settings) = (project.clone(), settings.clone());
             project.meta.id = ProjectId(number);
             project.fields.id = ProjectId(number);
             settings.key.1 = ProjectId(number);
@@ -281,15 +257,11 @@ async fn organization_with_many_projects_is_deleted_in_limited_batches() {
         }
         Ok(())
     });
-    many.await.expect("made");
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_organization(tx, organization));
-    removed.await.expect("removed");
+    many.await;
+    delete_organization(&workspace).await;
     let left = || -> usize { left_of_organization(&workspace, organization).iter().sum() };
     let mut before = left();
-    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {
+    while workspace.write(cascade_delete::delete_batch).await {
         let now = left();
         assert!(before - now <= 500, "{before} to {now}");
         before = now;
@@ -301,18 +273,12 @@ async fn organization_with_many_projects_is_deleted_in_limited_batches() {
 #[tokio::test]
 async fn keys_limited_to_deleted_objects_give_no_access() {
     let workspace = Workspace::new().await;
-    let second = Operation::OrganizationCreate(OrganizationOptions {
-        name: "Second".to_owned(),
-        owner: OWNER.to_owned(),
-        existing: false,
-    });
-    let second = workspace.run_operation(second).await;
-    let by_organization = json!({ "organizations": [second["id"]] });
+    let (id, project) = workspace.second_organization().await;
+    let by_organization = json!({ "organizations": [id] });
     let by_organization = workspace.limited_key(OWNER, &["*"], by_organization).await;
-    let by_project = json!({ "projects": [second["project_id"]] });
+    let by_project = json!({ "projects": [project] });
     let by_project = workspace.limited_key(OWNER, &["*"], by_project).await;
-    let path = format!("/api/organizations/{}/", second["id"].as_str().expect("an id"));
-    workspace.owner.delete(&path).await.assert_empty(204);
+    workspace.owner.delete(&format!("/api/organizations/{id}/")).await.assert_empty(204);
     workspace.completes_deletions().await;
     for caller in [&by_organization, &by_project] {
         assert_eq!(caller.get("/api/projects/").await.ok()["count"], 0);
@@ -397,18 +363,6 @@ const OF_ORGANIZATIONS: [Table; 20] = [
     Table::Counts,
 ];
 
-/// Returns all records of a type whose key begins with `prefix`.
-fn all<R: Record>(workspace: &Workspace, prefix: &impl Key) -> Vec<R> {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut found = Vec::new();
-    let scanned = tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
-        found.push(row.into_record()?);
-        Ok(())
-    });
-    scanned.expect("scanned");
-    found
-}
-
 /// Creates a record of every type in a project.
 async fn fill(scene: &Scene, project: ProjectId) {
     let owner = scene.owner();
@@ -444,15 +398,12 @@ async fn fill(scene: &Scene, project: ProjectId) {
     let destination =
         json!({ "type": "HTTP", "config": { "url": "https://in.example", "token": "SECRET" } });
     let export = json!({ "name": "Nightly", "interval": "day", "destination": destination });
-    assert_eq!(owner.post(&format!("{at}batch_exports/"), export).await.status, 201);
+    owner.create(&format!("{at}batch_exports/"), export).await;
     owner.post(&format!("{one}sharing/refresh/"), json!({})).await.ok();
-    let removed = owner.post(&dashboards, json!({ "name": "Removed" })).await.ok();
-    let removed = format!("{dashboards}{}/", removed["id"]);
-    owner.patch(&removed, json!({ "deleted": true })).await.ok();
-    let insights = format!("{at}insights/");
-    let removed = owner.post(&insights, json!({ "name": "Removed" })).await.ok();
-    let removed = format!("{insights}{}/", removed["id"]);
-    owner.patch(&removed, json!({ "deleted": true })).await.ok();
+    for list in [&dashboards, &format!("{at}insights/")] {
+        let (_, removed) = owner.create(list, json!({ "name": "Removed" })).await;
+        owner.patch(&removed, json!({ "deleted": true })).await.ok();
+    }
     multiply(&scene.workspace, project, DashboardId(made["id"].as_u64().expect("an id"))).await;
 }
 
@@ -460,17 +411,17 @@ async fn fill(scene: &Scene, project: ProjectId) {
 /// several batches or ends within one.
 async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId) {
     let of = (project, model);
-    let dashboard = all::<Dashboard>(workspace, &of).remove(0);
-    let details = all::<Details>(workspace, &of);
-    let tiles = all::<Tile>(workspace, &of);
-    let collaborators = all::<Collaborator>(workspace, &of);
-    let sharing = all::<Sharing>(workspace, &(project, Object::Dashboard(model)));
-    let removal = all::<Deletion>(workspace, &(project, Kind::Dashboard)).remove(0);
-    let mut rules = all::<AccessRule>(workspace, &project);
+    let dashboard = workspace.records::<Dashboard>(&of).remove(0);
+    let details = workspace.records::<Details>(&of);
+    let tiles = workspace.records::<Tile>(&of);
+    let collaborators = workspace.records::<Collaborator>(&of);
+    let sharing = workspace.records::<Sharing>(&(project, Object::Dashboard(model)));
+    let removal = workspace.records::<Deletion>(&(project, Kind::Dashboard)).remove(0);
+    let mut rules = workspace.records::<AccessRule>(&project);
     rules.retain(|rule| rule.object.is_some());
     let found = [details.len(), sharing.len(), collaborators.len(), rules.len()];
     assert_eq!((found, tiles.len() > 2), ([1, 1, 3, 4], true));
-    let many = workspace.app.store().write(move |tx| {
+    let many = workspace.write(move |tx| {
         for id in (project.0 * 10_000..).take(300).map(DashboardId) {
             let mut dashboard = dashboard.clone();
             (dashboard.meta.id, dashboard.fields.id) = (id, id);
@@ -498,12 +449,12 @@ async fn multiply(workspace: &Workspace, project: ProjectId, model: DashboardId)
         }
         Ok(())
     });
-    many.await.expect("made");
+    many.await;
 }
 
 /// Deletes one batch and checks the file. Returns whether there may be more.
 async fn sweep_and_check(workspace: &Workspace) -> bool {
-    let more = workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted");
+    let more = workspace.write(cascade_delete::delete_batch).await;
     workspace.assert_file_valid().await;
     more
 }
@@ -513,10 +464,8 @@ async fn each_record_is_deleted_after_all_records_that_refer_to_it() {
     let workspace = Workspace::new().await;
     let objects = Objects::make(&workspace, "objects").await;
     let organization = objects.organization().parse().expect("an id");
-    let store = workspace.app.store();
-    let deleted = store.write(move |tx| cascade_delete::delete_organization(tx, organization));
-    deleted.await.expect("deleted");
-    while store.write(|tx| cascade_delete::delete_up_to(tx, 1)).await.expect("deleted") {
+    workspace.write(move |tx| cascade_delete::delete_organization(tx, organization)).await;
+    while workspace.write(|tx| cascade_delete::delete_up_to(tx, 1)).await {
         workspace.assert_file_valid().await;
     }
 }
@@ -525,15 +474,11 @@ async fn each_record_is_deleted_after_all_records_that_refer_to_it() {
 async fn deleting_a_filled_project_leaves_no_records_and_a_valid_file_after_each_batch() {
     let scene = Scene::new().await;
     let workspace = &scene.workspace;
-    let (organization, project) = (workspace.made.organization_id, workspace.made.project_id);
+    let project = workspace.made.project_id;
     fill(&scene, project).await;
     workspace.assert_file_valid().await;
     let before = filled(workspace);
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
-    removed.await.expect("removed");
+    delete_project(workspace, project).await;
     workspace.assert_file_valid().await;
     let mut pieces = 0;
     while sweep_and_check(workspace).await {
@@ -568,17 +513,9 @@ async fn deleting_a_filled_organization_leaves_no_records_and_a_valid_file() {
     invites::invite(scene.owner(), workspace, sent).await;
     let before = filled(workspace);
     // One of the two projects was deleted before, and a part of its records is deleted.
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_project(tx, organization, second));
-    removed.await.expect("removed");
+    delete_project(workspace, second).await;
     assert!(sweep_and_check(workspace).await);
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_organization(tx, organization));
-    removed.await.expect("removed");
+    delete_organization(workspace).await;
     workspace.assert_file_valid().await;
     while sweep_and_check(workspace).await {}
 
@@ -621,11 +558,7 @@ async fn leaving_member_leaves_no_records_during_a_project_deletion() {
     workspace.assert_file_valid().await;
     assert_eq!((holds("ann"), holds("bob")), ([false; 4], [true; 4]));
 
-    let removed = workspace
-        .app
-        .store()
-        .write(move |tx| cascade_delete::delete_project(tx, organization, project));
-    removed.await.expect("removed");
+    delete_project(workspace, project).await;
     assert!(sweep_and_check(workspace).await);
     assert_eq!(holds("bob"), [true; 4]);
     scene.leave("bob").await;
@@ -707,8 +640,7 @@ async fn check_finds_dangling_rules_and_collaborators_during_a_deletion() {
         PendingDeletion::Project(organization, ProjectId(nobody.0)),
         PendingDeletion::Organization(organization),
     ] {
-        let put = workspace.app.store().write(move |tx| tx.put(&sweep));
-        put.await.expect("put");
+        workspace.write(move |tx| tx.put(&sweep)).await;
         assert_eq!(problems(workspace).await, found);
     }
 }
