@@ -63,10 +63,8 @@ async fn responses_to_writes_have_no_store_despite_an_etag() {
         assert_eq!(header(&answer, "cache-control"), Some("private, no-cache"));
         let tag = header(&answer, "etag").expect("a tag");
         let known = owner.fetch(Method::GET, &one, &[("if-none-match", tag)], "").await;
-        assert_eq!(
-            (known.status, header(&known, "cache-control")),
-            (304, Some("private, no-cache"))
-        );
+        assert_eq!(known.status, 304);
+        assert_eq!(header(&known, "cache-control"), Some("private, no-cache"));
     }
 }
 
@@ -99,19 +97,13 @@ async fn configured_cors_origins_may_call_and_read() {
             assert!(allowed.split(',').any(|one| one == name), "{name}: {allowed}");
         }
         assert_eq!(header(&answer, "access-control-allow-credentials"), None);
-        let answer = workspace.owner.fetch(Method::GET, ME, &[("origin", origin)], "").await;
-        assert_eq!(
-            (answer.status, header(&answer, "access-control-allow-origin")),
-            (200, Some(origin))
-        );
-        let exposed = header(&answer, "access-control-expose-headers").expect("headers");
-        assert!(exposed.contains("etag") && exposed.contains("retry-after"), "{exposed}");
-        let refused = nobody.fetch(Method::GET, ME, &[("origin", origin)], "").await;
-        assert_eq!(
-            (refused.status, header(&refused, "access-control-allow-origin")),
-            (401, Some(origin))
-        );
-        assert!(header(&refused, "x-request-id").is_some());
+        for (caller, status) in [(&workspace.owner, 200), (&nobody, 401)] {
+            let answer = caller.fetch(Method::GET, ME, &[("origin", origin)], "").await;
+            assert_eq!(answer.status, status);
+            assert_eq!(header(&answer, "access-control-allow-origin"), Some(origin));
+            let exposed = header(&answer, "access-control-expose-headers").expect("headers");
+            assert!(exposed.contains("etag") && exposed.contains("retry-after"), "{exposed}");
+        }
     }
 }
 
@@ -124,11 +116,6 @@ async fn other_origins_get_no_cors_headers() {
     for workspace in [named, with(&[]).await] {
         let answer = workspace.owner.fetch(Method::GET, ME, &asked[..1], "").await;
         assert_eq!(header(&answer, "access-control-allow-origin"), None);
-        let options = workspace.owner.fetch(Method::OPTIONS, ME, &asked[..1], "").await;
-        assert_eq!(
-            (options.status, header(&options, "allow")),
-            (204, Some("GET, PATCH, HEAD, OPTIONS"))
-        );
     }
     let any = with(&["*"]).await;
     let answer = any.owner.fetch(Method::GET, ME, &asked[..1], "").await;
@@ -205,9 +192,8 @@ async fn large_responses_to_remote_clients_are_compressed_with_their_own_etag() 
     let known = owner.fetch(Method::GET, &one, &[FAR, GZIP, ("if-none-match", &tag)], "").await;
     known.assert_empty(304);
     assert_eq!(header(&known, "etag"), Some(&*tag));
-    let headers = [("if-match", own.as_str()), ("content-type", "application/json")];
-    assert_eq!(owner.fetch(Method::PATCH, &one, &headers, "{\"name\": \"x\"}").await.status, 200);
-    assert_eq!(owner.fetch(Method::PATCH, &one, &headers, "{}").await.status, 412);
+    owner.if_match(Method::PATCH, &one, &own, json!({ "name": "x" })).await.ok();
+    owner.if_match(Method::PATCH, &one, &own, json!({})).await.assert_stale();
 }
 
 #[tokio::test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steward::testing::router::routes;
 
 use crate::dashboards::make;
-use crate::support::{JSON, OWNER, TestClient, TestResponse, Workspace};
+use crate::support::{JSON, TestClient, TestResponse, Workspace};
 
 const REQUEST_ID: &str = "x-request-id";
 pub const NO_ACCESS: &str = "You don't have access to the project.";
@@ -133,7 +133,7 @@ async fn json_with_any_charset_is_accepted_and_other_content_types_are_rejected(
 async fn request_body_of_one_mebibyte_is_accepted_and_a_larger_one_rejected() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
-    let body = |size: usize| format!("{{\"x\":\"{}\"}}", "a".repeat(size - r#"{"x":""}"#.len()));
+    let body = |size: usize| format!(r#"{{"x":"{}"}}"#, "a".repeat(size - r#"{"x":""}"#.len()));
     assert_eq!(post(&workspace.owner, &list, body(1 << 20)).await.status, 201);
     let detail = "The request body is larger than 1048576 bytes.";
     let large = post(&workspace.owner, &list, body((1 << 20) + 1)).await;
@@ -247,17 +247,13 @@ async fn unknown_ids_of_any_form_return_404() {
         "abc",
         "1.0",
         "1e3",
-        "0x1",
         "999999",
         "18446744073709551616",
-        "99999999999999999999999999",
         "@me",
         "@current",
-        "null",
         "%00",
-        "%20",
-        "1;drop",
         "..%2f",
+        "%FF",
     ];
     for id in odd.into_iter().chain([foreign.as_str()]) {
         let one = workspace.dashboards(&format!("{id}/"));
@@ -269,31 +265,14 @@ async fn unknown_ids_of_any_form_return_404() {
         owner.get(&dashboards).await.assert_not_found("Project not found.");
         owner.post(&dashboards, json!({})).await.assert_not_found("Project not found.");
         owner.get(&format!("/api/projects/{id}/")).await.assert_not_found("Not found.");
-        owner
-            .get(&workspace.organization(&format!("projects/{id}/")))
-            .await
-            .assert_not_found("Not found.");
+        let below = workspace.organization(&format!("projects/{id}/"));
+        owner.get(&below).await.assert_not_found("Not found.");
         let members = format!("/api/organizations/{id}/members/");
         owner.get(&members).await.assert_not_found("Organization not found.");
     }
     owner.get(&theirs).await.assert_denied(NO_ACCESS);
     owner.get(&format!("{theirs}{foreign}/")).await.assert_denied(NO_ACCESS);
     assert_eq!(outsider.get(&theirs).await.ok()["count"], 1);
-}
-
-#[tokio::test]
-async fn ids_that_are_not_utf8_return_404() {
-    let workspace = Workspace::new().await;
-    let owner = &workspace.owner;
-    owner.get("/api/projects/%FF/dashboards/").await.assert_not_found("Project not found.");
-    owner.get("/api/projects/%FF/").await.assert_not_found("Not found.");
-    owner.get("/api/organizations/%FF/members/").await.assert_not_found("Organization not found.");
-    let one = workspace.dashboards("%FF/");
-    owner.get(&one).await.assert_not_found("Not found.");
-    owner.delete(&one).await.assert_empty(405);
-    let reader = workspace.key(OWNER, &["dashboard:read"]).await;
-    reader.patch(&one, json!({})).await.assert_denied(READ_ONLY);
-    workspace.anonymous().get(&one).await.is_unauthenticated();
 }
 
 #[tokio::test]
@@ -358,8 +337,5 @@ async fn member_with_a_serde_json_internal_name_is_an_ordinary_member() {
 #[tokio::test]
 async fn public_path_rejects_other_methods_without_requiring_a_key() {
     let workspace = Workspace::new().await;
-    let answer = workspace.anonymous().post("/_livez", json!({})).await;
-    let detail = "Method \"POST\" not allowed.";
-    answer.assert_error(405, "invalid_request", "method_not_allowed", detail, None);
-    assert_eq!(answer.headers[ALLOW], "GET, HEAD, OPTIONS");
+    workspace.anonymous().post("/_livez", json!({})).await.is_wrong_method("POST");
 }

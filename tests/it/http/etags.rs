@@ -3,24 +3,21 @@
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::api_keys::record_use;
 use steward::testing::resources::members::Level;
 use steward::testing::time::Timestamp;
 
 use crate::activity::entries;
 use crate::api_keys::{CURRENT, KEYS, at};
-use crate::batch_exports;
-use crate::support::JSON;
 use crate::support::{TestClient, TestResponse, Workspace};
+use crate::{batch_exports, domains};
 
-const CHANGED: &str = "The object has changed: its version is not one that If-Match names.";
 const ME: &str = "/api/users/@me/";
 
 /// Returns the tag of a response, which must have the form `"<version>-<hash>"`.
 #[track_caller]
 fn tag(answer: &TestResponse) -> String {
-    let tag = answer.headers["etag"].to_str().expect("text").to_owned();
+    let tag = answer.tag();
     let inner = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).expect("quotes");
     let (version, hash) = inner.split_once('-').expect("two parts");
     assert!(version.parse::<u64>().is_ok(), "{tag}");
@@ -33,17 +30,17 @@ async fn get_if_none_match(caller: &TestClient, path: &str, sent: &str) -> TestR
 }
 
 async fn patch_if_match(caller: &TestClient, path: &str, sent: &str, body: Value) -> TestResponse {
-    let headers = [("if-match", sent), JSON[0]];
-    caller.fetch(Method::PATCH, path, &headers, body.to_string()).await
+    caller.if_match(Method::PATCH, path, sent, body).await
 }
 
 async fn delete_if_match(caller: &TestClient, path: &str, sent: &str) -> TestResponse {
     caller.fetch(Method::DELETE, path, &[("if-match", sent)], "").await
 }
 
-#[track_caller]
-fn is_stale(answer: &TestResponse) {
-    answer.assert_error(412, "invalid_request", "precondition_failed", CHANGED, None);
+/// Asserts that a DELETE with this outdated tag fails, and with the current one succeeds.
+async fn assert_deleted_if_current(caller: &TestClient, path: &str, old: &str, current: &str) {
+    delete_if_match(caller, path, old).await.assert_stale();
+    delete_if_match(caller, path, current).await.assert_empty(204);
 }
 
 #[track_caller]
@@ -55,23 +52,18 @@ fn is_not_modified(answer: &TestResponse, tag: &str) {
 /// Every kind of object that has a detail view and a PATCH, with a change of it.
 async fn objects(workspace: &Workspace) -> Vec<(String, Value)> {
     let owner = &workspace.owner;
-    let domain = json!({ "domain": "corp.example" });
-    let domain = owner.post(&workspace.organization("domains/"), domain).await.ok();
-    let dashboard = owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
-    let dashboard = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    let (_, domain) = domains::add(workspace, "corp.example").await;
+    let list = workspace.dashboards("");
+    let (_, dashboard) = owner.create(&list, json!({ "name": "Sales" })).await;
     let project = workspace.made.project_id;
-    let insight = owner.post(&workspace.project("insights/"), json!({})).await.ok();
-    let key = json!({ "label": "x", "scopes": ["user:read"] });
-    let key = owner.post(KEYS, key).await.ok();
+    let (_, insight) = owner.create(&workspace.project("insights/"), json!({})).await;
+    let (_, key) = owner.create(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let (_, [export, _]) = batch_exports::add(workspace, batch_exports::nowhere("Nightly")).await;
     vec![
-        (at(&key, ""), json!({ "label": "y" })),
+        (key, json!({ "label": "y" })),
         (export, json!({ "name": "Hourly" })),
-        (
-            workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id"))),
-            json!({ "saml_entity_id": "x" }),
-        ),
-        (workspace.project(&format!("insights/{}/", insight["id"])), json!({ "name": "Visits" })),
+        (domain, json!({ "saml_entity_id": "x" })),
+        (insight, json!({ "name": "Visits" })),
         (format!("{dashboard}sharing/"), json!({ "enabled": true })),
         (dashboard, json!({ "name": "Sales, again" })),
         (format!("/api/projects/{project}/"), json!({ "name": "Shop" })),
@@ -119,7 +111,7 @@ async fn stale_if_match_is_rejected_and_changes_nothing() {
         for sent in
             [&*old, &format!("W/{new}"), "\"other\"", "", "\"1e9-0\"", &format!("{old}, W/{new}")]
         {
-            is_stale(&patch_if_match(owner, &path, sent, change.clone()).await);
+            patch_if_match(owner, &path, sent, change.clone()).await.assert_stale();
         }
         owner.get(&path).await.assert_is(200, shown.body.clone());
         assert_eq!(entries(&workspace), known, "{path}");
@@ -138,57 +130,40 @@ async fn delete_with_if_match_requires_the_current_version() {
     workspace.member("ann", Level::Member).await;
     let ann = workspace.uuid("ann@corp.example").await;
     let members = workspace.organization(&format!("members/{ann}/"));
-    let dashboard = owner.post(&workspace.dashboards(""), json!({})).await.ok();
-    let one = workspace.dashboards(&format!("{}/", dashboard["id"]));
-    owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
+    let (_, board) = owner.create(&workspace.dashboards(""), json!({})).await;
+    owner.patch(&board, json!({ "restriction_level": 37 })).await.ok();
+    let current = async |path: &str| owner.get(path).await.tag();
 
-    let domain = json!({ "domain": "corp.example" });
-    let domain = owner.post(&workspace.organization("domains/"), domain).await;
-    let id = domain.body["id"].as_str().expect("an id");
-    let path = workspace.organization(&format!("domains/{id}/"));
-    owner.patch(&path, json!({ "saml_entity_id": "x" })).await.ok();
-    is_stale(&delete_if_match(owner, &path, &tag(&domain)).await);
-    delete_if_match(owner, &path, &tag(&owner.get(&path).await)).await.assert_empty(204);
+    let (_, domain) = domains::add(&workspace, "corp.example").await;
+    let old = current(&domain).await;
+    owner.patch(&domain, json!({ "saml_entity_id": "x" })).await.ok();
+    assert_deleted_if_current(owner, &domain, &old, &current(&domain).await).await;
 
-    let invite = json!({ "target_email": "bob@corp.example" });
-    let invite = owner.post(&workspace.organization("invites/"), invite).await;
-    let id = invite.body["id"].as_str().expect("an id");
-    let path = workspace.organization(&format!("invites/{id}/"));
-    is_stale(&delete_if_match(owner, &path, "\"7-0\"").await);
-    delete_if_match(owner, &path, &tag(&invite)).await.assert_empty(204);
+    let invites = workspace.organization("invites/");
+    let invite = owner.post(&invites, json!({ "target_email": "bob@corp.example" })).await;
+    let path = format!("{invites}{}/", invite.body["id"].as_str().expect("an id"));
+    assert_deleted_if_current(owner, &path, "\"7-0\"", &invite.tag()).await;
 
-    let key = json!({ "label": "x", "scopes": ["user:read"] });
-    let key = owner.post(KEYS, key).await;
+    let key = owner.post(KEYS, json!({ "label": "x", "scopes": ["user:read"] })).await;
     let rolled = owner.post(&at(&key.body, "roll/"), json!({})).await;
     let path = at(&key.body, "");
-    is_stale(&delete_if_match(owner, &path, &tag(&key)).await);
-    is_stale(&patch_if_match(owner, &path, &tag(&key), json!({ "label": "y" })).await);
-    owner.get(&path).await.ok();
-    delete_if_match(owner, &path, &tag(&rolled)).await.assert_empty(204);
+    patch_if_match(owner, &path, &key.tag(), json!({ "label": "y" })).await.assert_stale();
+    assert_deleted_if_current(owner, &path, &key.tag(), &rolled.tag()).await;
 
-    let at = format!("{one}collaborators/");
-    let row = owner.post(&at, json!({ "user_uuid": ann, "level": 37 })).await;
-    let at = format!("{at}{ann}/");
-    is_stale(&delete_if_match(owner, &at, "\"7-0\"").await);
-    delete_if_match(owner, &at, &tag(&row)).await.assert_empty(204);
+    let rows = format!("{board}collaborators/");
+    let row = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
+    assert_deleted_if_current(owner, &format!("{rows}{ann}/"), "\"7-0\"", &row.tag()).await;
 
-    let member = owner.patch(&members, json!({ "level": 8 })).await;
+    let old = owner.patch(&members, json!({ "level": 8 })).await.tag();
     owner.patch(&members, json!({ "level": 1 })).await.ok();
-    is_stale(&delete_if_match(owner, &members, &tag(&member)).await);
-    is_stale(&patch_if_match(owner, &members, &tag(&member), json!({ "level": 8 })).await);
-    let member = owner.patch(&members, json!({})).await;
-    delete_if_match(owner, &members, &tag(&member)).await.assert_empty(204);
+    patch_if_match(owner, &members, &old, json!({ "level": 8 })).await.assert_stale();
+    assert_deleted_if_current(owner, &members, &old, &current(&members).await).await;
 
     let (_, [export, _]) = batch_exports::add(&workspace, batch_exports::nowhere("Nightly")).await;
-    is_stale(&delete_if_match(owner, &export, "\"7-0\"").await);
-    delete_if_match(owner, &export, &tag(&owner.get(&export).await)).await.assert_empty(204);
-
-    let at = format!("/api/projects/{}/", workspace.made.project_id);
-    is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
-    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.assert_empty(204);
-    let at = workspace.organization("");
-    is_stale(&delete_if_match(owner, &at, "\"99-0\"").await);
-    delete_if_match(owner, &at, &tag(&owner.get(&at).await)).await.assert_empty(204);
+    let project = format!("/api/projects/{}/", workspace.made.project_id);
+    for path in [export, project, workspace.organization("")] {
+        assert_deleted_if_current(owner, &path, "\"99-0\"", &current(&path).await).await;
+    }
 }
 
 #[tokio::test]
@@ -199,13 +174,12 @@ async fn recorded_key_use_changes_the_etag_but_does_not_fail_if_match() {
     let (path, id) = (at(&key, ""), serde_json::from_value(key["id"].clone()).expect("an id"));
     let known = tag(&owner.get(&path).await);
     let now = Timestamp::from_micros(1_700_000_000_000_000);
-    let used = workspace.app.store().write(move |tx| record_use(tx, id, now)).await;
-    used.expect("recorded");
+    workspace.write(move |tx| record_use(tx, id, now)).await;
     let read = get_if_none_match(owner, &path, &known).await;
     assert_eq!((read.status, &read.body["last_used_at"]), (200, &json!("2023-11-14T22:13:20Z")));
     let changed = patch_if_match(owner, &path, &known, json!({ "label": "y" })).await;
     assert_eq!(changed.status, 200, "{}", changed.body);
-    is_stale(&patch_if_match(owner, &path, &known, json!({ "label": "z" })).await);
+    patch_if_match(owner, &path, &known, json!({ "label": "z" })).await.assert_stale();
 
     // Reading `@current` records a use of the key, which must not outdate its tag.
     let own = tag(&owner.get(CURRENT).await);
@@ -221,8 +195,7 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     let owner = &workspace.owner;
     workspace.member("ann", Level::Member).await;
     let ann = workspace.uuid("ann@corp.example").await;
-    let dashboard = owner.post(&workspace.dashboards(""), json!({})).await.ok();
-    let one = workspace.dashboards(&format!("{}/", dashboard["id"]));
+    let (_, one) = owner.create(&workspace.dashboards(""), json!({})).await;
     owner.patch(&one, json!({ "restriction_level": 37 })).await.ok();
     let rows = format!("{one}collaborators/");
     let (row, member) =
@@ -231,7 +204,7 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     for _ in 0..3 {
         let made = owner.post(&rows, json!({ "user_uuid": ann, "level": 37 })).await;
         for tag in &known {
-            is_stale(&delete_if_match(owner, &row, tag).await);
+            delete_if_match(owner, &row, tag).await.assert_stale();
         }
         known.push(tag(&made));
         owner.delete(&row).await.assert_empty(204);
@@ -239,21 +212,13 @@ async fn etag_of_a_deleted_record_does_not_match_its_replacement() {
     let mut known: Vec<String> = Vec::new();
     for _ in 0..3 {
         for tag in &known {
-            is_stale(&patch_if_match(owner, &member, tag, json!({ "level": 8 })).await);
-            is_stale(&delete_if_match(owner, &member, tag).await);
+            patch_if_match(owner, &member, tag, json!({ "level": 8 })).await.assert_stale();
+            delete_if_match(owner, &member, tag).await.assert_stale();
         }
         known.push(tag(&owner.patch(&member, json!({})).await));
         owner.patch(&member, json!({ "level": 8 })).await.ok();
         owner.delete(&member).await.assert_empty(204);
-        let again = Operation::UserCreate(UserOptions {
-            email: "ann@corp.example".to_owned(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization: Some(workspace.made.organization_id),
-            level: Level::Member,
-            existing: true,
-        });
-        workspace.run_operation(again).await;
+        workspace.rejoin("ann@corp.example", Level::Member).await;
     }
 }
 
@@ -269,10 +234,10 @@ async fn move_tile_with_if_match_requires_the_current_version() {
     let made = owner.patch(&from, body).await;
     let sent = json!({ "tile": { "id": made.body["tiles"][0]["id"] }, "toDashboard": 2 });
     let path = format!("{from}move_tile/");
-    is_stale(&patch_if_match(owner, &path, "\"1-0\"", sent.clone()).await);
+    patch_if_match(owner, &path, "\"1-0\"", sent.clone()).await.assert_stale();
     assert_eq!(owner.get(&to).await.ok()["tiles"], json!([]));
     patch_if_match(owner, &path, &tag(&made), sent).await.assert_empty(200);
-    is_stale(&patch_if_match(owner, &from, &tag(&made), json!({})).await);
+    patch_if_match(owner, &from, &tag(&made), json!({})).await.assert_stale();
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use axum::body::Body;
 use axum::http::{Method, Request};
 use serde_json::{Value, json};
+use steward::testing::resources::members::Level;
 
 use crate::support::{TestClient, Workspace};
 
@@ -44,10 +45,8 @@ struct FreeFields {
 async fn free_fields(workspace: &Workspace) -> FreeFields {
     let owner = &workspace.owner;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
-    let insight = owner.post(&format!("{project}insights/"), json!({})).await.ok();
-    let insight = format!("{project}insights/{}/", insight["id"]);
-    let board = owner.post(&workspace.dashboards(""), json!({})).await.ok();
-    let board = workspace.dashboards(&format!("{}/", board["id"]));
+    let (_, insight) = owner.create(&format!("{project}insights/"), json!({})).await;
+    let (_, board) = owner.create(&workspace.dashboards(""), json!({})).await;
     let export = json!({
         "name": "e", "interval": "hour",
         "destination": {"type": "S3", "config": {
@@ -55,8 +54,7 @@ async fn free_fields(workspace: &Workspace) -> FreeFields {
             "aws_access_key_id": "a", "aws_secret_access_key": "s",
         }},
     });
-    let export = owner.post(&format!("{project}batch_exports/"), export).await.ok();
-    let export = format!("{project}batch_exports/{}/", export["id"].as_str().expect("an id"));
+    let (_, export) = owner.create(&format!("{project}batch_exports/"), export).await;
     owner.patch(&board, json!({"tiles": [{"text": {"body": "x"}}]})).await.ok();
     let tile = owner.get(&board).await.ok()["tiles"][0]["id"].to_string();
     let me = "/api/users/@me/".to_owned();
@@ -143,17 +141,12 @@ async fn object_with_a_reserved_member_is_refused_and_never_read_as_a_number() {
             owner.get(path).await.assert_is(200, before);
         }
     }
+    let layouts = json!({ "id": tile, "layouts": reserved });
+    let overrides = json!({ "id": tile, "filters_overrides": { "a": reserved } });
+    let overrides_of_a_copy = "duplicate_tiles__0__filters_overrides";
     for (path, body, attr) in [
-        (
-            &dashboard,
-            json!({ "tiles": [{ "id": tile, "layouts": reserved }] }),
-            "tiles__0__layouts",
-        ),
-        (
-            &dashboard,
-            json!({ "duplicate_tiles": [{ "id": tile, "filters_overrides": { "a": reserved } }] }),
-            "duplicate_tiles__0__filters_overrides",
-        ),
+        (&dashboard, json!({ "tiles": [layouts] }), "tiles__0__layouts"),
+        (&dashboard, json!({ "duplicate_tiles": [overrides] }), overrides_of_a_copy),
         (&export, json!({ "destination": { "config": reserved } }), "destination__config"),
     ] {
         owner.patch(path, body).await.assert_invalid(attr, "invalid_input", detail);
@@ -195,21 +188,21 @@ async fn five_point_zero_is_the_integer_five_wherever_an_integer_is_read() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
     let project = workspace.made.project_id;
-    let insight = owner.post(&format!("/api/projects/{project}/insights/"), json!({})).await.ok();
-    let insight = format!("/api/projects/{project}/insights/{}/", insight["id"]);
+    let insights = format!("/api/projects/{project}/insights/");
+    let (_, insight) = owner.create(&insights, json!({})).await;
     let board = owner.post(&workspace.dashboards(""), json!({})).await.ok()["id"].to_string();
     let other = owner.post(&workspace.dashboards(""), json!({})).await.ok()["id"].to_string();
     let one = workspace.dashboards(&format!("{board}/"));
     let text = json!({"tiles": [{"text": {"body": "x"}}]});
     let tile = owner.patch(&one, text).await.ok()["tiles"][0].clone();
     let (tile, text) = (&tile["id"], &tile["text"]["id"]);
-    let ann = workspace.member("ann", steward::testing::resources::members::Level::Member).await;
-    let ann = ann.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("a UUID").to_owned();
-    workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    for name in ["ann", "ben"] {
+        workspace.member(name, Level::Member).await;
+    }
+    let ann = workspace.uuid("ann@corp.example").await;
     let ben = workspace.uuid("ben@corp.example").await;
     let key = json!({"label": "k", "scopes": ["*"]});
-    let key = owner.post("/api/personal_api_keys/", key).await.ok();
-    let key = format!("/api/personal_api_keys/{}/", key["id"].as_str().expect("an id"));
+    let (_, key) = owner.create("/api/personal_api_keys/", key).await;
     let (member, settings) =
         (workspace.organization(&format!("members/{ann}/")), format!("/api/projects/{project}/"));
     for zero in [".0", ".000", "e0"] {

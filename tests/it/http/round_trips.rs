@@ -171,8 +171,7 @@ async fn dashboard_with_every_kind_of_tile_is_taken_back_unchanged() {
 async fn one_request_restores_and_updates_a_dashboard() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    let made = owner.post(&workspace.dashboards(""), json!({ "name": "old" })).await.ok();
-    let path = workspace.dashboards(&format!("{}/", made["id"]));
+    let (_, path) = owner.create(&workspace.dashboards(""), json!({ "name": "old" })).await;
     let text = json!({ "tiles": [{ "text": { "body": "a" } }, { "text": { "body": "b" } }] });
     let tiles = owner.patch(&path, text).await.ok()["tiles"].clone();
     owner.patch(&path, json!({ "deleted": true })).await.ok();
