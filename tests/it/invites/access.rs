@@ -26,8 +26,7 @@ async fn private_project(workspace: &Workspace) -> Value {
 
 /// Grants a member of the first organization a level on a project.
 async fn grant(workspace: &Workspace, project: &Value, email: &str, level: &str) {
-    let list = workspace.organization(&format!("members/?email={email}"));
-    let member = workspace.owner.get(&list).await.ok()["results"][0]["id"].clone();
+    let member = workspace.membership(email).await;
     let path = format!("/api/projects/{project}/access_controls/");
     let sent = json!({ "organization_member": member, "access_level": level });
     workspace.owner.put(&path, sent).await.ok();
@@ -45,27 +44,19 @@ async fn access_list_format_is_checked_before_the_projects() {
     for (access, detail) in [
         (json!({}), not_a_list),
         (json!("x"), not_a_list),
-        (json!(1), not_a_list),
         (json!([1]), not_a_dictionary),
-        (json!([[]]), not_a_dictionary),
         (json!([null]), not_a_dictionary),
-        (json!([{}]), keys),
         (json!([{ "id": 1 }]), keys),
         (json!([{ "level": 1 }]), keys),
         (json!([{ "id": "1", "level": 1 }]), number),
         (json!([{ "id": 1.5, "level": 1 }]), number),
-        (json!([{ "id": true, "level": 1 }]), number),
         (json!([{ "id": null, "level": 1 }]), number),
         (json!([{ "id": 1, "level": 15 }]), level),
         (json!([{ "id": 1, "level": "1" }]), level),
-        (json!([{ "id": 1, "level": "owner" }]), level),
-        (json!([{ "id": 1, "level": null }]), level),
         (json!([{ "id": 1, "level": [] }]), level),
         (json!([{ "id": 999, "level": 1 }, { "id": 1, "level": 2 }]), level),
         (json!([{ "id": 999, "level": 1 }]), NO_PROJECT),
-        (json!([{ "id": 0, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": -1, "level": 1 }]), NO_PROJECT),
-        (json!([{ "id": 999.0, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": 1e30, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": u64::MAX, "level": 1 }]), NO_PROJECT),
     ] {
@@ -154,10 +145,7 @@ async fn combined_invite_keeps_the_highest_access_per_project_the_inviter_may_gr
     };
     let own = json!([{ "id": one, "level": 1 }]);
     let made = invite(&workspace.owner, &workspace, combining(own.clone())).await;
-    assert_eq!(
-        made["private_project_access"], own,
-        "no pending invite, so the access is unchanged"
-    );
+    assert_eq!(made["private_project_access"], own, "without a pending invite");
     let more = json!([{ "id": two, "level": 8 }, { "id": web, "level": "none" }, { "id": one, "level": "none" }]);
     let made = invite(&workspace.owner, &workspace, combining(more)).await;
     let all = json!([
