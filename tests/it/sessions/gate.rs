@@ -8,7 +8,6 @@ use bytes::Bytes;
 use futures_util::stream;
 use serde_json::{Value, json};
 use steward::testing::ids::SessionId;
-use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::Session;
 use steward::testing::store::Tx;
@@ -141,8 +140,7 @@ async fn sessions_of_a_deactivated_user_end_for_good() {
     let ann = workspace.member("ann", Level::Member).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
     for active in [false, true] {
-        let email = "ann@corp.example".to_owned();
-        workspace.run_operation(Operation::UserSetActive { email, active }).await;
+        workspace.set_active("ann@corp.example", active).await;
         assert_dead(&workspace, &session).await;
     }
     assert_eq!(ann.get(ME).await.status, 200);
@@ -264,8 +262,8 @@ async fn patch_after<F: Future<Output = ()>>(
 async fn session_that_ends_during_a_request_changes_nothing() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    let made = owner.post(&workspace.dashboards(""), json!({ "name": "before" })).await.ok();
-    let dashboard = workspace.dashboards(&format!("{}/", made["id"]));
+    let list = workspace.dashboards("");
+    let (_, dashboard) = owner.create(&list, json!({ "name": "before" })).await;
     let changed = json!({ "name": "after" });
 
     let (key, session) = bound(&workspace).await;
@@ -283,8 +281,7 @@ async fn session_that_ends_during_a_request_changes_nothing() {
 
     let ann = workspace.member("ann", Level::Admin).await;
     let session = sign_in(&workspace, ann.key.as_deref().expect("a key")).await;
-    let off = Operation::UserSetActive { email: "ann@corp.example".to_owned(), active: false };
-    let deactivate = async || drop(workspace.run_operation(off).await);
+    let deactivate = async || workspace.set_active("ann@corp.example", false).await;
     assert_ended(&patch_after(&session.client, &dashboard, changed.clone(), deactivate).await);
 
     assert_eq!(owner.get(&dashboard).await.ok()["name"], "before");

@@ -9,7 +9,7 @@ use steward::testing::error::Error;
 use steward::testing::operator::{Operation, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::sessions::SignInLink;
-use steward::testing::store::{Order, Progress, Tx, Window};
+use steward::testing::store::Progress;
 
 use super::assert_ended;
 use crate::api_keys::{ME, standing};
@@ -36,14 +36,7 @@ async fn new_code(workspace: &Workspace) -> String {
 }
 
 fn stored(workspace: &Workspace) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut links = 0;
-    tx.scan::<SignInLink, _>(&(), Window::all(Order::Ascending), |_| {
-        links += 1;
-        Ok(())
-    })
-    .expect("links");
-    links
+    workspace.records::<SignInLink>(&()).len()
 }
 
 #[tokio::test]
@@ -111,9 +104,7 @@ async fn sign_in_links_of_a_deactivated_user_are_deleted() {
     let ann = workspace.member("ann", Level::Member).await;
     let id = serde_json::from_value(ann.get(ME).await.ok()["id"].clone()).expect("an id");
     let code = workspace.app.create_sign_in_link(id, false).await.expect("a link").code;
-    let email = "ann@corp.example".to_owned();
-    let off = Operation::UserSetActive { email, active: false };
-    workspace.run_operation(off).await;
+    workspace.set_active("ann@corp.example", false).await;
     assert_unusable(&workspace, &code).await;
     assert_eq!(stored(&workspace), 0);
     let refused = workspace.app.create_sign_in_link(id, false).await.err().expect("an error");
@@ -169,9 +160,8 @@ async fn console_command_creates_a_link_for_the_only_active_user_or_the_named_on
     let refused = console_link(&workspace, Some("bob@x.example"), false).await.expect_err("nobody");
     assert_eq!((refused.status(), refused.detail()), (404, "There is no user bob@x.example."));
 
-    for (email, active) in [("ann@corp.example", false), (OWNER, false)] {
-        let email = email.to_owned();
-        workspace.run_operation(Operation::UserSetActive { email, active }).await;
+    for email in ["ann@corp.example", OWNER] {
+        workspace.set_active(email, false).await;
         let refused = console_link(&workspace, Some("ann@corp.example"), false).await;
         assert_eq!(refused.expect_err("deactivated").detail(), "The user is deactivated.");
         if let Ok(made) = console_link(&workspace, None, false).await {
