@@ -1,6 +1,7 @@
 //! A browser without scripts that opens pages of the console: it keeps the cookies, and sends what browsers send.
 
 use axum::http::{HeaderMap, Method};
+use steward::testing::resources::members::Level;
 
 use super::{TestClient, TestResponse, Workspace};
 
@@ -47,6 +48,35 @@ impl Page {
         let end = heading_start + self.html[heading_start..].find("</h1>").expect("its end");
         let shown = &self.html[heading_start..end];
         assert!(shown.ends_with(heading), "{shown}");
+    }
+
+    /// Asserts a redirection to this page.
+    #[track_caller]
+    pub fn assert_leads_to(&self, target: &str) {
+        assert_eq!(self.location(), target);
+    }
+
+    /// Asserts that the page contains all of these texts.
+    #[track_caller]
+    pub fn assert_has(&self, texts: &[&str]) {
+        for text in texts {
+            assert!(self.html.contains(text), "{text}: {}", self.html);
+        }
+    }
+
+    /// Asserts that the page contains none of these texts.
+    #[track_caller]
+    pub fn assert_lacks(&self, texts: &[&str]) {
+        for text in texts {
+            assert!(!self.html.contains(text), "{text}: {}", self.html);
+        }
+    }
+
+    /// Asserts that the error beside a field of the form `form` contains this text.
+    #[track_caller]
+    pub fn assert_field_error(&self, field: &str, text: &str) {
+        let error = self.between(&format!("id=\"form-{field}-error\">"), "</p>");
+        assert!(error.contains(text), "{field}: {error}");
     }
 
     /// Returns the text between the first `start` and the next `end`.
@@ -339,6 +369,18 @@ impl Visitor {
         let page = visitor.post("/console/sign_in/", &[("key", key)]).await;
         assert_eq!(page.location(), "/console/");
         visitor
+    }
+
+    /// Creates a key of this user with these scopes. Returns a browser that it signed in.
+    pub async fn with_scopes(workspace: &Workspace, email: &str, scopes: &[&str]) -> Self {
+        let key = workspace.key(email, scopes).await.key.expect("a key");
+        Self::with_key(workspace, &key).await
+    }
+
+    /// Creates a member of the first organization. Returns a browser in which the member is signed in.
+    pub async fn member(workspace: &Workspace, name: &str, level: Level) -> Self {
+        let key = workspace.member(name, level).await.key.expect("a key");
+        Self::with_key(workspace, &key).await
     }
 
     /// Returns a browser that the owner's key signed in.

@@ -106,7 +106,7 @@ async fn rules_are_set_and_removed() {
 #[tokio::test]
 async fn dashboard_is_restricted_to_collaborators() {
     let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await;
+    let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
     let page = owner.get(PATH).await;
@@ -115,7 +115,6 @@ async fn dashboard_is_restricted_to_collaborators() {
     assert_eq!(form.value("restriction_level"), "21");
     let done = owner.submit(&form.with("restriction_level", "37")).await;
     assert_eq!(done.location(), format!("{PATH}?done=access-saved"));
-    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
     let seen = ben.get(PATH).await;
     assert!(seen.html.contains("Only collaborators, the creator and admins edit the dashboard."));
     for form in ["id=\"rule\"", "id=\"restriction\"", "id=\"collaborator\""] {

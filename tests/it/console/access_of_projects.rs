@@ -12,14 +12,11 @@ const PATH: &str = "/console/projects/1/access/";
 #[tokio::test]
 async fn project_is_made_private_and_opened_to_members_and_roles() {
     let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await;
+    let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let mut owner = Visitor::owner(&workspace).await;
     let page = owner.get(PATH).await;
     page.assert_shows(200, "Access");
-    assert!(
-        page.html.contains("aria-current=\"page\"") && page.html.contains("The project is open")
-    );
-    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    page.assert_has(&["aria-current=\"page\"", "The project is open"]);
     let seen = ben.get(PATH).await;
     assert!(!seen.html.contains("name=\"everyone\"") && !seen.html.contains("id=\"project\""));
     let refused = ben.post(PATH, &[("everyone", "private")]).await;
@@ -28,17 +25,14 @@ async fn project_is_made_private_and_opened_to_members_and_roles() {
     let done = owner.post(PATH, &[("everyone", "private")]).await;
     assert_eq!(done.location(), format!("{PATH}?done=access-saved"));
     let page = owner.get(PATH).await;
-    assert!(page.html.contains("The project is private"), "{}", page.html);
-    assert!(page.html.contains("<bdi>Everyone</bdi>"));
+    page.assert_has(&["The project is private", "<bdi>Everyone</bdi>"]);
     ben.get(PATH).await.assert_shows(403, "You do not have access");
     let id = workspace.membership("ben@corp.example").await.as_str().expect("an id").to_owned();
     let form = page.form("project").with("organization_member", &id).with("access_level", "admin");
     assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=access-saved"));
     let seen = ben.get(PATH).await;
     assert!(seen.html.contains("id=\"project\"") && !seen.html.contains("id=\"kind\""));
-    assert!(
-        seen.html.contains("<bdi>ben</bdi></td><td data-label=\"Level\"><span class=\"tag\">admin")
-    );
+    seen.assert_has(&["<bdi>ben</bdi></td><td data-label=\"Level\"><span class=\"tag\">admin"]);
     let done = owner.post(PATH, &[("rule", &format!("member {id}"))]).await;
     assert_eq!(done.location(), format!("{PATH}?done=rule-removed"));
     ben.get(PATH).await.assert_shows(403, "You do not have access");

@@ -37,11 +37,7 @@ async fn selected_dashboards_are_changed_one_by_one() {
     ] {
         let sent = [("action", action), ("tag", " New "), ("id", "1"), ("id", "2")];
         let done = owner.post(&path, &sent).await;
-        assert_eq!(
-            done.location(),
-            format!("{LIST}?search=a&done=dashboard-saved&count=2"),
-            "{action}"
-        );
+        done.assert_leads_to(&format!("{LIST}?search=a&done=dashboard-saved&count=2"));
         for (id, value) in (1..).zip(values) {
             assert_eq!(read(&workspace, id, field).await, value, "{action} {id}");
         }
@@ -49,10 +45,7 @@ async fn selected_dashboards_are_changed_one_by_one() {
     let share = workspace.dashboards("1/sharing/");
     workspace.owner.patch(&share, json!({ "enabled": true })).await.ok();
     let sent = [("action", "stop_sharing"), ("id", "1"), ("id", "3")];
-    assert_eq!(
-        owner.post(LIST, &sent).await.location(),
-        format!("{LIST}?done=page-disabled&count=2")
-    );
+    owner.post(LIST, &sent).await.assert_leads_to(&format!("{LIST}?done=page-disabled&count=2"));
     assert_eq!(read(&workspace, 1, "is_shared").await, false);
     let only = owner.post(LIST, &[("only", "pin 3"), ("action", "delete"), ("id", "1")]).await;
     assert_eq!(only.location(), format!("{LIST}?done=dashboard-saved"));
@@ -68,25 +61,20 @@ async fn deletion_of_the_last_page_of_the_list_leads_to_the_page_before() {
     let mut owner = Visitor::owner(&workspace).await;
     let sent = [("action", "delete"), ("sure", "true"), ("id", "51")];
     let deleted = owner.post(&format!("{LIST}?search=n&offset=50"), &sent).await;
-    assert_eq!(
-        deleted.location(),
-        format!("{LIST}?search=n&offset=50&done=dashboard-deleted&undo=51")
-    );
+    deleted.assert_leads_to(&format!("{LIST}?search=n&offset=50&done=dashboard-deleted&undo=51"));
     let beyond = owner.get(deleted.location()).await;
     assert_eq!(beyond.location(), format!("{LIST}?search=n&done=dashboard-deleted&undo=51"));
     let page = owner.get(beyond.location()).await;
-    assert!(page.html.contains("<span>1 to 50 of 50</span>"), "{}", page.html);
-    assert!(page.html.contains("name=\"id\" value=\"51\""), "it can be restored: {}", page.html);
+    page.assert_has(&["<span>1 to 50 of 50</span>", "name=\"id\" value=\"51\""]);
 }
 
 #[tokio::test]
 async fn refused_changes_are_named_with_the_reason() {
     let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await;
+    let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     boards(&workspace, &["Open", "<b>Closed</b>"]).await;
     let closed = json!({ "restriction_level": 37 });
     workspace.owner.patch(&workspace.dashboards("2/"), closed).await.ok();
-    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
     let sent = [("action", "pin"), ("id", "1"), ("id", "2"), ("id", "99")];
     let page = ben.post(LIST, &sent).await;
     page.assert_shows(200, "Dashboards");
@@ -112,8 +100,7 @@ async fn refused_changes_are_named_with_the_reason() {
     }
     let sent = [("action", "add_tag"), ("id", "1"), ("tag", " ")];
     let page = ben.post(LIST, &sent).await;
-    assert!(page.html.contains("<option value=\"add_tag\" selected>"), "{}", page.html);
-    assert!(page.html.contains("name=\"id\" value=\"1\" checked"), "{}", page.html);
+    page.assert_has(&["<option value=\"add_tag\" selected>", "name=\"id\" value=\"1\" checked"]);
     let page = ben.post(LIST, &[("action", "add_tag"), ("id", "2"), ("tag", "x\"y")]).await;
     page.assert_shows(403, "Dashboards");
     assert!(page.html.contains("name=\"tag\" value=\"x&#34;y\""), "{}", page.html);
@@ -149,10 +136,10 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
     let sent = [("id", "1"), ("id", "2")];
-    assert_eq!(
-        owner.post(TRASH, &sent).await.location(),
-        format!("{TRASH}?done=dashboard-restored&count=2")
-    );
+    owner
+        .post(TRASH, &sent)
+        .await
+        .assert_leads_to(&format!("{TRASH}?done=dashboard-restored&count=2"));
     let one = owner.post(TRASH, &[("only", "3")]).await;
     assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));

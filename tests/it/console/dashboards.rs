@@ -35,8 +35,7 @@ async fn dashboards_are_searched_and_filtered_by_links() {
     assert!(page.html.contains(&format!("<option value=\"{hers}\">anna</option>")));
     assert_eq!(names(&page.html).len(), 4 + usize::from(page.html.contains("Traffic")));
     assert_eq!(names(&page.html)[0], "Growth");
-    assert!(page.html.contains("<bdi>Untitled dashboard</bdi>"));
-    assert!(page.html.contains("Collaborators edit") && page.html.contains("Everyone edits"));
+    page.assert_has(&["<bdi>Untitled dashboard</bdi>", "Collaborators edit", "Everyone edits"]);
     for (query, expected) in [
         ("search=stays", vec!["Growth"]),
         ("search=++sales+", vec!["Sales"]),
@@ -170,18 +169,13 @@ async fn dashboard_shows_texts_and_what_insights_ask() {
     assert!(page.html.contains(
         "<h2>Read this</h2>\n<p><strong>Numbers</strong> are &lt;b&gt;rounded&lt;/b&gt;.</p>"
     ));
-    assert!(
-        page.html.contains(&format!("<article class=\"tile blue\" id=\"tile-{}\">", insight["id"]))
-    );
+    page.assert_has(&[&format!("<article class=\"tile blue\" id=\"tile-{}\">", insight["id"])]);
     for (label, words) in [
         ("Kind", "Trends, by day"),
         ("Series", "$pageview (unique users)"),
         ("Dates", "Last 30 days"),
     ] {
-        assert!(
-            page.html.contains(&format!("<dt>{label}</dt><dd dir=\"auto\">{words}</dd>")),
-            "{label}"
-        );
+        page.assert_has(&[&format!("<dt>{label}</dt><dd dir=\"auto\">{words}</dd>")]);
     }
     assert!(page.html.contains("&#34;kind&#34;: &#34;InsightVizNode&#34;"));
     let command = page.between("<code dir=\"ltr\">curl", "</code>");
@@ -238,10 +232,7 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
     assert!(page.html.contains("2 done, 1 refused:"), "{}", page.html);
     let undo = page.forms().into_iter().find(|form| form.fields.len() == 3).expect("an undo");
     assert_eq!(undo.values("id"), ["1", "2"]);
-    assert_eq!(
-        owner.submit(&undo).await.location(),
-        format!("{LIST}?done=dashboard-restored&count=2")
-    );
+    owner.submit(&undo).await.assert_leads_to(&format!("{LIST}?done=dashboard-restored&count=2"));
     assert_eq!(names(&owner.get(LIST).await.html), ["A", "B"]);
     let sent = [("action", "delete"), ("sure", "true"), ("id", "999")];
     let page = owner.post(LIST, &sent).await;

@@ -58,8 +58,7 @@ async fn domain_is_added_and_errors_stand_beside_the_field() {
     assert!(page.html.contains("This organization has no domains."));
     let wrong = owner.submit(&page.form("form").with("domain", "Corp.example")).await;
     wrong.assert_shows(400, "Domains");
-    let error = wrong.between("id=\"form-domain-error\">", "</p>");
-    assert!(error.contains("Please enter a valid domain or subdomain name."), "{error}");
+    wrong.assert_field_error("domain", "Please enter a valid domain or subdomain name.");
     let made = owner.submit(&wrong.form("form").with("domain", "corp.example")).await;
     let domain = made.location().strip_suffix("?done=domain-added").expect("a notice").to_owned();
     owner.get(&domain).await.assert_shows(200, "<bdi>corp.example</bdi>");
@@ -134,11 +133,9 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     let form = owner.get(&scene.page).await.form("form");
     assert_eq!(form.value("sso_enforcement"), "");
     let refused = owner.submit(&form.clone().with("sso_enforcement", "saml")).await;
-    let error = refused.between("id=\"form-sso_enforcement-error\">", "</p>");
-    assert!(error.contains("SAML can be enforced only with"), "{error}");
+    refused.assert_field_error("sso_enforcement", "SAML can be enforced only with");
     let wrong = owner.submit(&form.clone().with("saml_x509_cert", "x")).await;
-    let error = wrong.between("id=\"form-saml_x509_cert-error\">", "</p>");
-    assert!(error.contains("Enter one valid X.509 certificate"), "{error}");
+    wrong.assert_field_error("saml_x509_cert", "Enter one valid X.509 certificate");
     let form = form.with("sso_enforcement", "github").with("jit_provisioning_enabled", "true");
     let saved = owner.submit(&form.with("saml_acs_url", "https://idp.example/acs")).await;
     assert_eq!(saved.location(), format!("{}?done=domain-saved", scene.page));

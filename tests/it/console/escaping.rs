@@ -67,8 +67,7 @@ async fn hostile_names_are_escaped_on_every_page() {
         owner.patch(&workspace.organization(""), json!({ "name": attack })).await.ok();
         owner.patch(&project, json!({ "name": attack })).await.ok();
         let sent = json!({ "name": attack, "description": attack, "tags": [attack] });
-        let board = owner.post(&workspace.dashboards(""), sent).await.ok();
-        let path = workspace.dashboards(&format!("{}/", board["id"]));
+        let (board, path) = owner.create(&workspace.dashboards(""), sent).await;
         let tiles = json!([
             { "text": { "body": attack }, "color": attack, "layouts": { "sm": { "x": attack, "w": attack } } },
             { "text": { "body": format!("[a]({attack}) ![b]({attack})") } },

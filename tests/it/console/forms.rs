@@ -50,8 +50,7 @@ async fn form_sends_only_what_was_changed() {
 #[tokio::test]
 async fn profile_is_text_for_a_session_that_cannot_change_it() {
     let workspace = Workspace::new().await;
-    let reader = workspace.key(crate::support::OWNER, &["user:read"]).await;
-    let mut reader = Visitor::with_key(&workspace, reader.key.as_deref().expect("a key")).await;
+    let mut reader = Visitor::with_scopes(&workspace, crate::support::OWNER, &["user:read"]).await;
     let page = reader.get(PROFILE).await;
     page.assert_shows(200, "Profile");
     let reason = "API key missing required scope &#39;user:write&#39;";
@@ -73,8 +72,7 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     page.assert_shows(400, "Profile");
     let shown = page.form("form");
     assert_eq!([shown.value("first_name"), shown.value("last_name")], [&long, "<b>\"'&"]);
-    let error = page.between("id=\"form-first_name-error\">", "</p>");
-    assert!(error.contains("Ensure this field has no more than 150 characters."), "{error}");
+    page.assert_field_error("first_name", "Ensure this field has no more than 150 characters.");
     assert!(
         page.html
             .contains("aria-describedby=\"form-first_name-error\" aria-invalid=\"true\" autofocus")
@@ -82,14 +80,12 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     let sent = form.with("notification_settings", "{x").with("theme_mode", "pink");
     let page = owner.submit(&sent).await;
     page.assert_shows(400, "Profile");
-    let error = page.between("id=\"form-notification_settings-error\">", "</p>");
-    assert!(error.contains("This is not valid JSON: line 1, column 2."), "{error}");
+    page.assert_field_error("notification_settings", "This is not valid JSON: line 1, column 2.");
     assert!(page.html.contains("{x\n ^</pre>"), "the place is marked: {}", page.html);
     let shown = page.form("form");
     assert_eq!([shown.value("notification_settings"), shown.value("theme_mode")], ["{x", "pink"]);
     let page = owner.submit(&shown.with("notification_settings", "{}")).await;
-    let error = page.between("id=\"form-theme_mode-error\">", "</p>");
-    assert!(error.contains("&#34;pink&#34; is not a valid choice."), "{error}");
+    page.assert_field_error("theme_mode", "&#34;pink&#34; is not a valid choice.");
 }
 
 #[tokio::test]

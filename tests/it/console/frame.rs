@@ -20,10 +20,8 @@ async fn frame_shows_the_current_project() {
     let page = owner.get(&dashboards).await;
     page.assert_shows(200, "Dashboards");
     let current = format!("<a href=\"{dashboards}\" aria-current=\"page\">");
-    assert!(page.html.contains(&current));
-    assert!(page.html.contains("<bdi>Corp</bdi><small>Owner</small>"));
-    assert!(page.html.contains("<bdi>Web</bdi><small>Project 1</small>"));
-    assert!(page.html.contains("<bdi>Olga</bdi>"));
+    page.assert_has(&[&current, "<bdi>Corp</bdi><small>Owner</small>"]);
+    page.assert_has(&["<bdi>Web</bdi><small>Project 1</small>", "<bdi>Olga</bdi>"]);
     assert!(!page.html.contains("/console/health/"), "only the operator sees the service");
 }
 
@@ -104,8 +102,7 @@ async fn session_of_every_preset_begins_on_a_page_with_a_way_on() {
     for preset in presets {
         let chosen = owner.submit(&new.form("form").with("_preset", preset)).await;
         let form = chosen.form("form");
-        let key = workspace.key(OWNER, &form.values("scopes")).await.key.expect("a key");
-        let visitor = Visitor::with_key(&workspace, &key).await;
+        let visitor = Visitor::with_scopes(&workspace, OWNER, &form.values("scopes")).await;
         let home = visitor.get("/console/").await;
         let links = links_of_main(&home);
         assert!(!links.is_empty(), "{preset}: {}", home.html);

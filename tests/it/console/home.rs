@@ -92,8 +92,7 @@ async fn first_steps_are_dismissed_for_one_user() {
     let page = admin.get(HOME).await;
     // The admin has two keys, and the organization two members and a name of its own.
     assert!(!page.html.contains("First steps"), "all steps are done");
-    let member = workspace.member("mia", Level::Member).await.key.expect("a key");
-    let member = Visitor::with_key(&workspace, &member).await;
+    let member = Visitor::member(&workspace, "mia", Level::Member).await;
     assert!(!member.get(HOME).await.html.contains("First steps"), "a member cannot name it");
 }
 
@@ -125,8 +124,7 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
     let invites = page.between("<h2 id=\"invites\">", "</section>");
     assert!(invites.contains("<bdi>ann@corp.example</bdi> expires <time"), "{invites}");
 
-    let key = workspace.key(OWNER, &["user:read"]).await.key.expect("a key");
-    let narrow = Visitor::with_key(&workspace, &key).await;
+    let narrow = Visitor::with_scopes(&workspace, OWNER, &["user:read"]).await;
     let page = narrow.get(HOME).await;
     page.assert_shows(200, "Home");
     for heading in ["pinned", "latest", "keys", "invites", "steps"] {

@@ -98,11 +98,10 @@ async fn insight_is_created_on_dashboards_and_edited() {
         .with("dashboards", &boards[0].to_string());
     let wrong = owner.submit(&form.clone().with("query", "{")).await;
     wrong.assert_shows(400, "New insight");
-    assert!(wrong.between("id=\"form-query-error\">", "</p>").contains("This is not valid JSON"));
+    wrong.assert_field_error("query", "This is not valid JSON");
     assert_eq!(wrong.form("form").value("dashboards"), boards[0].to_string());
     let wrong = owner.submit(&form.clone().with("query", "[]")).await;
-    let error = wrong.between("id=\"form-query-error\">", "</p>");
-    assert!(error.contains("Query must be a valid JSON object"), "{error}");
+    wrong.assert_field_error("query", "Query must be a valid JSON object");
     let made = owner.submit(&form.with("query", &query.to_string())).await;
     let path = made.location().strip_suffix("?done=insight-created").expect("a notice").to_owned();
     let api = path.replace("/console/", "/api/");
@@ -116,8 +115,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
     let page = owner.get(&path).await;
     page.assert_shows(200, "Visitors");
     let series = "<dt>Series</dt><dd dir=\"auto\">$pageview</dd>";
-    assert!(page.html.contains(series), "{}", page.html);
-    assert!(page.html.contains(&format!("/console/projects/1/dashboards/{}/", boards[0])));
+    page.assert_has(&[series, &format!("/console/projects/1/dashboards/{}/", boards[0])]);
     let form = owner.get(&format!("{path}edit/")).await.form("form");
     assert_eq!(form.value("tags"), "web\nweekly");
     let form = form.without("saved").with("name", "").with("derived_name", "By day");
@@ -207,13 +205,12 @@ async fn public_page_of_an_insight_is_enabled_rotated_and_disabled() {
 async fn session_that_may_only_view_insights_sees_no_controls() {
     let workspace = Workspace::new().await;
     let path = insight(&workspace, json!({ "name": "Visitors" })).await;
-    let reader = workspace.key(OWNER, &["insight:read", "project:read"]).await;
-    let mut reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let mut reader =
+        Visitor::with_scopes(&workspace, OWNER, &["insight:read", "project:read"]).await;
     let rules = json!({ "resource": "insight", "access_level": "viewer" });
-    let anna = workspace.member("anna", Level::Member).await;
+    let anna = Visitor::member(&workspace, "anna", Level::Member).await;
     let on_all = "/api/projects/1/resource_access_controls/";
     workspace.owner.put(on_all, rules).await.ok();
-    let anna = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
     for visitor in [&reader, &anna] {
         let list = visitor.get(LIST).await;
         list.assert_shows(200, "Insights");
@@ -261,8 +258,7 @@ async fn trash_names_who_deleted_insights_and_restores_one_or_many() {
         json!({ "name": "C" }),
         json!({ "name": "D" }),
     ] {
-        let made = workspace.owner.post(API, sent).await.ok();
-        let path = format!("{API}{}/", made["id"]);
+        let (made, path) = workspace.owner.create(API, sent).await;
         let gone = json!({ "deleted": true, "saved": made["saved"] });
         workspace.owner.patch(&path, gone).await.ok();
         paths.push((made["id"].to_string(), path));
@@ -304,20 +300,17 @@ async fn trash_names_who_deleted_insights_and_restores_one_or_many() {
 #[tokio::test]
 async fn trash_offers_only_what_the_session_may_restore() {
     let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
+    let anna = Visitor::member(&workspace, "anna", Level::Member).await;
     for (name, level) in [("Hidden", "none"), ("Viewed", "viewer"), ("Edited", "editor")] {
-        let made = workspace.owner.post(API, json!({ "name": name })).await.ok();
-        let path = format!("{API}{}/", made["id"]);
+        let (_, path) = workspace.owner.create(API, json!({ "name": name })).await;
         let rule = json!({ "access_level": level });
         workspace.owner.put(&format!("{path}access_controls/"), rule).await.ok();
         workspace.owner.patch(&path, json!({ "deleted": true })).await.ok();
     }
-    let anna = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
     let page = anna.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html), ["Edited", "Viewed"]);
     assert!(page.html.contains("Restore Edited") && !page.html.contains("Restore Viewed"));
-    let reader = workspace.key(OWNER, &["insight:read"]).await;
-    let reader = Visitor::with_key(&workspace, &reader.key.expect("a key")).await;
+    let reader = Visitor::with_scopes(&workspace, OWNER, &["insight:read"]).await;
     let page = reader.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html).len(), 3);
     assert!(!page.html.contains("id=\"change\"") && !page.html.contains("class=\"pick\""));
@@ -326,7 +319,7 @@ async fn trash_offers_only_what_the_session_may_restore() {
 #[tokio::test]
 async fn access_page_of_an_insight_explains_and_sets_rules() {
     let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
+    let anna = Visitor::member(&workspace, "anna", Level::Member).await;
     let path = insight(&workspace, json!({ "name": "Visitors" })).await;
     let mut owner = Visitor::owner(&workspace).await;
     let access = format!("{path}access/");
@@ -346,7 +339,6 @@ async fn access_page_of_an_insight_explains_and_sets_rules() {
     let why = page.between("<ol class=\"why\">", "</ol>");
     assert_eq!(why.matches("<li").count(), 15, "{why}");
     assert!(why.contains("No restricted dashboard shows the insight."), "{why}");
-    let anna = Visitor::with_key(&workspace, &anna.key.expect("a key")).await;
     assert_eq!(anna.get(&access).await.status, 403);
     // The button beside the rule removes it.
     let button = page.forms().into_iter().find(|form| form.action == access).expect("a form");

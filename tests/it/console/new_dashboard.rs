@@ -34,8 +34,7 @@ async fn empty_dashboard_is_created_with_what_was_typed() {
     assert_eq!(count, 1);
     let page = owner.submit(&form.with("name", &"n".repeat(401)).with("_once", "other")).await;
     page.assert_shows(400, "New dashboard");
-    let error = page.between("id=\"form-name-error\">", "</p>");
-    assert!(error.contains("Ensure this field has no more than 400 characters."), "{error}");
+    page.assert_field_error("name", "Ensure this field has no more than 400 characters.");
 }
 
 #[tokio::test]
@@ -96,7 +95,7 @@ async fn dashboard_is_created_from_json() {
     page.assert_shows(400, "New dashboard");
     assert!(page.html.contains("is a required property"), "{}", page.html);
     let page = owner.submit(&form.clone().with("template", "{")).await;
-    assert!(page.between("id=\"form-template-error\">", "</p>").contains("not valid JSON"));
+    page.assert_field_error("template", "not valid JSON");
     assert_eq!(owner.submit(&form).await.location(), format!("{LIST}1/?done=dashboard-created"));
     let board = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
     assert_eq!(board["tiles"][0]["text"]["body"], "# Read this first");

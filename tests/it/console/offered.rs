@@ -229,8 +229,7 @@ async fn what_is_not_offered_is_refused() {
         }
         let owner = Visitor::with_link(&workspace, true).await;
         let all = crawl(&owner).await.buttons;
-        let key = workspace.key("corp@corp.example", scopes).await.key.expect("a key");
-        let mut member = Visitor::with_key(&workspace, &key).await;
+        let mut member = Visitor::with_scopes(&workspace, "corp@corp.example", scopes).await;
         let own = crawl(&member).await.buttons;
         let absent = all.iter().filter(|(name, _)| !own.contains_key(*name));
         let absent: Vec<_> = absent.collect();

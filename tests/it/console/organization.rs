@@ -41,8 +41,7 @@ async fn projects_are_listed_and_created() {
 async fn members_create_only_demo_projects() {
     let workspace = Workspace::new().await;
     workspace.member("mia", Level::Member).await;
-    let key = workspace.key("mia@corp.example", &["*"]).await;
-    let mut member = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
     let new = member.get(&page(&workspace, "projects/new/")).await;
     new.assert_shows(200, "New project");
     assert!(new.html.contains("Create the demo project") && !new.html.contains("name=\"is_demo\""));
@@ -86,8 +85,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
     assert_eq!(names.map(|name| found[name].clone()), expected);
 
     workspace.member("mia", Level::Member).await;
-    let key = workspace.key("mia@corp.example", &["*"]).await;
-    let member = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
+    let member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
     let page = member.get(&path).await;
     page.assert_shows(200, "Organization settings");
     assert!(page.html.contains("Your organization access level is insufficient."));

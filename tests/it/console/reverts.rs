@@ -118,8 +118,7 @@ async fn later_changes_are_shown_before_they_are_lost() {
     scene.patch(json!({ "name": "D" })).await;
     let stale = scene.owner.submit(&page.form("form")).await;
     stale.assert_shows(412, "<bdi>Revert this change?</bdi>");
-    assert!(stale.html.contains("This has changed since you opened the page."));
-    assert!(stale.html.contains("after: </span>D</ins>"));
+    stale.assert_has(&["This has changed since you opened the page.", "after: </span>D</ins>"]);
     assert_eq!(scene.read().await["name"], "D");
     scene.owner.submit(&stale.form("form")).await.location();
     let now = scene.read().await;
@@ -131,8 +130,7 @@ async fn deleted_dashboards_and_insights_are_restored() {
     let mut scene = Scene::new(json!({ "name": "A" })).await;
     let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
     let sent = json!({ "name": "I", "query": { "kind": "TrendsQuery" } });
-    let insight = scene.workspace.owner.post(&insights, sent).await.ok();
-    let insight = format!("{insights}{}/", insight["id"]);
+    let (_, insight) = scene.workspace.owner.create(&insights, sent).await;
     scene.workspace.owner.patch(&insight, json!({ "deleted": true })).await.ok();
     scene.patch(json!({ "deleted": true })).await;
     assert_eq!(labels(&scene.owner.get(&scene.log()).await), ["restore", "restore", "", ""]);
@@ -157,8 +155,7 @@ async fn restored_insight_stays_unsaved() {
     let insights = format!("/api/projects/{}/insights/", scene.workspace.made.project_id);
     let owner = scene.workspace.owner.clone();
     for saved in [false, true] {
-        let insight = owner.post(&insights, json!({ "name": "I", "saved": saved })).await.ok();
-        let insight = format!("{insights}{}/", insight["id"]);
+        let (_, insight) = owner.create(&insights, json!({ "name": "I", "saved": saved })).await;
         owner.patch(&insight, json!({ "deleted": true, "saved": saved })).await.ok();
         let page = scene.ask(0).await;
         page.assert_shows(200, "<bdi>Restore the insight I?</bdi>");

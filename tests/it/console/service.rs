@@ -31,8 +31,9 @@ async fn sessions_of_other_users_cannot_be_ended() {
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get("/console/sessions/").await;
     let end = page.between("action=\"/console/sessions/", "\"").to_owned();
-    let ben = workspace.member("ben", steward::testing::resources::members::Level::Admin).await;
-    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
+    let mut ben =
+        Visitor::member(&workspace, "ben", steward::testing::resources::members::Level::Admin)
+            .await;
     assert!(!ben.get("/console/sessions/").await.html.contains(&end));
     ben.post(&format!("/console/sessions/{end}"), &[]).await.assert_shows(404, "Not found");
     assert_eq!(owner.get("/console/sessions/").await.status, 200);

@@ -44,10 +44,9 @@ async fn public_page_is_enabled_rotated_and_disabled() {
 #[tokio::test]
 async fn users_who_may_not_share_see_why() {
     let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await;
+    let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let sent = json!({ "name": "Growth", "restriction_level": 37 });
     workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
-    let mut ben = Visitor::with_key(&workspace, &ben.key.expect("a key")).await;
     let path = format!("{ONE}sharing/");
     let page = ben.get(&path).await;
     assert!(page.html.contains("Only users who may edit the dashboard can share it."));

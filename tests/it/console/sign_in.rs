@@ -227,8 +227,7 @@ async fn link_names_its_user_before_it_signs_in_once() {
 #[tokio::test]
 async fn sign_out_ends_the_session_and_removes_the_cookie() {
     let workspace = Workspace::new().await;
-    let narrow = workspace.key(OWNER, &["dashboard:read"]).await;
-    let mut visitor = Visitor::with_key(&workspace, &narrow.key.expect("a key")).await;
+    let mut visitor = Visitor::with_scopes(&workspace, OWNER, &["dashboard:read"]).await;
     let before = visitor.clone();
     let page = visitor.post("/console/sign_out/", &[]).await;
     assert_eq!((page.location(), &visitor.cookie), (SIGN_IN, &None));
