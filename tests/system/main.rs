@@ -24,7 +24,6 @@ mod service;
 #[expect(dead_code, reason = "other test binaries use the other helpers")]
 #[path = "../support"]
 mod support {
-    pub mod batch_exports;
     pub mod browser;
     mod chromedriver;
     pub mod console;

@@ -3,7 +3,6 @@
 use serde_json::json;
 
 use super::{Site, assert_sound, browser, shown};
-use crate::support::batch_exports::DESTINATIONS;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn export_to_s3_is_created_paused_and_changed() {
@@ -57,40 +56,5 @@ async fn export_to_s3_is_created_paused_and_changed() {
     browser.click("button[value=unpause]").await;
     browser.wait_until("the export is active", "!!document.querySelector('td .tag.good')").await;
     assert_sound(&browser, "the list").await;
-    browser.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_destination_is_filled_in_saved_and_shown_again() {
-    let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    let list = format!("projects/{}/batch_exports/", site.workspace.made.project_id);
-    for (name, typed, _) in DESTINATIONS {
-        site.visit(&browser, &format!("{list}new/?destination={name}")).await;
-        browser.fill("#form-name", name).await;
-        for (key, text) in typed {
-            let text = text.replace("\r\n", "\n");
-            browser.enter(&format!("form-destination-config-{key}"), &text).await;
-        }
-        let read = "return [...document.querySelectorAll('#form [name^=\"destination.config\"]')].map(one => [one.name, one.value])";
-        let secrets = "return [...document.querySelectorAll('#form [name^=\"destination.config\"]')]\
-            .filter(one => one.type === 'password' || document.getElementById(one.id + '-hint')?.textContent.includes('Leave it empty to keep'))\
-            .map(one => one.name)";
-        let sent = browser.run(read).await;
-        assert!(sent.as_array().is_some_and(|sent| sent.len() >= typed.len()), "{name}: {sent}");
-        browser.click("#form button.go").await;
-        shown(&browser, name).await;
-        assert_eq!(browser.text("[data-notice]").await, "Batch export created.");
-        let secrets = browser.run(secrets).await;
-        let secrets = secrets.as_array().expect("names");
-        let expected = sent.as_array().into_iter().flatten();
-        let expected = expected.map(|one| {
-            let is_secret = secrets.contains(&one[0]);
-            json!([one[0], if is_secret { json!("") } else { one[1].clone() }])
-        });
-        assert_eq!(browser.run(read).await, expected.collect::<serde_json::Value>(), "{name}");
-        assert_sound(&browser, name).await;
-    }
     browser.close().await;
 }

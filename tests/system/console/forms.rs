@@ -68,29 +68,6 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     browser.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn changes_of_others_stand_beside_those_of_the_form() {
-    let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    for scheme in ["light", "dark"] {
-        browser.look(390, scheme).await;
-        site.visit(&browser, "profile/").await;
-        browser.fill("#form-first_name", &format!("Ada in {scheme}")).await;
-        let other = json!({ "first_name": format!("Grace in {scheme}") });
-        site.workspace.owner.patch("/api/users/@me/", other).await.ok();
-        browser.click(SAVE).await;
-        let shown = browser.text("#form table tbody").await;
-        assert!(shown.contains("Grace in") && shown.contains("Ada in"), "{shown}");
-        assert_sound(&browser, "a conflict").await;
-        browser.click(SAVE).await;
-        browser.text("[data-notice] p").await;
-    }
-    let me = site.workspace.owner.get("/api/users/@me/").await.ok();
-    assert_eq!(me["first_name"], "Ada in dark");
-    browser.close().await;
-}
-
 /// Whether the browser would ask before it leaves the page.
 const ASKS: &str = "!dispatchEvent(new Event('beforeunload', { cancelable: true }))";
 

@@ -1,7 +1,6 @@
 //! The console in a real browser. Every test ends with pages that violate no policy, log no error and have no
 //! accessibility problem.
 
-mod access;
 mod activity;
 mod attacks;
 mod boards;

@@ -1,47 +1,9 @@
-//! What admins do with people: invite one by mail, and verify a domain.
+//! What admins do with people: verify a domain.
 
 use serde_json::json;
-use steward::Config;
 
 use super::{Site, assert_sound, browser, shown};
 use crate::support::dns::{Dns, Reply};
-use crate::support::smtp::MailServer;
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn person_is_invited_by_mail() {
-    let mut server = MailServer::start();
-    let mut config = Config::default();
-    config.mail.smtp_url = Some(server.url().parse().expect("a URL"));
-    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
-    let site = Site::with("steward.localhost", config).await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href$='/members/']").await;
-    shown(&browser, "Members").await;
-    assert_sound(&browser, "members").await;
-    browser.click("main .actions a").await;
-    shown(&browser, "Invites").await;
-    browser.fill("#form-target_email", "ann@x.example Ann").await;
-    browser.click("#form-level option[value='8']").await;
-    browser.click("#form .bar button").await;
-    browser.wait_until("it is done", "document.querySelector('[data-notice]') !== null").await;
-    assert_eq!(browser.text("[data-notice]").await, "Invite created.");
-    let mail = server.mail().await;
-    assert_eq!(mail.to, ["ann@x.example"]);
-    let (text, _) = mail.bodies();
-    let link = format!("{}/signup/", site.base);
-    assert!(text.lines().any(|line| line.starts_with(&link)), "{text}");
-    let is_sent =
-        "fetch(location.href).then(page => page.text()).then(html => html.includes('>Sent<'))";
-    browser.wait_until("the mail is sent", is_sent).await;
-    browser.click("nav.side a[href$='/invites/']").await;
-    browser
-        .wait_until("the state is shown", "document.querySelector('td .tag.good') !== null")
-        .await;
-    assert_eq!(browser.text("td .tag.good").await, "Sent");
-    assert_sound(&browser, "invites").await;
-    browser.close().await;
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn domain_is_verified_as_soon_as_its_record_is_seen() {
