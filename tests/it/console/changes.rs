@@ -136,10 +136,8 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
         assert!(page.html.contains(text), "{text}: {}", page.html);
     }
     let sent = [("id", "1"), ("id", "2")];
-    owner
-        .post(TRASH, &sent)
-        .await
-        .assert_leads_to(&format!("{TRASH}?done=dashboard-restored&count=2"));
+    let answer = owner.post(TRASH, &sent).await;
+    answer.assert_leads_to(&format!("{TRASH}?done=dashboard-restored&count=2"));
     let one = owner.post(TRASH, &[("only", "3")]).await;
     assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));

@@ -94,11 +94,8 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
     let question = owner.get(&format!("{path}delete/")).await;
     let done = owner.submit(&question.form("form").with("name", " Acme ")).await;
     assert_eq!(done.location(), "/console/?done=organization-deleted");
-    workspace
-        .owner
-        .get(&workspace.organization(""))
-        .await
-        .assert_not_found("Organization not found.");
+    let refused = workspace.owner.get(&workspace.organization("")).await;
+    refused.assert_not_found("Organization not found.");
 }
 
 #[tokio::test]

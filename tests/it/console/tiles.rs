@@ -308,10 +308,8 @@ async fn places_that_are_not_changed_are_not_stored() {
     let after = workspace.owner.get(&workspace.dashboards("1/")).await;
     assert_eq!(before.ok(), after.ok());
     // A change of one tile stores the places of both, as the page has shown them.
-    owner
-        .submit(&form.with("h-1", "6"))
-        .await
-        .assert_leads_to(&format!("{ONE}?done=arrangement-saved"));
+    let answer = owner.submit(&form.with("h-1", "6")).await;
+    answer.assert_leads_to(&format!("{ONE}?done=arrangement-saved"));
     let stored = tiles(&workspace).await;
     assert_eq!(stored[0]["layouts"]["sm"], json!({ "x": 0, "y": 0, "w": 6, "h": 6 }));
     assert_eq!(stored[1]["layouts"]["sm"], json!({ "x": 6, "y": 0, "w": 6, "h": 5 }));

@@ -221,26 +221,22 @@ fn users_are_created_added_deactivated_and_reactivated() {
         let joined = place.json(&[&again[..], &join].concat());
         assert_eq!((&joined["id"], &joined["uuid"]), (&ann["id"], &ann["uuid"]));
         assert!(joined["membership_id"].is_string());
-        place
-            .run(&[&again[..], &join].concat())
-            .assert_failed("already belongs to the organization");
+        let refused = place.run(&[&again[..], &join].concat());
+        refused.assert_failed("already belongs to the organization");
         let kept = place.json(&[&again[..], &["--existing"]].concat());
         assert_eq!(kept, ann, "--existing alone takes the user as it is");
 
         let bob = ["user", "create", "--email", "bob@x.example", "--last-name", "Bo"];
         let unknown = ["--organization", "00000000-0000-7000-8000-000000000000"];
         place.run(&[&bob[..], &unknown].concat()).assert_failed("Organization not found.");
-        place
-            .run(&[&bob[..], &["--level", "admin"]].concat())
-            .assert_usage_error("--organization <ID>");
+        let refused = place.run(&[&bob[..], &["--level", "admin"]].concat());
+        refused.assert_usage_error("--organization <ID>");
         let level = ["--organization", organization, "--level", "boss"];
         place.run(&[&bob[..], &level].concat()).assert_usage_error("write member, admin or owner");
-        place
-            .run(&[&bob[..], &["--organization", "nonsense"]].concat())
-            .assert_usage_error("--organization");
-        place
-            .run(&["user", "create", "--email", "nobody"])
-            .assert_failed("email: Enter a valid email");
+        let refused = place.run(&[&bob[..], &["--organization", "nonsense"]].concat());
+        refused.assert_usage_error("--organization");
+        let refused = place.run(&["user", "create", "--email", "nobody"]);
+        refused.assert_failed("email: Enter a valid email");
         let member = ["--existing", "--organization", organization];
         let bob = place.json(&[&bob[..], &member].concat());
         assert_eq!(
@@ -275,12 +271,10 @@ fn users_are_created_added_deactivated_and_reactivated() {
         let started = place.json(&["user", "activate", "ann@x.example"]);
         assert_eq!(started, json!({ "id": 2, "email": "ann@x.example", "is_active": true }));
         assert_eq!(place.opens(&key), 200);
-        place
-            .run(&["user", "deactivate", "zed@x.example"])
-            .assert_failed("There is no user zed@x.example.");
-        place
-            .run(&["user", "activate", "zed@x.example"])
-            .assert_failed("There is no user zed@x.example.");
+        let refused = place.run(&["user", "deactivate", "zed@x.example"]);
+        refused.assert_failed("There is no user zed@x.example.");
+        let refused = place.run(&["user", "activate", "zed@x.example"]);
+        refused.assert_failed("There is no user zed@x.example.");
         place.run(&["user", "deactivate"]).assert_usage_error("<EMAIL>");
     });
 }

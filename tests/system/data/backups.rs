@@ -107,15 +107,11 @@ fn backup_overwrites_nothing_and_leaves_no_files_on_failure() {
     each_way(|place| {
         fs::write(place.site.path("there"), "mine").expect("written");
         let known = place.site.names();
-        place
-            .site
-            .run(&["backup", "there"])
-            .assert_failed("there already exists and was not changed");
+        let refused = place.site.run(&["backup", "there"]);
+        refused.assert_failed("there already exists and was not changed");
         place.site.run(&["backup", "steward.redb"]).assert_failed("already exists");
-        place
-            .site
-            .run(&["backup", "nowhere/copy.redb"])
-            .assert_failed("cannot create nowhere/copy.redb");
+        let refused = place.site.run(&["backup", "nowhere/copy.redb"]);
+        refused.assert_failed("cannot create nowhere/copy.redb");
         assert_eq!(fs::read_to_string(place.site.path("there")).expect("the file"), "mine");
         assert_eq!(place.site.names(), known);
     });
@@ -218,10 +214,8 @@ fn concurrent_backup_into_the_same_file_is_rejected() {
     each_way(|place| {
         let lock = fs::File::create(place.site.path("copy.redb.lock")).expect("a lock");
         lock.lock().expect("another backup is being made");
-        place
-            .site
-            .run(&["backup", "copy.redb"])
-            .assert_failed("copy.redb is in use by another steward");
+        let refused = place.site.run(&["backup", "copy.redb"]);
+        refused.assert_failed("copy.redb is in use by another steward");
         drop(lock);
         place.site.json(&["backup", "copy.redb"]);
         assert_eq!(place.site.json(&["check", "--data", "copy.redb"])["problem_count"], 0);

@@ -75,10 +75,8 @@ fn export_overwrites_nothing_and_leaves_no_files_on_failure() {
     each_way(|place| {
         fs::write(place.site.path("there"), "mine").expect("written");
         let known = place.site.names();
-        place
-            .site
-            .run(&["export", "there"])
-            .assert_failed("there already exists and was not changed");
+        let refused = place.site.run(&["export", "there"]);
+        refused.assert_failed("there already exists and was not changed");
         place.site.run(&["export", "steward.redb"]).assert_failed("steward.redb already exists");
         place.site.run(&["export", "nowhere/all.jsonl"]).assert_failed("nowhere");
         assert_eq!(fs::read_to_string(place.site.path("there")).expect("the file"), "mine");
