@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{TestClient, TestResponse};
+use super::{TestClient, TestResponse, Workspace};
 
 /// The path of an invite below `/api/signup/`, and its token.
 pub struct Offer {
@@ -16,6 +16,19 @@ impl Offer {
         let (_, token) =
             made["accept_url"].as_str().expect("a link").split_once("?token=").expect("a token");
         Self { path: path(made), token: token.to_owned() }
+    }
+
+    /// Accepts the invite as a new user. Returns the response body and the user's key.
+    pub async fn join(&self, workspace: &Workspace, fields: Value) -> (Value, TestClient) {
+        let body = self.accept(&workspace.anonymous(), fields).await.ok();
+        let key = body["personal_api_key"]["value"].as_str().expect("a key");
+        let client = workspace.with_key(key);
+        (body, client)
+    }
+
+    /// Requests what the invite offers, with its token.
+    pub async fn open(&self, caller: &TestClient) -> TestResponse {
+        caller.get(&format!("{}?token={}", self.path, self.token)).await
     }
 
     /// Accepts the invite with its token and these fields.

@@ -547,6 +547,13 @@ impl TestResponse {
         self.assert_error(412, "invalid_request", "precondition_failed", detail, None);
     }
 
+    /// Returns the version of the object in the entity tag.
+    #[track_caller]
+    pub fn version(&self) -> u64 {
+        let version = self.tag().trim_matches('"').split('-').next().map(str::parse);
+        version.expect("a version").expect("a number")
+    }
+
     /// Returns the entity tag.
     #[track_caller]
     pub fn tag(&self) -> String {

@@ -10,6 +10,9 @@ use steward::testing::resources::organizations::{self, NewOrganization};
 use steward::testing::resources::projects::{self, NewProject};
 use steward::testing::secret::Seed;
 
+use crate::support::dashboards::from_tiles;
+use crate::support::invites::invite;
+use crate::support::signup::Offer;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async};
 
 async fn capped(caps: Caps) -> Workspace {
@@ -20,17 +23,7 @@ async fn capped(caps: Caps) -> Workspace {
 
 #[track_caller]
 fn refused(answer: &TestResponse, detail: &str) {
-    answer_is(
-        answer,
-        json!({
-            "type": "validation_error", "code": "limit_reached", "detail": detail, "attr": null,
-        }),
-    );
-}
-
-#[track_caller]
-fn answer_is(answer: &TestResponse, body: Value) {
-    assert_eq!((answer.status, &answer.body), (400, &body));
+    answer.assert_invalid_body("limit_reached", detail);
 }
 
 /// Creates organizations or projects until one fails. Returns their number and the error.
@@ -56,17 +49,12 @@ async fn organizations_per_user_are_limited() {
     assert_eq!(created, 2, "the first one already existed");
     refused(&answer, "A user can belong to at most 3 organizations.");
 
-    let (eve, made) = workspace.outsider("eve").await;
-    let invite = json!({ "target_email": OWNER, "send_email": false });
-    let invites = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
-    let invite = eve.post(&invites, invite).await.ok();
-    let link = Operation::InviteLink {
-        id: invite["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"),
-    };
-    let link = workspace.run_operation(link).await;
-    let token = link["accept_url"].as_str().and_then(|url| url.split("token=").nth(1));
-    let accept = format!("/api/signup/{}/", invite["id"].as_str().expect("an id"));
-    let answer = owner.post(&accept, json!({ "token": token.expect("a token") })).await;
+    let (eve, _) = workspace.outsider("eve").await;
+    let sent = json!({ "target_email": OWNER, "send_email": false });
+    let invite = eve.post("/api/organizations/@current/invites/", sent).await.ok();
+    let id = invite["id"].as_str().expect("an id").parse().expect("an id");
+    let link = workspace.run_operation(Operation::InviteLink { id }).await;
+    let answer = Offer::of(&link).accept(owner, json!({})).await;
     refused(&answer, "A user can belong to at most 3 organizations.");
 
     // At the limit, updates still succeed, and a deletion makes room.
@@ -99,12 +87,9 @@ async fn projects_and_members_per_organization_are_limited() {
     let mut last = None;
     for name in ["ann", "ben"] {
         let sent = json!({ "target_email": format!("{name}@new.example"), "send_email": false });
-        let invite = workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
-        let url = invite["accept_url"].as_str().expect("a link");
-        let token = url.split("token=").nth(1).expect("a token");
-        let path = format!("/api/signup/{}/", invite["id"].as_str().expect("an id"));
-        let sent = json!({ "token": token, "first_name": name });
-        last = Some(workspace.anonymous().post(&path, sent).await);
+        let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
+        let fields = json!({ "first_name": name });
+        last = Some(offer.accept(&workspace.anonymous(), fields).await);
     }
     refused(&last.expect("an answer"), "An organization can have at most 2 members.");
     // The limit does not apply to the operator.
@@ -124,12 +109,8 @@ async fn live_dashboards_per_project_are_limited_for_every_way_of_creating_them(
     let ids: Vec<_> = (0..3).map(|at| listed["results"][at]["id"].clone()).collect();
     refused(&owner.post(&path, json!({ "use_dashboard": ids[0] })).await, TOLD);
     refused(&owner.post(&path, json!({ "use_template": "DEFAULT_APP" })).await, TOLD);
-    let template = json!({ "template": {
-        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
-        "tiles": [{ "type": "TEXT", "body": "Hello" }],
-    }});
-    let from_json = workspace.dashboards("create_from_template_json/");
-    refused(&owner.post(&from_json, template).await, TOLD);
+    let tiles = json!([{ "type": "TEXT", "body": "Hello" }]);
+    refused(&from_tiles(owner, &workspace, tiles).await, TOLD);
 
     let one = workspace.dashboards(&format!("{}/", ids[0]));
     owner.patch(&one, json!({ "deleted": true })).await.ok();
@@ -145,13 +126,9 @@ async fn live_insights_per_project_are_limited() {
     let workspace = capped(Caps { dashboards: 3, ..Caps::DEFAULT }).await;
     let owner = &workspace.owner;
     let insight = |name: &str| json!({ "type": "INSIGHT", "name": name, "query": { "kind": "Q" } });
-    let template = json!({ "template": {
-        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
-        "tiles": [insight("a"), insight("b")],
-    }});
-    let from_json = workspace.dashboards("create_from_template_json/");
-    let made = owner.post(&from_json, template.clone()).await.ok();
-    refused(&owner.post(&from_json, template).await, TOLD);
+    let two = json!([insight("a"), insight("b")]);
+    let made = from_tiles(owner, &workspace, two.clone()).await.ok();
+    refused(&from_tiles(owner, &workspace, two).await, TOLD);
     let one = workspace.dashboards(&format!("{}/", made["id"]));
     let tiles: Vec<_> = made["tiles"].as_array().expect("tiles").iter().collect();
     let twice = json!({ "duplicate_tiles": [{ "id": tiles[0]["id"] }, { "id": tiles[1]["id"] }] });
@@ -235,12 +212,6 @@ async fn embedded_lists_are_truncated_beyond_the_caps() {
     workspace.assert_file_valid().await;
 }
 
-/// Returns the version in the `ETag` of a response.
-fn version(answer: &TestResponse) -> u64 {
-    let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"').to_owned();
-    tag.split('-').next().and_then(|version| version.parse().ok()).expect("a number")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn rejected_update_with_a_large_response_changes_nothing() {
     let workspace = Workspace::new().await;
@@ -248,7 +219,7 @@ async fn rejected_update_with_a_large_response_changes_nothing() {
     for (path, field) in
         [("/api/users/@me/".to_owned(), "first_name"), (workspace.organization(""), "name")]
     {
-        let before = version(&workspace.owner.get(&path).await);
+        let before = workspace.owner.get(&path).await.version();
         let patches: Vec<_> = (0..400)
             .map(|number| {
                 let (owner, path) = (workspace.owner.clone(), path.clone());
@@ -257,7 +228,7 @@ async fn rejected_update_with_a_large_response_changes_nothing() {
                     if answer.status == 503 {
                         return None;
                     }
-                    let version = version(&answer);
+                    let version = answer.version();
                     assert_eq!(
                         answer.ok()[field],
                         format!("N{number}"),
@@ -272,7 +243,7 @@ async fn rejected_update_with_a_large_response_changes_nothing() {
             versions.extend(patch.await.expect("an answer"));
         }
         versions.sort_unstable();
-        let after = version(&workspace.owner.get(&path).await);
+        let after = workspace.owner.get(&path).await.version();
         assert_eq!(versions, (before + 1..=after).collect::<Vec<_>>(), "{path}");
     }
 }

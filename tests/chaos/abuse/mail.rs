@@ -10,7 +10,7 @@ use steward::testing::mail::outbox::{Notification, OutboxMessage};
 use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::operator::Operation;
 use steward::testing::resources::users::User;
-use steward::testing::store::{Order, Tx, Window, WriteTx};
+use steward::testing::store::{Tx, WriteTx};
 use steward::testing::time::{ManualClock, Timestamp};
 use uuid::Uuid;
 
@@ -19,8 +19,9 @@ use crate::support::domains::add;
 use crate::support::invites::{invite, invites, with_mail};
 use crate::support::signup::Offer;
 use crate::support::smtp::{Mail, MailServer};
-use crate::support::{TestClient, Workspace, eventually, log, with_clock};
+use crate::support::{TestClient, Workspace, eventually, in_organization, log, with_clock};
 
+const CURRENT_INVITES: &str = "/api/organizations/@current/invites/";
 const VICTIM: &str = "victim@x.example";
 const NO_ADDRESS: &str = "Enter a valid email address.";
 const FULL: &str = "This organization has the maximum number of mails waiting to be sent (1000).";
@@ -51,42 +52,33 @@ fn outbox_message(
     }
 }
 
-async fn write(
-    workspace: &Workspace,
-    rule: impl Fn(&mut WriteTx<'_>) -> steward::testing::error::Result<()> + Send + 'static,
-) {
-    workspace.app.store().write(rule).await.expect("written");
-}
-
 /// Adds messages of the first organization to the outbox that are due in half an hour.
 async fn fill_outbox(workspace: &Workspace, count: u128) {
     let organization = workspace.made.organization_id;
     let due_at = workspace.app.now().plus(Duration::from_mins(30));
-    write(workspace, move |tx| {
+    let fill = move |tx: &mut WriteTx<'_>| {
         (0..count).try_for_each(|number| {
             tx.put(&outbox_message(number, organization, &format!("{number}@x.example"), due_at))
         })
-    })
-    .await;
+    };
+    workspace.write(fill).await;
 }
 
-fn waiting(workspace: &Workspace) -> u64 {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut waiting = 0;
-    let counted = tx.scan::<OutboxMessage, _>(&(), Window::all(Order::Ascending), |_| {
-        waiting += 1;
-        Ok(())
-    });
-    counted.expect("letters");
-    waiting
+fn waiting(workspace: &Workspace) -> usize {
+    workspace.records::<OutboxMessage>(&()).len()
+}
+
+/// Creates a workspace with a clock and a mail server that cannot be reached.
+async fn unsent() -> Workspace {
+    let (mut config, _) = with_clock();
+    config.mail = with_mail().mail;
+    Workspace::with(config).await
 }
 
 #[tokio::test]
 async fn outbox_messages_per_organization_are_limited_to_one_thousand() {
-    let (mut config, _) = with_clock();
-    config.mail = with_mail().mail;
-    let workspace = Workspace::with(config).await;
-    let (other, made) = workspace.outsider("eve").await;
+    let workspace = unsent().await;
+    let (other, _) = workspace.outsider("eve").await;
     fill_outbox(&workspace, 1_000).await;
     let sent = json!({ "target_email": "ann@x.example" });
     let refused = workspace.owner.post(&invites(&workspace, ""), sent.clone()).await;
@@ -99,18 +91,14 @@ async fn outbox_messages_per_organization_are_limited_to_one_thousand() {
     let by_hand = json!({ "target_email": "ann@x.example", "send_email": false });
     invite(&workspace.owner, &workspace, by_hand).await;
     // Other organizations can still send mail.
-    let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
-    let sent = other.post(&path, json!({ "target_email": "ann@x.example" })).await;
-    assert_eq!(sent.status, 201, "{}", sent.body);
+    other.create(CURRENT_INVITES, json!({ "target_email": "ann@x.example" })).await;
     workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
 async fn announcements_use_at_most_half_of_the_outbox() {
     log::capture();
-    let (mut config, _) = with_clock();
-    config.mail = with_mail().mail;
-    let workspace = Workspace::with(config).await;
+    let workspace = unsent().await;
     let sent = json!({ "target_email": "ann@x.example", "send_email": false });
     let made = invite(&workspace.owner, &workspace, sent).await;
     fill_outbox(&workspace, 500).await;
@@ -128,13 +116,11 @@ async fn announcements_use_at_most_half_of_the_outbox() {
 
 #[tokio::test]
 async fn takeover_mail_is_sent_even_if_the_outbox_is_full() {
-    let (mut config, _) = with_clock();
-    config.mail = with_mail().mail;
-    let workspace = Workspace::with(config).await;
+    let workspace = unsent().await;
     let anonymous = workspace.anonymous();
     let sent = json!({ "target_email": VICTIM, "send_email": false });
     let (eve, _) = workspace.outsider("eve").await;
-    let link = eve.post("/api/organizations/@current/invites/", sent.clone()).await.ok();
+    let link = eve.post(CURRENT_INVITES, sent.clone()).await.ok();
     Offer::of(&link).accept(&anonymous, json!({ "first_name": "E" })).await.ok();
     let made = invite(&workspace.owner, &workspace, sent).await;
     let id = made["id"].as_str().expect("an id").parse().expect("an id");
@@ -154,18 +140,18 @@ async fn messages_waiting_for_a_quota_do_not_hold_up_other_mail() {
     let workspace = Workspace::with(sending_to(config, &server)).await;
     let (organization, now) = (workspace.made.organization_id, workspace.app.now());
     let (eve, _) = workspace.outsider("eve").await;
-    write(&workspace, move |tx| {
+    let fill = move |tx: &mut WriteTx<'_>| {
         let (key, attempts) = (PaceKey::Organization(organization), vec![now; 100]);
         tx.put(&Pace { key, attempts, paused_until: None })?;
         (0..3_000).try_for_each(|number| {
             tx.put(&outbox_message(number, organization, &format!("{number}@x.example"), now))
         })
-    })
-    .await;
+    };
+    workspace.write(fill).await;
     for number in 0..10 {
         let to = format!("{number}@eve.example");
         let sent = json!({ "target_email": to });
-        eve.post("/api/organizations/@current/invites/", sent).await.ok();
+        eve.post(CURRENT_INVITES, sent).await.ok();
         assert_eq!(server.mail().await.to, [to]);
     }
     workspace.app.close().await;
@@ -173,14 +159,8 @@ async fn messages_waiting_for_a_quota_do_not_hold_up_other_mail() {
 
 /// Returns the number of attempts that count against each organization, user and mailbox.
 fn attempts(workspace: &Workspace) -> Vec<(PaceKey, usize)> {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut attempts = Vec::new();
-    let read = tx.scan::<Pace, _>(&(), Window::all(Order::Ascending), |row| {
-        attempts.push((row.meta.key, row.meta.attempts.len()));
-        Ok(())
-    });
-    read.expect("records");
-    attempts
+    let paces = workspace.records::<Pace>(&());
+    paces.into_iter().map(|pace| (pace.key, pace.attempts.len())).collect()
 }
 
 #[tokio::test]
@@ -206,11 +186,11 @@ async fn failed_attempts_count_against_the_quota_of_organization_and_user() {
 /// A user with thirty organizations, a mail server, and another sender, whose mails show which ones arrived before.
 struct Bomb {
     workspace: Workspace,
-    organizations: Vec<String>,
+    /// The lists of invites of the organizations.
+    invites: Vec<String>,
     server: MailServer,
     clock: ManualClock,
     eve: TestClient,
-    path: String,
     asked: usize,
 }
 
@@ -219,29 +199,26 @@ impl Bomb {
         let server = MailServer::start();
         let (config, clock) = with_clock();
         let workspace = Workspace::with(sending_to(config, &server)).await;
-        let (eve, made) = workspace.outsider("eve").await;
-        let path = format!("/api/organizations/{}/invites/", made["id"].as_str().expect("an id"));
-        let mut organizations = Vec::new();
+        let (eve, _) = workspace.outsider("eve").await;
+        let mut invites = Vec::new();
         for number in 0..30 {
             let name = json!({ "name": format!("Bomb {number}") });
             let made = workspace.owner.post("/api/organizations/", name).await.ok();
-            organizations.push(made["id"].as_str().expect("an id").to_owned());
+            invites.push(in_organization(&made, "invites/"));
         }
-        Self { workspace, organizations, server, clock, eve, path, asked: 0 }
+        Self { workspace, invites, server, clock, eve, asked: 0 }
     }
 
     async fn invite(&self, organization: usize, to: &str) {
-        let path = format!("/api/organizations/{}/invites/", self.organizations[organization]);
-        let made = self.workspace.owner.post(&path, json!({ "target_email": to })).await;
-        assert_eq!(made.status, 201, "{}", made.body);
+        let sent = json!({ "target_email": to });
+        self.workspace.owner.create(&self.invites[organization], sent).await;
     }
 
     /// Returns the mails that arrive before a new mail of the other sender.
     async fn mails(&mut self) -> Vec<Mail> {
         self.asked += 1;
         let last = format!("{}@beside.example", self.asked);
-        let made = self.eve.post(&self.path, json!({ "target_email": last })).await;
-        assert_eq!(made.status, 201, "{}", made.body);
+        self.eve.create(CURRENT_INVITES, json!({ "target_email": last })).await;
         let mut mails = Vec::new();
         loop {
             let mail = self.server.mail().await;
@@ -260,14 +237,9 @@ impl Bomb {
 
     /// Returns the number of mails in the outbox that are due.
     fn due(&self) -> usize {
-        let (now, mut due) = (self.workspace.app.now(), 0);
-        let tx = self.workspace.app.store().snapshot().expect("a snapshot");
-        let read = tx.scan::<OutboxMessage, _>(&(), Window::all(Order::Ascending), |row| {
-            due += usize::from(row.meta.due_at <= now);
-            Ok(())
-        });
-        read.expect("messages");
-        due
+        let now = self.workspace.app.now();
+        let messages = self.workspace.records::<OutboxMessage>(&());
+        messages.iter().filter(|message| message.due_at <= now).count()
     }
 }
 
@@ -304,9 +276,8 @@ async fn user_sends_at_most_one_hundred_mails_an_hour_across_organizations() {
     assert_eq!(first.len(), 100, "in the first hour");
     // Mails of deleted invites still count.
     let to = first[0].to[0].clone();
-    for organization in 0..30 {
-        let path = format!("/api/organizations/{}/invites/", bomb.organizations[organization]);
-        let list = bomb.workspace.owner.get(&path).await.ok();
+    for path in &bomb.invites {
+        let list = bomb.workspace.owner.get(path).await.ok();
         for made in list["results"].as_array().expect("invites") {
             if made["target_email"] == json!(to) {
                 let one = format!("{path}{}/", made["id"].as_str().expect("an id"));
@@ -336,12 +307,12 @@ async fn quoted_addresses_are_rejected_and_existing_accounts_keep_working() {
         serde_json::from_value(me["id"].clone()).expect("a number")
     };
     let quoted = "\"ol\\ga\"@corp.example";
-    write(&workspace, move |tx| {
+    let rename = move |tx: &mut WriteTx<'_>| {
         let mut user: User = tx.get(&id)?;
         user.fields.email = quoted.to_owned();
         tx.put(&user)
-    })
-    .await;
+    };
+    workspace.write(rename).await;
     let me = workspace.owner.get("/api/users/@me/").await.ok();
     assert_eq!(me["email"], quoted);
     let caller = workspace.key(quoted, &["*"]).await;
@@ -357,8 +328,8 @@ async fn silent_name_servers_delay_only_one_organization() {
     let silent_name = "_posthog-challenge.silent.example.";
     dns.set(silent_name, Reply::Silence);
     let (eve, made) = workspace.outsider("eve").await;
-    let list = format!("/api/organizations/{}/domains/", made["id"].as_str().expect("an id"));
-    let domain = eve.post(&list, json!({ "domain": "eve.example" })).await.ok();
+    let list = in_organization(&made, "domains/");
+    let (domain, one) = eve.create(&list, json!({ "domain": "eve.example" })).await;
     let challenge = domain["verification_challenge"].as_str().expect("a challenge");
     dns.set("_posthog-challenge.eve.example.", Reply::texts(&[&[challenge]]));
 
@@ -373,10 +344,8 @@ async fn silent_name_servers_delay_only_one_organization() {
     // Besides the two lookups, eight requests wait.
     let refused = || attack.iter().filter(|one| one.is_finished()).count();
     eventually("sixty requests fail", || (refused() == 60).then_some(())).await;
-    let verify = format!("{list}{}/verify/", domain["id"].as_str().expect("an id"));
-    eve.send(Method::POST, &verify, None).await.assert_empty(200);
-    let shown = eve.get(&format!("{list}{}/", domain["id"].as_str().expect("an id"))).await.ok();
-    assert_eq!(shown["is_verified"], true);
+    eve.send(Method::POST, &format!("{one}verify/"), None).await.assert_empty(200);
+    assert_eq!(eve.get(&one).await.ok()["is_verified"], true);
     let asked = dns.asked().into_iter().filter(|(_, name)| name == silent_name).count();
     assert_eq!(asked, 2, "concurrent lookups of one organization");
     for one in attack {

@@ -1,6 +1,6 @@
 //! Tests that a removed member's permissions and invites are deleted, a limited number of them in one transaction.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use steward::testing::error::Result;
 use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::access_controls::levels::AccessLevel;
@@ -10,10 +10,10 @@ use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{self, Level, Membership};
 use steward::testing::resources::users;
-use steward::testing::store::{Order, Progress, Record, Tx, Window};
+use steward::testing::store::{Progress, Record, Tx, WriteTx};
 
 use crate::support::dashboards::make;
-use crate::support::invites::{invite, invites};
+use crate::support::invites::{invite, listed};
 use crate::support::signup::Offer;
 use crate::support::{OWNER, Workspace, eventually};
 
@@ -21,27 +21,8 @@ const BEN: &str = "ben@corp.example";
 /// The maximum number of records that one transaction deletes.
 const DELETE_BATCH: usize = 500;
 
-/// Returns the operator command that adds Ben to the first organization again.
-fn rejoin(workspace: &Workspace) -> Operation {
-    Operation::UserCreate(UserOptions {
-        email: BEN.to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: Some(workspace.made.organization_id),
-        level: Level::Admin,
-        existing: true,
-    })
-}
-
 fn count<R: Record>(workspace: &Workspace) -> usize {
-    let tx = workspace.app.store().snapshot().expect("a snapshot");
-    let mut found = 0;
-    let counted = tx.scan::<R, _>(&(), Window::all(Order::Ascending), |_| {
-        found += 1;
-        Ok(())
-    });
-    counted.expect("counted");
-    found
+    workspace.records::<R>(&()).len()
 }
 
 /// Returns the membership of a user in the first organization.
@@ -57,21 +38,18 @@ async fn hide_from_ben(workspace: &Workspace, dashboards: &[u64]) {
         membership(workspace, &*snapshot, BEN).expect("a member");
     let (project, dashboards) = (workspace.made.project_id, dashboards.to_vec());
     let (level, now) = (AccessLevel::None, workspace.app.now());
-    let written = workspace.app.store().write(move |tx| {
-        dashboards.iter().try_for_each(|id| {
-            tx.put(&AccessRule {
-                organization,
-                project,
-                kind: Kind::Dashboard,
-                object: Some(*id),
-                subject: Subject::User(user),
-                level,
-                created_at: now,
-                updated_at: now,
-            })
-        })
-    });
-    written.await.expect("written");
+    let rule = move |id: &u64| AccessRule {
+        organization,
+        project,
+        kind: Kind::Dashboard,
+        object: Some(*id),
+        subject: Subject::User(user),
+        level,
+        created_at: now,
+        updated_at: now,
+    };
+    let hide = move |tx: &mut WriteTx<'_>| dashboards.iter().try_for_each(|id| tx.put(&rule(id)));
+    workspace.write(hide).await;
 }
 
 #[tokio::test]
@@ -92,9 +70,7 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
     let owner = membership(&workspace, &*snapshot, OWNER).expect("a member");
     let user = membership(&workspace, &*snapshot, BEN).expect("a member").user;
     drop(snapshot);
-    let store = workspace.app.store();
-    let removed = store.write(move |tx| cascade_delete::delete_member(tx, &owner, user)).await;
-    removed.expect("removed");
+    workspace.write(move |tx| cascade_delete::delete_member(tx, &owner, user)).await;
     assert_eq!((count::<AccessRule>(&workspace), count::<PendingDeletion>(&workspace)), (20, 1));
     workspace.assert_file_valid().await;
     // No response shows the remaining records.
@@ -103,12 +79,20 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
         assert_eq!(workspace.owner.get(&path).await.ok()["access_controls"], json!([]));
     }
     assert_eq!(ben.get(&one).await.status, 403);
-    let refused = perform(&workspace.app, rejoin(&workspace), Progress::silent()).await;
+    let rejoin = Operation::UserCreate(UserOptions {
+        email: BEN.to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization: Some(workspace.made.organization_id),
+        level: Level::Admin,
+        existing: true,
+    });
+    let refused = perform(&workspace.app, rejoin, Progress::silent()).await;
     assert_eq!(refused.expect_err("refused").status(), 503);
 
-    while workspace.app.store().write(cascade_delete::delete_batch).await.expect("deleted") {}
+    while workspace.write(cascade_delete::delete_batch).await {}
     assert_eq!((count::<AccessRule>(&workspace), count::<PendingDeletion>(&workspace)), (0, 0));
-    workspace.run_operation(rejoin(&workspace)).await;
+    workspace.rejoin(BEN, Level::Admin).await;
     assert_eq!(ben.get(&one).await.ok()["id"], hidden[DELETE_BATCH + 10]);
     workspace.assert_file_valid().await;
 
@@ -130,16 +114,9 @@ async fn invites_are_deleted_with_the_membership_of_their_creator() {
     invite(&workspace.owner, &workspace, sent("cat@x.example")).await;
     let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
     workspace.owner.delete(&path).await.assert_empty(204);
-    workspace.run_operation(rejoin(&workspace)).await;
+    workspace.rejoin(BEN, Level::Admin).await;
     let answer = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await;
     answer.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");
-    let list = workspace.owner.get(&invites(&workspace, "")).await.ok();
-    let listed: Vec<&Value> = list["results"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .map(|one| &one["target_email"])
-        .collect();
-    assert_eq!(listed, ["cat@x.example"]);
+    assert_eq!(listed(&workspace, "target_email").await, ["cat@x.example"]);
     workspace.assert_file_valid().await;
 }

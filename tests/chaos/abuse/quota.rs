@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use axum::http::Method;
 use serde_json::{Value, json};
 use steward::App;
 use steward::router;
@@ -17,7 +16,9 @@ use steward::testing::store::{FreeSpace, Progress, Store};
 use steward::testing::time::Timestamp;
 use uuid::Uuid;
 
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async};
+use crate::support::dashboards::from_tiles;
+use crate::support::idempotency::post_once;
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, column, eventually_async};
 
 const QUOTA: usize = 256 * 1024;
 
@@ -31,9 +32,8 @@ async fn with_quota(bytes: usize) -> Workspace {
 /// Returns the bytes of an organization in the output of `steward organization list`.
 async fn stored(workspace: &Workspace, id: &str) -> u64 {
     let listed = workspace.run_operation(Operation::OrganizationList).await;
-    let all = listed["results"].as_array().expect("a list");
-    let found = all.iter().find(|one| one["id"] == *id).expect("the organization");
-    found["bytes"].as_u64().expect("a number")
+    let place = column(&listed, "id").iter().position(|one| one == id).expect("the organization");
+    listed["results"][place]["bytes"].as_u64().expect("a number")
 }
 
 /// Returns a dashboard of 16 KB.
@@ -65,6 +65,22 @@ async fn fill_up(workspace: &Workspace) -> Vec<Value> {
     }
 }
 
+/// Sends updates until one fails, which must be one of the first `most`. Returns the error.
+async fn patch_until_refused(
+    caller: &TestClient,
+    path: &str,
+    most: u64,
+    edit: impl Fn(u64) -> Value,
+) -> TestResponse {
+    for number in 0..most {
+        let answer = caller.patch(path, edit(number)).await;
+        if answer.status != 200 {
+            return answer;
+        }
+    }
+    panic!("{most} updates succeeded, although each adds an entry to the activity log");
+}
+
 #[tokio::test]
 async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() {
     let workspace = Workspace::new().await;
@@ -79,12 +95,10 @@ async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() 
     assert!(one > before + 16_000, "{before} {one}");
 
     // A copy, free-form fields, tiles and a stored response count as well.
-    let headers = [("idempotency-key", "copy"), ("content-type", "application/json")];
-    let sent = large("Kept").to_string();
-    owner.fetch(Method::POST, &path, &headers, sent.clone()).await.ok();
+    post_once(owner, &path, "copy", &large("Kept")).await.ok();
     let kept = stored(&workspace, &id).await;
     assert!(kept > one + 32_000, "the dashboard and the stored response must count: {one} {kept}");
-    owner.fetch(Method::POST, &path, &headers, sent).await.ok();
+    post_once(owner, &path, "copy", &large("Kept")).await.ok();
     assert_eq!(stored(&workspace, &id).await, kept, "a repeated request adds nothing");
     let text = json!({ "tiles": [{ "text": { "body": "y".repeat(3_900) } }] });
     let filters = json!({ "filters": { "note": "z".repeat(8_000) } });
@@ -104,11 +118,7 @@ async fn all_data_of_an_organization_counts_against_its_quota_and_is_released() 
         (stored(&workspace, &id).await <= before + 26_000).then_some(())
     })
     .await;
-    assert_eq!(
-        stored(&workspace, other).await,
-        others,
-        "the bytes of another organization must not change"
-    );
+    assert_eq!(stored(&workspace, other).await, others, "bytes of another organization");
     workspace.assert_file_valid().await;
 }
 
@@ -164,16 +174,8 @@ async fn updates_over_the_quota_stop_at_a_sixteenth_and_deletions_continue() {
     let created = fill_up(&workspace).await;
     let one = workspace.dashboards(&format!("{}/", created[0]));
     let id = workspace.made.organization_id.to_string();
-    let mut edits = 0;
-    let refused = loop {
-        let answer = workspace.owner.patch(&one, json!({ "pinned": edits % 2 == 0 })).await;
-        if answer.status != 200 {
-            break answer;
-        }
-        edits += 1;
-        assert!(edits < 1_000, "each update adds an entry to the activity log");
-    };
-    reached(&refused);
+    let edit = |number: u64| json!({ "pinned": number % 2 == 0 });
+    reached(&patch_until_refused(&workspace.owner, &one, 1_000, edit).await);
     let used = stored(&workspace, &id).await;
     let most = QUOTA as u64 / 16 * 17;
     assert!(used <= most && used + 4_096 > most, "{used} of {most}");
@@ -252,25 +254,15 @@ async fn changes_of_a_users_own_profile_count_against_the_users_limit() {
     let before = stored_by_owner(&workspace);
     owner.patch(me, profile("b")).await.ok();
     let each = stored_by_owner(&workspace) - before;
-    assert!(
-        (16_000..20_000).contains(&each),
-        "an entry contains the old and the new values: {each}"
-    );
+    assert!((16_000..20_000).contains(&each), "an entry has the old and the new values: {each}");
 
     workspace.assert_file_valid().await;
     let many: Vec<_> = (0..67).map(|number| large_entry(&workspace, number)).collect();
     let filled =
         workspace.app.operate(move |tx, _| many.iter().try_for_each(|entry| tx.put(entry)));
     filled.await.expect("written");
-    let mut patched = 0;
-    let refused = loop {
-        let answer = owner.patch(me, profile(&(patched % 10).to_string())).await;
-        if answer.status != 200 {
-            break answer;
-        }
-        patched += 1;
-        assert!(patched < (1 << 20) / each, "{} bytes", stored_by_owner(&workspace));
-    };
+    let edit = |number: u64| profile(&(number % 10).to_string());
+    let refused = patch_until_refused(owner, me, (1 << 20) / each, edit).await;
     let told =
         format!("Your account may store at most {MOST} bytes. This change would exceed that.");
     refused.assert_error(400, "validation_error", "limit_reached", &told, None);
@@ -290,17 +282,8 @@ async fn repeated_updates_of_a_limited_key_stop_at_the_organization_quota() {
     let key = workspace.owner.post(keys, key).await.ok();
     let one = format!("{keys}{}/", key["id"].as_str().expect("an id"));
     fill_up(&workspace).await;
-    let mut patched = 0;
-    let refused = loop {
-        let sent = json!({ "label": format!("{patched:040}") });
-        let answer = workspace.owner.patch(&one, sent).await;
-        if answer.status != 200 {
-            break answer;
-        }
-        patched += 1;
-        assert!(patched < 1_000, "{} bytes", stored(&workspace, &id).await);
-    };
-    reached(&refused);
+    let edit = |number: u64| json!({ "label": format!("{number:040}") });
+    reached(&patch_until_refused(&workspace.owner, &one, 1_000, edit).await);
     assert!(stored(&workspace, &id).await <= QUOTA as u64 / 16 * 17);
     workspace.owner.delete(&one).await.assert_empty(204);
     workspace.assert_file_valid().await;
@@ -309,12 +292,7 @@ async fn repeated_updates_of_a_limited_key_stop_at_the_organization_quota() {
 /// Creates a dashboard with this many insights. Returns its path.
 async fn with_insights(workspace: &Workspace, count: usize) -> String {
     let tile = json!({ "type": "INSIGHT", "name": "An insight", "query": { "kind": "A" } });
-    let template = json!({ "template": {
-        "template_name": "Many", "dashboard_description": "", "dashboard_filters": {},
-        "tiles": vec![tile; count],
-    }});
-    let path = workspace.dashboards("create_from_template_json/");
-    let made = workspace.owner.post(&path, template).await.ok();
+    let made = from_tiles(&workspace.owner, workspace, json!(vec![tile; count])).await.ok();
     assert_eq!(made["tiles"].as_array().expect("tiles").len(), count);
     workspace.dashboards(&format!("{}/", made["id"]))
 }

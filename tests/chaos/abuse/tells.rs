@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use steward::testing::router::routes;
-use steward::testing::store::Table;
+use steward::testing::store::{Table, WriteTx};
 
 use crate::support::batch_exports::to;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace};
+use crate::support::dashboards::from_tiles;
+use crate::support::{OWNER, TestClient, TestResponse, Workspace, in_organization};
 
 const ANN: &str = "ann@corp.example";
 const NOBODY: &str = "00000000-0000-4000-8000-000000000000";
@@ -91,14 +91,11 @@ async fn export(owner: &TestClient, project: &Value, name: &str) -> Value {
 async fn dashboards(workspace: &Workspace) -> [Value; 3] {
     let owner = &workspace.owner;
     let list = workspace.dashboards("");
-    let template = json!({ "template": {
-        "template_name": "Open", "dashboard_description": "", "dashboard_filters": {}, "tiles": [
-            { "type": "INSIGHT", "name": "Visitors", "query": { "kind": "TrendsQuery" } },
-            { "type": "TEXT", "body": "Shared" },
-        ],
-    }});
-    let path = workspace.dashboards("create_from_template_json/");
-    let open = owner.post(&path, template).await.ok();
+    let tiles = json!([
+        { "type": "INSIGHT", "name": "Visitors", "query": { "kind": "TrendsQuery" } },
+        { "type": "TEXT", "body": "Shared" },
+    ]);
+    let open = from_tiles(owner, workspace, tiles).await.ok();
     let sent = json!({ "name": "Quetzal", "use_dashboard": open["id"] });
     let hidden = owner.post(&list, sent).await.ok();
     let sent = json!({ "name": "Copy", "use_dashboard": hidden["id"] });
@@ -118,24 +115,21 @@ async fn dashboards(workspace: &Workspace) -> [Value; 3] {
 impl Scene {
     async fn new() -> Self {
         let workspace = Workspace::new().await;
-        let numbered = workspace.app.store().write(|tx| {
-            for (table, first) in
-                [(Table::Dashboards, 10_000), (Table::Projects, 20_000), (Table::Tiles, 40_000)]
-            {
-                for _ in 0..first {
-                    tx.next_number(table)?;
-                }
-            }
-            Ok(())
-        });
-        numbered.await.expect("numbers");
+        for (table, first) in
+            [(Table::Dashboards, 10_000), (Table::Projects, 20_000), (Table::Tiles, 40_000)]
+        {
+            let skip = move |tx: &mut WriteTx<'_>| {
+                (0..first).try_for_each(|_| tx.next_number(table).map(drop))
+            };
+            workspace.write(skip).await;
+        }
         let owner = &workspace.owner;
         let ann = workspace.member("ann", Level::Member).await;
         let (zoe, foreign) = workspace.outsider("zoe").await;
         let foreign_project = zoe.get("/api/projects/@current/").await.ok();
         let foreign_dashboard =
             zoe.post("/api/projects/@current/dashboards/", json!({ "name": "Tapir" })).await.ok();
-        let path = format!("/api/organizations/{}/domains/", word(&foreign["id"]));
+        let path = in_organization(&foreign, "domains/");
         let domain = zoe.post(&path, json!({ "domain": "other.example" })).await.ok();
         let sent = json!({ "name": "Narwhal", "access_control": true });
         let private = owner.post(&workspace.organization("projects/"), sent).await.ok();
@@ -295,9 +289,12 @@ async fn error_responses_reveal_no_more_than_the_request_body_named() {
     let hidden_tile = &scene.hidden["tiles"][0]["id"];
     let member = workspace.membership(OWNER).await;
     let mut http = to("HTTP", &json!({ "url": "https://a.example", "token": "t" }));
-    (http["name"], http["project_id"]) = (json!("x"), json!(scene.projects[1].parse::<u64>().ok()));
     let grants = json!({ "organization_member": member, "access_level": "viewer" });
-    let given = json!([{ "id": scene.projects[1].parse::<u64>().ok(), "level": "member" }]);
+    let private = scene.projects[1].parse::<u64>().expect("a number");
+    let (given, foreign) = (json!([{ "id": private, "level": "member" }]), &scene.organizations[1]);
+    let (me, keys) = ("/api/users/@me/".to_owned(), "/api/personal_api_keys/".to_owned());
+    (http["name"], http["project_id"]) = (json!("x"), json!(private));
+    let limited = |to: &str, value: Value| json!({ "label": "x", "scopes": ["*"], to: value });
     for (method, path, body) in [
         (Method::POST, list, json!({ "name": "x", "use_dashboard": scene.hidden["id"] })),
         (
@@ -318,26 +315,10 @@ async fn error_responses_reveal_no_more_than_the_request_body_named() {
         (Method::PATCH, open.clone(), json!({ "tiles": [{ "text": { "id": hidden_text } }] })),
         (Method::PATCH, open.clone(), json!({ "duplicate_tiles": [{ "id": hidden_tile }] })),
         (Method::PUT, format!("{}access_controls/", scene.one(&scene.hidden)), grants),
-        (
-            Method::POST,
-            "/api/personal_api_keys/".to_owned(),
-            json!({ "label": "x", "scopes": ["*"], "scoped_teams": [scene.projects[1].parse::<u64>().ok()] }),
-        ),
-        (
-            Method::POST,
-            "/api/personal_api_keys/".to_owned(),
-            json!({ "label": "x", "scopes": ["*"], "scoped_organizations": [scene.organizations[1]] }),
-        ),
-        (
-            Method::PATCH,
-            "/api/users/@me/".to_owned(),
-            json!({ "set_current_organization": scene.organizations[1] }),
-        ),
-        (
-            Method::PATCH,
-            "/api/users/@me/".to_owned(),
-            json!({ "set_current_team": scene.projects[1].parse::<u64>().ok() }),
-        ),
+        (Method::POST, keys.clone(), limited("scoped_teams", json!([private]))),
+        (Method::POST, keys, limited("scoped_organizations", json!([foreign]))),
+        (Method::PATCH, me.clone(), json!({ "set_current_organization": foreign })),
+        (Method::PATCH, me, json!({ "set_current_team": private })),
         (
             Method::POST,
             workspace.organization("invites/"),
@@ -383,12 +364,8 @@ async fn insight_on_many_dashboards_lists_the_first_visible_ones_and_the_current
     let workspace = Workspace::new().await;
     let ben = workspace.member("ben", Level::Member).await;
     let owner = &workspace.owner;
-    let template = json!({ "template": {
-        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
-        "tiles": [{ "type": "INSIGHT", "name": "Visitors", "query": { "kind": "TrendsQuery" } }],
-    }});
-    let path = workspace.dashboards("create_from_template_json/");
-    let first = owner.post(&path, template).await.ok();
+    let tile = json!({ "type": "INSIGHT", "name": "Visitors", "query": { "kind": "TrendsQuery" } });
+    let first = from_tiles(owner, &workspace, json!([tile])).await.ok();
     let mut ids = vec![first["id"].clone()];
     hide(&workspace, &first).await;
     for number in 1..HIDDEN + 5 {
@@ -439,7 +416,6 @@ async fn invite_shows_only_private_projects_visible_to_the_member() {
     let controls = format!("/api/projects/{}/access_controls/", scene.projects[1]);
     scene.workspace.owner.put(&controls, grant).await.ok();
     assert_eq!(given(&scene.ann.get(&path).await.ok()), all);
-    let off = Operation::UserSetActive { email: ANN.to_owned(), active: false };
-    scene.workspace.run_operation(off).await;
+    scene.workspace.set_active(ANN, false).await;
     scene.ann.get(&path).await.is_bad_key();
 }

@@ -16,9 +16,9 @@ use steward::testing::store::{Store, Tx, WriteTx};
 use steward::testing::time::Timestamp;
 use tokio::task::JoinHandle;
 
-use crate::support::dashboards::make;
+use crate::support::dashboards::{from_tiles, make};
 use crate::support::idempotency::{post_once, stored};
-use crate::support::{TestClient, TestResponse, Workspace, eventually};
+use crate::support::{TestClient, Workspace, eventually};
 
 /// Blocks the writer until the sender is used or dropped. Returns when the writer waits.
 pub(super) async fn hold(store: &Store) -> (JoinHandle<Result<()>>, mpsc::Sender<()>) {
@@ -113,12 +113,8 @@ async fn update_with_a_large_response_is_not_counted_as_a_refused_write() {
     let (_, heavy) = make(&workspace, &workspace.owner, json!({})).await;
     fill(&workspace.owner, &heavy, 400).await;
     workspace.owner.patch(&heavy, json!({ "name": "Heavy" })).await.ok();
-    let template = json!({ "template": {
-        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
-        "tiles": [{ "type": "TEXT", "body": "x" }],
-    }});
-    let path = workspace.dashboards("create_from_template_json/");
-    workspace.owner.post(&path, template).await.ok();
+    let tiles = json!([{ "type": "TEXT", "body": "x" }]);
+    from_tiles(&workspace.owner, &workspace, tiles).await.ok();
     assert_eq!(workspace.app.store().metrics(0).refused, 0);
 }
 
@@ -134,12 +130,7 @@ async fn large_response_shows_the_state_of_its_own_write() {
             tokio::spawn(async move {
                 let name = format!("Name {number}");
                 let answer = owner.patch(&one, json!({ "name": name })).await;
-                let version = |answer: &TestResponse| {
-                    let tag = answer.headers["etag"].to_str().expect("a tag").to_owned();
-                    let version = tag.trim_matches('"').split('-').next().expect("a version");
-                    version.parse::<u64>().expect("a number")
-                };
-                let version = version(&answer);
+                let version = answer.version();
                 assert_eq!(answer.ok()["name"], name);
                 version
             })
@@ -201,15 +192,11 @@ async fn dashboard_with_one_thousand_small_tiles_can_be_copied() {
 async fn stored_weight_of_a_dashboard_follows_every_change() {
     let workspace = Workspace::new().await;
     let owner = &workspace.owner;
-    let template = json!({ "template": {
-        "template_name": "T", "dashboard_description": "", "dashboard_filters": {},
-        "tiles": [
-            { "type": "TEXT", "body": "words", "layouts": {} },
-            { "type": "INSIGHT", "name": "I", "query": { "kind": "Q" }, "layouts": {} },
-        ],
-    }});
-    let path = workspace.dashboards("create_from_template_json/");
-    let source = owner.post(&path, template).await.ok();
+    let tiles = json!([
+        { "type": "TEXT", "body": "words", "layouts": {} },
+        { "type": "INSIGHT", "name": "I", "query": { "kind": "Q" }, "layouts": {} },
+    ]);
+    let source = from_tiles(owner, &workspace, tiles).await.ok();
     let one = workspace.dashboards(&format!("{}/", source["id"]));
     let shallow = json!({ "use_dashboard": source["id"] });
     let (other, copy) = make(&workspace, owner, shallow).await;
@@ -260,10 +247,8 @@ async fn large_idempotent_response_is_stored_as_a_reference() {
     );
     let again = post_once(owner, &path, "one", &sent).await;
     assert_eq!(again.headers["idempotent-replayed"], "true");
-    again.assert_is(
-        200,
-        owner.get(&workspace.dashboards(&format!("{}/", first.body["id"]))).await.body,
-    );
+    let one = workspace.dashboards(&format!("{}/", first.body["id"]));
+    again.assert_is(200, owner.get(&one).await.body);
     let one = workspace.dashboards(&format!("{}/", answer.body["id"]));
     owner.patch(&one, json!({ "name": "As it is now" })).await.ok();
     let again = post_once(owner, &copies, "two", &copy).await;
