@@ -3,7 +3,7 @@
 use fantoccini::key::Key;
 use serde_json::json;
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, go_to, shown};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn new_entries_are_announced_and_a_change_is_reverted() {
@@ -11,10 +11,13 @@ async fn new_entries_are_announced_and_a_change_is_reverted() {
     let board = site.board("Growth").await;
     let path = site.workspace.dashboards(&format!("{}/", board["id"]));
     let project = site.workspace.made.project_id;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click(&format!("nav.side a[href='/console/projects/{project}/activity/']")).await;
-    shown(&browser, "Activity").await;
+    let browser = site.browser().await;
+    go_to(
+        &browser,
+        &format!("nav.side a[href='/console/projects/{project}/activity/']"),
+        "Activity",
+    )
+    .await;
     browser.run("window.same = true").await;
     let count = "document.querySelectorAll('.feed > li').length";
     let before = browser.run(&format!("return {count}")).await.as_u64().expect("a number");
@@ -40,8 +43,7 @@ async fn new_entries_are_announced_and_a_change_is_reverted() {
     browser.press(Key::Enter).await;
     shown(&browser, "Revert this change?").await;
     assert_sound(&browser, "the question").await;
-    browser.click("#form button.go").await;
-    shown(&browser, "Activity").await;
+    go_to(&browser, "#form button.go", "Activity").await;
     assert_eq!(browser.text("[data-notice] p").await, "Change reverted.");
     assert_eq!(site.workspace.owner.get(&path).await.ok()["name"], "Growth");
     assert_sound(&browser, "the notice").await;
@@ -60,8 +62,7 @@ async fn times_are_exact_after_a_tap_and_entries_stay_short() {
         json!({ "tiles": (0..20).map(tile).collect::<Vec<_>>() })
     };
     site.workspace.owner.patch(&path, tiles(0)).await.ok();
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     for (width, highest) in [(390, 700), (1280, 500)] {
         browser.look(width, "light").await;
         site.visit(&browser, &format!("projects/{}/activity/", site.workspace.made.project_id))

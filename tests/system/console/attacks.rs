@@ -3,7 +3,7 @@
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-use super::{Site, assert_sound, assert_sound_in_every_look, browser, recording, shown};
+use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, recording};
 use crate::support::OWNER;
 use crate::support::browser::Browser;
 
@@ -35,8 +35,7 @@ async fn serve_page_with(lines: &'static str, html: String) -> u16 {
 async fn forms_of_other_sites_and_ports_do_not_use_the_session() {
     let site = Site::new().await;
     let eve = site.workspace.key(OWNER, &["user:read"]).await.key.expect("a key");
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let sessions = async || {
         let list = site.workspace.owner.get("/api/users/@me/sessions/").await.ok();
         list.as_array().expect("sessions").len()
@@ -91,19 +90,15 @@ async fn link_of_another_site_opens_a_page_in_the_session() {
     let site = Site::new().await;
     let link = format!("<a href=\"{}/console/sessions/\">open</a>", site.base);
     let port = serve_page(link).await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     browser.visit(&format!("http://127.0.0.1:{port}/")).await;
-    browser.click("a").await;
-    shown(&browser, "Sessions").await;
+    go_to(&browser, "a", "Sessions").await;
     assert_sound(&browser, "sessions").await;
     // Without a session the same link ends at the sign-in page.
     browser.click(".who button").await;
-    browser.click("#you form button").await;
-    shown(&browser, "Sign in").await;
+    go_to(&browser, "#you form button", "Sign in").await;
     browser.visit(&format!("http://127.0.0.1:{port}/")).await;
-    browser.click("a").await;
-    shown(&browser, "Sign in").await;
+    go_to(&browser, "a", "Sign in").await;
     assert_eq!(browser.url().await.query(), Some("next=%2Fconsole%2Fsessions%2F"));
     browser.close().await;
 }

@@ -3,7 +3,7 @@
 use fantoccini::key::Key;
 use serde_json::{Value, json};
 
-use super::{Site, assert_sound, browser, recording, shown};
+use super::{Site, assert_sound, go_to, recording, shown};
 use crate::support::browser::Browser;
 
 /// Returns the numbers of a tile in the form: column, row, width, height.
@@ -24,23 +24,18 @@ async fn distance(browser: &Browser, columns: i32, rows: i32) -> (f64, f64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dashboard_is_created_filled_arranged_and_shared() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href$='/dashboards/']").await;
-    shown(&browser, "Dashboards").await;
-    browser.click("main .actions a.go").await;
-    shown(&browser, "New dashboard").await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href$='/dashboards/']", "Dashboards").await;
+    go_to(&browser, "main .actions a.go", "New dashboard").await;
     assert_sound(&browser, "a new dashboard").await;
     browser.fill("#form-name", "Growth").await;
-    browser.click("form.card button.go").await;
-    shown(&browser, "Growth").await;
+    go_to(&browser, "form.card button.go", "Growth").await;
     assert_eq!(browser.text("[data-notice] p").await, "Dashboard created.");
 
     for (text, heading) in
         [("# Read this first\n\n**Numbers** are rounded.", "Read this first"), ("Second", "")]
     {
-        browser.click("main .actions a.go").await;
-        shown(&browser, "Add a text").await;
+        go_to(&browser, "main .actions a.go", "Add a text").await;
         browser.fill("#form textarea", text).await;
         browser.click("details[data-shown=preview] summary").await;
         browser.text("details[data-shown=preview] [data-result]").await;
@@ -48,15 +43,13 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
             assert_eq!(browser.text("[data-result] h2").await, heading);
         }
         assert_sound(&browser, "a preview").await;
-        browser.click("form.card .bar button.go").await;
-        shown(&browser, "Growth").await;
+        go_to(&browser, "form.card .bar button.go", "Growth").await;
     }
     browser.click(".tile .tools button").await;
     assert_sound(&browser, "the menu of a tile").await;
     browser.press(Key::Escape).await;
 
-    browser.click("main .actions a[href$='/arrange/']").await;
-    shown(&browser, "Arrange the tiles").await;
+    go_to(&browser, "main .actions a[href$='/arrange/']", "Arrange the tiles").await;
     assert_eq!(numbers(&browser, 1).await, json!([1, 1, 6, 5]));
     assert_eq!(numbers(&browser, 2).await, json!([7, 1, 6, 5]));
     let (dx, dy) = distance(&browser, -6, 0).await;
@@ -84,15 +77,13 @@ async fn dashboard_is_created_filled_arranged_and_shared() {
     browser.press(Key::Escape).await;
     assert_eq!(numbers(&browser, 2).await, json!([1, 1, 7, 4]), "Escape puts the tile back");
     assert_eq!(browser.text("#say").await, "Put back");
-    browser.click("main .actions button.go").await;
-    shown(&browser, "Growth").await;
+    go_to(&browser, "main .actions button.go", "Growth").await;
     let stored = site.workspace.owner.get(&site.workspace.dashboards("1/")).await.ok();
     let places: Vec<_> = [0, 1].map(|at| stored["tiles"][at]["layouts"]["sm"].clone()).to_vec();
     let expected = json!([{ "x": 0, "y": 0, "w": 7, "h": 4 }, { "x": 6, "y": 4, "w": 4, "h": 6 }]);
     assert_eq!(json!(places), expected);
 
-    browser.click("main .actions a[href$='/sharing/']").await;
-    shown(&browser, "Sharing of Growth").await;
+    go_to(&browser, "main .actions a[href$='/sharing/']", "Sharing of Growth").await;
     browser.click("button[value=enable]").await;
     let link = browser.text("#link").await;
     assert_sound(&browser, "a public link").await;
@@ -118,8 +109,7 @@ async fn tall_board(site: &Site, tiles: usize) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arranging_keeps_its_place_on_the_screen() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let path = tall_board(&site, 10).await;
     site.visit(&browser, &path).await;
     shown(&browser, "Arrange the tiles").await;
@@ -160,8 +150,7 @@ async fn arranging_keeps_its_place_on_the_screen() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tiles_are_dragged_by_a_finger_on_a_phone() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let path = tall_board(&site, 3).await;
     for width in [320, 390] {
         browser.look(width, "light").await;
@@ -228,8 +217,7 @@ async fn one_menu_serves_every_row(site: &Site, browser: &Browser) {
     browser.wait_until("the list is replaced", one).await;
     browser.click("tbody .end button").await;
     assert_eq!(entries(browser).await, of(4, "unpin"));
-    browser.click("#row-menu a[href$='/delete/']").await;
-    shown(browser, "Delete the dashboard D?").await;
+    go_to(browser, "#row-menu a[href$='/delete/']", "Delete the dashboard D?").await;
     assert_sound(browser, "the question").await;
     browser.click("#form button.bad").await;
     assert_eq!(browser.text("[data-notice] p").await, "Dashboard deleted.");
@@ -242,15 +230,12 @@ async fn several_dashboards_are_deleted_and_restored() {
     for name in ["A", "B", "C"] {
         site.board(name).await;
     }
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href$='/dashboards/']").await;
-    shown(&browser, "Dashboards").await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href$='/dashboards/']", "Dashboards").await;
     browser.click("[data-select-all] input").await;
     browser.click("tbody tr:last-child input.pick").await;
     browser.run("document.querySelector('#change select').value = 'delete'").await;
-    browser.click("#change button").await;
-    shown(&browser, "Delete 2 dashboards?").await;
+    go_to(&browser, "#change button", "Delete 2 dashboards?").await;
     assert_sound(&browser, "the question about two").await;
     browser.click("#form button.bad").await;
     assert_eq!(browser.text("[data-notice] p").await, "2 dashboards deleted.");
@@ -260,8 +245,7 @@ async fn several_dashboards_are_deleted_and_restored() {
     assert_sound(&browser, "the menu of a row").await;
     browser.press(Key::Escape).await;
     one_menu_serves_every_row(&site, &browser).await;
-    browser.click("main .actions a[href$='/trash/']").await;
-    shown(&browser, "Trash").await;
+    go_to(&browser, "main .actions a[href$='/trash/']", "Trash").await;
     assert_sound(&browser, "the trash").await;
     browser.click("tbody .end button").await;
     assert_eq!(browser.text("[data-notice] p").await, "Dashboard restored.");
@@ -292,8 +276,7 @@ async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
     let one = site.workspace.dashboards("1/");
     let texts = json!([{ "text": { "body": "First" } }, { "text": { "body": "Second" } }]);
     owner.patch(&one, json!({ "tiles": texts })).await.ok();
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let page = format!("projects/{}/dashboards/1/", site.workspace.made.project_id);
     site.visit(&browser, &page).await;
     shown(&browser, "Growth").await;
@@ -304,8 +287,7 @@ async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
     browser.fill("#form textarea", "First, **edited**").await;
     browser.click("#form-tiles-0-color option[value=blue]").await;
     assert_sound(&browser, "a tile").await;
-    browser.click("#form > .bar button.go").await;
-    shown(&browser, "Growth").await;
+    go_to(&browser, "#form > .bar button.go", "Growth").await;
     assert_eq!(cards(&browser).await, json!([["First, edited", "blue"], ["Second", ""]]));
 
     choose(&browser, 1, "button[value^=duplicate]").await;
@@ -336,8 +318,7 @@ async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
     choose(&browser, 1, "button[value^=remove]").await;
     browser.wait_until("the tile is removed again", one_left).await;
     browser.click("button[popovertarget=more]").await;
-    browser.click("#more a[href$='/tiles/trash/']").await;
-    shown(&browser, "Deleted tiles").await;
+    go_to(&browser, "#more a[href$='/tiles/trash/']", "Deleted tiles").await;
     assert_sound(&browser, "deleted tiles").await;
     browser.click("tbody .end button").await;
     browser
@@ -353,8 +334,7 @@ async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
 async fn description_and_tags_are_edited_in_place() {
     let site = Site::new().await;
     site.board("Growth").await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     site.visit(&browser, &format!("projects/{}/dashboards/1/", site.workspace.made.project_id))
         .await;
     shown(&browser, "Growth").await;

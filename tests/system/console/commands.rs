@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Map, Value, json};
 use steward::testing::time::Timestamp;
 
-use super::{Site, assert_sound, browser, keep_picture, shown};
+use super::{Site, assert_sound, go_to, keep_picture};
 use crate::support::console::{FilledForm, Page, Visitor};
 use crate::support::crawler::{crawl, make_objects};
 
@@ -239,8 +239,7 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     let board = site.board("It's").await;
     let api = site.workspace.dashboards(&format!("{}/", board["id"]));
     let is_pinned = async || site.workspace.owner.get(&api).await.ok()["pinned"].clone();
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let list = format!("projects/{}/dashboards/", site.workspace.made.project_id);
     site.visit(&browser, &list).await;
     browser.click("footer.commands input").await;
@@ -293,8 +292,7 @@ async fn buttons_show_their_command_before_they_act_if_that_is_switched_on() {
     browser.text("#form-notification_settings-error").await;
     browser.click("footer.commands input").await;
     browser.click("header .who button").await;
-    browser.click("#you form button").await;
-    shown(&browser, "Sign in").await;
+    go_to(&browser, "#you form button", "Sign in").await;
     assert_sound(&browser, "the sign-in page").await;
     browser.close().await;
 }

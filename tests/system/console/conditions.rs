@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::gate::{Gate, State};
-use super::{Site, assert_sound, assert_sound_in_every_look, browser, shown};
+use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, shown};
 use crate::support::browser::Browser;
 use crate::support::{ClosedFile, OWNER, with_clock};
 
@@ -19,6 +19,19 @@ async fn me<const N: usize>(site: &Site, names: [&str; N]) -> Value {
     json!(names.map(|name| me[name].clone()).to_vec())
 }
 
+/// Saves the form, and asserts that the profile then has this first name.
+async fn save_profile(site: &Site, browser: &Browser, first_name: &str) {
+    browser.click(SAVE).await;
+    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
+    assert_eq!(me(site, ["first_name"]).await, json!([first_name]));
+}
+
+/// Signs out by the menu.
+async fn sign_out(browser: &Browser) {
+    browser.click(".who button").await;
+    go_to(browser, "#you form button", "Sign in").await;
+}
+
 async fn assert_typed(browser: &Browser, id: &str, text: &str) {
     let value = browser.run(&format!("return document.getElementById('{id}').value")).await;
     assert_eq!(value, text, "what was typed is lost");
@@ -27,8 +40,7 @@ async fn assert_typed(browser: &Browser, id: &str, text: &str) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_tabs_change_the_same_object_and_lose_nothing() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
     browser.fill("#form-last_name", "Lovelace").await;
@@ -37,8 +49,7 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Grace").await;
     browser.enter("form-role_at_organization", "data").await;
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
+    save_profile(&site, &browser, "Grace").await;
     browser.switch_to(&first).await;
     browser.click(SAVE).await;
     let table = browser.text("#form table tbody").await;
@@ -46,39 +57,30 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
     assert_typed(&browser, "form-first_name", "Ada").await;
     assert_typed(&browser, "form-last_name", "Lovelace").await;
     assert_sound_in_every_look(&browser, "a conflict").await;
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
+    save_profile(&site, &browser, "Ada").await;
     let saved = me(&site, ["first_name", "last_name", "role_at_organization"]).await;
     assert_eq!(saved, json!(["Ada", "Lovelace", "data"]));
 
     // Signing out in one tab ends the session of the other one, which keeps its form.
     browser.fill("#form-first_name", "Augusta").await;
     browser.switch_to(&second).await;
-    browser.click(".who button").await;
-    browser.click("#you form button").await;
-    shown(&browser, "Sign in").await;
+    sign_out(&browser).await;
     site.sign_in(&browser).await;
-    browser.click(".who button").await;
-    browser.click("#you form button").await;
-    shown(&browser, "Sign in").await;
+    sign_out(&browser).await;
     browser.switch_to(&first).await;
-    browser.click(SAVE).await;
-    shown(&browser, "Your session has ended").await;
+    go_to(&browser, SAVE, "Your session has ended").await;
     browser.click("main a").await;
     browser.switch_to(&second).await;
     site.sign_in(&browser).await;
     browser.switch_to(&first).await;
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
-    assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
+    save_profile(&site, &browser, "Augusta").await;
     browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn form_that_is_sent_twice_creates_one_dashboard() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let project = site.workspace.made.project_id;
     let count = async || {
         site.workspace.owner.get(&site.workspace.dashboards("")).await.ok()["count"].clone()
@@ -94,8 +96,7 @@ async fn form_that_is_sent_twice_creates_one_dashboard() {
     browser.back().await;
     shown(&browser, "New dashboard").await;
     assert_typed(&browser, "form-name", "Growth").await;
-    browser.click(SAVE).await;
-    shown(&browser, "Growth").await;
+    go_to(&browser, SAVE, "Growth").await;
     assert_eq!(count().await, 1, "the form was done twice");
     assert_sound(&browser, "the dashboard").await;
     browser.close().await;
@@ -110,8 +111,7 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     let browser = browser().await;
     site.visit(&browser, "sign_in/").await;
     browser.fill("#key", &key).await;
-    browser.click("button.go").await;
-    shown(&browser, "Home").await;
+    go_to(&browser, "button.go", "Home").await;
     let first = browser.tab().await;
     let log = browser.open_tab().await;
     let activity = format!("projects/{}/activity/", site.workspace.made.project_id);
@@ -121,8 +121,7 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     browser.fill("#form-first_name", "Ada <&>").await;
     let path = format!("/api/personal_api_keys/{}/", id.as_str().expect("an id"));
     site.workspace.owner.delete(&path).await.assert_empty(204);
-    browser.click(SAVE).await;
-    shown(&browser, "Your session has ended").await;
+    go_to(&browser, SAVE, "Your session has ended").await;
     assert_sound_in_every_look(&browser, "the kept form").await;
     assert_eq!(me(&site, ["first_name"]).await, json!(["Olga"]));
 
@@ -132,9 +131,7 @@ async fn form_survives_the_end_of_the_key_and_the_log_says_that_the_session_ende
     assert_sound(&browser, "the log").await;
     site.sign_in(&browser).await;
     browser.switch_to(&first).await;
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
-    assert_eq!(me(&site, ["first_name"]).await, json!(["Ada <&>"]));
+    save_profile(&site, &browser, "Ada <&>").await;
     browser.close().await;
 }
 
@@ -153,8 +150,7 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     let gate = Gate::before(site.port).await;
     (site.port, site.base) = (gate.port, format!("http://steward.localhost:{}", gate.port));
     site.board("Growth").await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let project = site.workspace.made.project_id;
 
     // A slow server: the page waits, and its buttons send nothing twice.
@@ -193,8 +189,7 @@ async fn page_says_that_the_server_is_gone_and_recovers() {
     .await;
     assert_typed(&browser, "form-first_name", "Ada").await;
     gate.set(State::Open);
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
+    save_profile(&site, &browser, "Ada").await;
 
     // The log misses what happens meanwhile, and asks again.
     site.visit(&browser, &format!("projects/{project}/activity/")).await;
@@ -217,13 +212,11 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     let (mut config, clock) = with_clock();
     config.rate_limits = vec!["100/h".parse().expect("a rate")];
     let site = Site::with("steward.localhost", config).await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
     while site.workspace.owner.get(ME).await.status != 429 {}
-    browser.click(SAVE).await;
-    shown(&browser, "Nothing was saved").await;
+    go_to(&browser, SAVE, "Nothing was saved").await;
     assert_sound_in_every_look(&browser, "a form beyond the limit").await;
     let first = browser.tab().await;
     browser.open_tab().await;
@@ -232,14 +225,11 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     assert_sound_in_every_look(&browser, "a page beyond the limit").await;
     browser.switch_to(&first).await;
     clock.advance(Duration::from_hours(1));
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
-    assert_eq!(me(&site, ["first_name"]).await, json!(["Ada"]));
+    save_profile(&site, &browser, "Ada").await;
 
     browser.fill("#form-first_name", "Augusta").await;
     let closed = ClosedFile::of(&site.workspace).await;
-    browser.click(SAVE).await;
-    shown(&browser, "Nothing was saved").await;
+    go_to(&browser, SAVE, "Nothing was saved").await;
     browser.open_tab().await;
     site.visit(&browser, "sessions/").await;
     assert_eq!(browser.text("h1").await, "Temporarily unavailable");
@@ -247,8 +237,6 @@ async fn form_is_kept_beyond_the_rate_limit_and_while_the_file_is_closed() {
     assert_sound_in_every_look(&browser, "a page while the file is closed").await;
     browser.switch_to(&first).await;
     assert_sound_in_every_look(&browser, "a form while the file is closed").await;
-    browser.click(SAVE).await;
-    assert_eq!(browser.text("[data-notice] p").await, "Profile saved.");
-    assert_eq!(me(&site, ["first_name"]).await, json!(["Augusta"]));
+    save_profile(&site, &browser, "Augusta").await;
     browser.close().await;
 }

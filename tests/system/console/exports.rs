@@ -2,18 +2,15 @@
 
 use serde_json::json;
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, go_to};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn export_to_s3_is_created_paused_and_changed() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href$='/batch_exports/']").await;
-    shown(&browser, "Batch exports").await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href$='/batch_exports/']", "Batch exports").await;
     assert_sound(&browser, "an empty list").await;
-    browser.click("main a.go").await;
-    shown(&browser, "New batch export").await;
+    go_to(&browser, "main a.go", "New batch export").await;
     assert_sound(&browser, "the destinations").await;
     browser.click("main a[href$='destination=S3']").await;
     browser.wait_until("the form is shown", "!!document.getElementById('form-name')").await;
@@ -32,8 +29,7 @@ async fn export_to_s3_is_created_paused_and_changed() {
     assert_eq!(error, "Query must only SELECT FROM events: line 1, column 15.");
     assert_sound(&browser, "an error in the query").await;
     browser.fill("#form-hogql_query", "SELECT * FROM events").await;
-    browser.click("#form button.go").await;
-    shown(&browser, "Nightly").await;
+    go_to(&browser, "#form button.go", "Nightly").await;
     assert_eq!(browser.text("[data-notice]").await, "Batch export created.");
     assert_sound(&browser, "the new export").await;
 
@@ -50,8 +46,7 @@ async fn export_to_s3_is_created_paused_and_changed() {
     let config = json!({ "bucket_name": "lake", "region": "eu-central-1", "prefix": "other/" });
     assert_eq!(stored["destination"], json!({ "type": "S3", "config": config }));
 
-    browser.click("nav.side a[href$='/batch_exports/']").await;
-    shown(&browser, "Batch exports").await;
+    go_to(&browser, "nav.side a[href$='/batch_exports/']", "Batch exports").await;
     browser.click("tbody .check").await;
     browser.click("button[value=unpause]").await;
     browser.wait_until("the export is active", "!!document.querySelector('td .tag.good')").await;

@@ -3,7 +3,7 @@
 use fantoccini::key::Key;
 use serde_json::json;
 
-use super::{Site, assert_sound, browser, recording, shown};
+use super::{Site, assert_sound, browser, go_to, recording, shown};
 use crate::support::browser::Browser;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -20,8 +20,7 @@ async fn user_signs_in_with_a_key_finds_a_dashboard_and_signs_out() {
     assert!(browser.text("#key-error").await.starts_with("This key signs nobody in."));
     assert_sound(&browser, "a wrong key").await;
     browser.fill("#key", &site.workspace.made.api_key).await;
-    browser.click("button.go").await;
-    shown(&browser, "Sessions").await;
+    go_to(&browser, "button.go", "Sessions").await;
     assert_eq!(browser.run("return [document.cookie, localStorage.length]").await, json!(["", 0]));
     assert_sound(&browser, "sessions").await;
 
@@ -40,13 +39,11 @@ async fn user_signs_in_with_a_key_finds_a_dashboard_and_signs_out() {
     browser.wait_until("the list is whole again", two).await;
 
     let link = format!("main a[href$='/{}/']", board["id"]);
-    browser.click(&link).await;
-    shown(&browser, "Growth").await;
+    go_to(&browser, &link, "Growth").await;
     assert_eq!(browser.text(".tile h2").await, "Read this first");
     assert_sound(&browser, "a dashboard").await;
     browser.click(".who button").await;
-    browser.click("#you form button").await;
-    shown(&browser, "Sign in").await;
+    go_to(&browser, "#you form button", "Sign in").await;
     site.visit(&browser, "").await;
     assert_eq!(browser.text("h1").await, "Sign in to Steward");
     browser.close().await;
@@ -63,10 +60,8 @@ async fn link_moves_its_code_out_of_the_address_and_asks_first() {
     assert_eq!(browser.text("h1").await, "Sign in as Olga?");
     assert!(!browser.url().await.as_str().contains(&link.code));
     assert_sound(&browser, "the question").await;
-    browser.click("button.go").await;
-    shown(&browser, "Home").await;
-    browser.click("nav.side a[href='/console/health/']").await;
-    shown(&browser, "Health of the service").await;
+    go_to(&browser, "button.go", "Home").await;
+    go_to(&browser, "nav.side a[href='/console/health/']", "Health of the service").await;
     assert_sound(&browser, "health").await;
     browser.close().await;
 }
@@ -98,8 +93,7 @@ async fn assert_lists_places(site: &Site, browser: &Browser) {
 async fn palette_opens_pages_and_searches_by_keyboard() {
     let site = Site::new().await;
     site.board("Growth").await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     browser.press_with_control('k').await;
     browser.wait_until("the palette is open", "document.getElementById('palette').open").await;
     assert_sound(&browser, "the palette").await;
@@ -144,16 +138,14 @@ async fn console_works_over_plain_http_under_a_name() {
     site.sign_in(&browser).await;
     assert_eq!(browser.run("return isSecureContext").await, false);
     browser.click(".who button").await;
-    browser.click("#you form button").await;
-    shown(&browser, "Sign in").await;
+    go_to(&browser, "#you form button", "Sign in").await;
     browser.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn session_that_is_about_to_end_says_so() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let is_hidden = "document.getElementById('ending').hidden";
     assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
     let soon = "document.querySelector('.shell').dataset.ends = new Date(Date.now() + 4 * 60_000).toISOString(); \

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use super::{Site, assert_sound, assert_sound_in_every_look, browser, shown};
+use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to};
 use crate::support::console::Visitor;
 use crate::support::crawler::{crawl, make_objects};
 
@@ -23,8 +23,7 @@ fn run(site: &Site, command: &str) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn form_shows_its_command_its_error_and_its_notice() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
     browser.click("#form details summary").await;
@@ -134,8 +133,7 @@ async fn everything_works_without_scripts() {
     let browser = browser().await;
     browser.refuse_scripts().await;
     site.sign_in(&browser).await;
-    browser.click("nav.side a[href='/console/profile/']").await;
-    shown(&browser, "Profile").await;
+    go_to(&browser, "nav.side a[href='/console/profile/']", "Profile").await;
     browser.fill("#form-first_name", "Ada").await;
     browser.click("#form details summary").await;
     browser.click("#form button[name=_show]").await;

@@ -2,17 +2,14 @@
 
 use serde_json::json;
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, go_to};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn key_is_created_from_a_preset_read_once_and_revoked() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href='/console/keys/']").await;
-    shown(&browser, "API keys").await;
-    browser.click("main .b.go").await;
-    shown(&browser, "New API key").await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href='/console/keys/']", "API keys").await;
+    go_to(&browser, "main .b.go", "New API key").await;
     browser.run("window.same = true").await;
     browser.fill("#form-label", "Nightly report").await;
     browser.click("button[value='dashboards']").await;
@@ -28,8 +25,7 @@ async fn key_is_created_from_a_preset_read_once_and_revoked() {
     assert_eq!(browser.run(kept).await, json!([true, "Nightly report"]));
     assert_sound(&browser, "another scope").await;
 
-    browser.click("#form button.go").await;
-    shown(&browser, "API key created").await;
+    go_to(&browser, "#form button.go", "API key created").await;
     let value = browser.text("#value").await;
     assert_sound(&browser, "the value").await;
     let key = site.workspace.with_key(&value);
@@ -37,15 +33,12 @@ async fn key_is_created_from_a_preset_read_once_and_revoked() {
     let scopes = ["activity_log:read", "dashboard:write", "insight:write", "project:read"];
     assert_eq!((&made["label"], &made["scopes"]), (&json!("Nightly report"), &json!(scopes)));
 
-    browser.click("main p .b").await;
-    shown(&browser, "Nightly report").await;
+    go_to(&browser, "main p .b", "Nightly report").await;
     assert!(!browser.run("return document.body.innerText").await.to_string().contains(&value));
     assert_sound(&browser, "one key").await;
-    browser.click(".actions .b.bad").await;
-    shown(&browser, "Revoke the key Nightly report?").await;
+    go_to(&browser, ".actions .b.bad", "Revoke the key Nightly report?").await;
     assert_sound(&browser, "the question").await;
-    browser.click("#form .b.bad").await;
-    shown(&browser, "API keys").await;
+    go_to(&browser, "#form .b.bad", "API keys").await;
     assert_eq!(browser.text("[data-notice] p").await, "API key revoked.");
     key.get("/api/personal_api_keys/@current/").await.is_bad_key();
     browser.close().await;
@@ -54,8 +47,7 @@ async fn key_is_created_from_a_preset_read_once_and_revoked() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_are_searched_and_changed_ones_are_marked() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let path = format!("projects/{}/settings/", site.workspace.made.project_id);
     site.visit(&browser, &path).await;
     browser.fill("[data-filter] input", "heatmaps").await;

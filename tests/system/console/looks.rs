@@ -3,7 +3,7 @@
 use fantoccini::key::Key;
 use serde_json::{Value, json};
 
-use super::{Site, assert_quiet, assert_sound, browser, keep_picture, shown};
+use super::{Site, assert_quiet, assert_sound, browser, go_to, keep_picture, shown};
 use crate::support::browser::Browser;
 use crate::support::console::Visitor;
 use crate::support::crawler::crawl_from;
@@ -166,8 +166,7 @@ async fn wide_and_low_screens_are_used() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn focus_is_as_thick_on_every_control() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-notification_settings", "{").await;
     browser.click("#form button.go").await;
@@ -203,8 +202,7 @@ async fn focus_is_as_thick_on_every_control() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let row = |cell: &str| format!("|{}\n", format!("{cell}|").repeat(20));
     let text = row("Donaudampfschiff") + &row("-") + &row("Kapitaen");
     let owner = &site.workspace.owner;
@@ -235,8 +233,7 @@ async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn boxes_of_a_right_stand_together_on_every_screen() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     site.visit(&browser, "keys/new/").await;
     shown(&browser, "New API key").await;
     // The boxes of a heading stand on one line, on that of their heading or below it.
@@ -281,12 +278,10 @@ async fn browser_preferences_are_followed() {
         // A busy browser may skip a transition.
         let (mut seen, tries) = (Vec::new(), if moved { 20 } else { 1 });
         while seen.len() < tries && !seen.contains(&json!(moved)) {
-            browser.click("nav.side a[href$='/dashboards/']").await;
-            shown(&browser, "Dashboards").await;
+            go_to(&browser, "nav.side a[href$='/dashboards/']", "Dashboards").await;
             browser.wait_until("the page is revealed", "window.moved !== undefined").await;
             seen.push(browser.run("return window.moved").await);
-            browser.click("nav.side a[href='/console/']").await;
-            shown(&browser, "Home").await;
+            go_to(&browser, "nav.side a[href='/console/']", "Home").await;
         }
         assert!(seen.contains(&json!(moved)), "{motion}: {seen:?}");
     }
@@ -309,8 +304,7 @@ async fn browser_preferences_are_followed() {
 async fn tiles_stand_on_the_grid_of_their_layouts() {
     let site = Site::new().await;
     let board = site.board("Growth").await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let path = format!("projects/{}/dashboards/{}/", site.workspace.made.project_id, board["id"]);
     let places = "return [...document.querySelectorAll('.tile')].map(one => { const box = one.getBoundingClientRect(), \
         grid = one.parentElement.getBoundingClientRect(); return [Math.round((box.x - grid.x) / grid.width * 12), \
@@ -331,8 +325,7 @@ async fn tiles_stand_on_the_grid_of_their_layouts() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn navigation_slides_in_on_small_screens() {
     let site = Site::new().await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     browser.look(390, "light").await;
     site.visit(&browser, "sessions/").await;
     browser.text("main h1").await;

@@ -3,7 +3,7 @@
 use serde_json::json;
 use steward::Config;
 
-use super::{Site, assert_sound, browser, recording, shown};
+use super::{Site, assert_sound, browser, go_to, recording, shown};
 use crate::support::OWNER;
 use crate::support::browser::Browser;
 use crate::support::smtp::MailServer;
@@ -22,8 +22,7 @@ async fn site(server: &MailServer) -> Site {
 async fn ask(site: &Site, server: &mut MailServer, browser: &Browser) -> (String, String) {
     site.visit(browser, "sign_in/?next=%2Fconsole%2Fsessions%2F").await;
     browser.fill("#email", OWNER).await;
-    browser.click(SEND).await;
-    shown(browser, "Sign in by mail").await;
+    go_to(browser, SEND, "Sign in by mail").await;
     let (text, _) = server.mail().await.bodies();
     let link = text.lines().find(|line| line.starts_with(&site.base)).expect("a link").to_owned();
     let code = link.split_once('#').expect("a code").1.to_owned();
@@ -70,7 +69,6 @@ async fn code_of_a_mail_is_typed_in_the_browser_that_asked() {
     assert_sound(&browser, "a wrong code").await;
     browser.run("document.querySelector('#code').value = ''").await;
     browser.fill("#code", &code.to_lowercase().replace('-', " ")).await;
-    browser.click("button.go").await;
-    shown(&browser, "Sessions").await;
+    go_to(&browser, "button.go", "Sessions").await;
     browser.close().await;
 }

@@ -65,8 +65,14 @@ impl Site {
     async fn sign_in(&self, browser: &Browser) {
         self.visit(browser, "sign_in/").await;
         browser.fill("#key", &self.workspace.made.api_key).await;
-        browser.click("button.go").await;
-        shown(browser, "Home").await;
+        go_to(browser, "button.go", "Home").await;
+    }
+
+    /// Opens a browser in which the owner has signed in.
+    async fn browser(&self) -> Browser {
+        let browser = browser().await;
+        self.sign_in(&browser).await;
+        browser
     }
 
     /// Signs in as the owner with a link of the operator.
@@ -75,8 +81,7 @@ impl Site {
         let link = self.workspace.app.create_sign_in_link(user, true).await.expect("a link");
         self.visit(browser, &format!("enter#{}", link.code)).await;
         browser.text("form[action='/console/enter/confirm/']").await;
-        browser.click("button.go").await;
-        shown(browser, "Home").await;
+        go_to(browser, "button.go", "Home").await;
     }
 
     /// Creates a dashboard with a text and an insight.
@@ -113,6 +118,12 @@ async fn shown(browser: &Browser, title: &str) {
     let condition =
         format!("document.readyState === 'complete' && document.title === '{title} · Steward'");
     browser.wait_until(title, &condition).await;
+}
+
+/// Presses a button or follows a link, and waits for the page with this title.
+async fn go_to(browser: &Browser, selector: &str, title: &str) {
+    browser.click(selector).await;
+    shown(browser, title).await;
 }
 
 /// Asserts that nothing went wrong on the page, and that it is accessible.

@@ -2,20 +2,17 @@
 
 use serde_json::json;
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, go_to};
 use crate::support::dns::{Dns, Reply};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn domain_is_verified_as_soon_as_its_record_is_seen() {
     let dns = Dns::start().await;
     let site = Site::with("steward.localhost", dns.config()).await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href$='/domains/']").await;
-    shown(&browser, "Domains").await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href$='/domains/']", "Domains").await;
     browser.fill("#form-domain", "corp.example").await;
-    browser.click("#form .bar button").await;
-    shown(&browser, "corp.example").await;
+    go_to(&browser, "#form .bar button", "corp.example").await;
     assert!(browser.text("#answer").await.starts_with("There is no such record yet."));
     assert_sound(&browser, "an unknown record").await;
     let challenge = browser.text("#value").await;

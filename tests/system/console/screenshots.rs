@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 use steward::testing::resources::members::Level;
 
-use super::{Site, assert_sound, browser};
+use super::{Site, assert_sound};
 
 /// The most that all pictures together may take, in bytes.
 const MAX_BYTES: usize = 2_000_000;
@@ -48,8 +48,7 @@ async fn pictures_of_the_documentation_are_taken() {
     let site = Site::new().await;
     fill(&site).await;
     let board = site.board("Read me first").await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
+    let browser = site.browser().await;
     let project = format!("projects/{}", site.workspace.made.project_id);
     let dashboards = format!("{project}/dashboards/");
     let dashboard = format!("{dashboards}{}/", board["id"]);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Site, assert_sound, browser, shown};
+use super::{Site, assert_sound, go_to};
 
 /// What is entered where a text of its kind would not do.
 const ENTERED: [(&str, &str); 12] = [
@@ -29,10 +29,8 @@ const VALUES: &str = "Object.fromEntries([...document.querySelectorAll('#form :i
 async fn every_setting_is_saved_and_shown_again() {
     let site = Site::new().await;
     site.board("Growth").await;
-    let browser = browser().await;
-    site.sign_in(&browser).await;
-    browser.click("nav.side a[href$='/settings/'][href*='/projects/']").await;
-    shown(&browser, "Project settings").await;
+    let browser = site.browser().await;
+    go_to(&browser, "nav.side a[href$='/settings/'][href*='/projects/']", "Project settings").await;
     let before = browser
         .run("return [...document.querySelectorAll('#form h2')].map(one => one.textContent)")
         .await;
