@@ -202,12 +202,23 @@ impl Office {
         mail
     }
 
+    /// Sends a message, and waits until it is delivered.
+    async fn delivers(&mut self, to: &str) {
+        let id = self.post(to).await;
+        self.sends_to(to).await;
+        self.is_gone(id).await;
+    }
+
+    /// Waits for this many mails.
+    async fn receives(&mut self, count: usize) {
+        for _ in 0..count {
+            self.server.mail().await;
+        }
+    }
+
     /// Asserts that the mail worker has nothing to send: a message that is added now is sent next.
     async fn rests(&mut self) {
-        let to = format!("{}@rests.example", unique());
-        let id = self.post(&to).await;
-        self.sends_to(&to).await;
-        self.is_gone(id).await;
+        self.delivers(&format!("{}@rests.example", unique())).await;
     }
 
     /// Asserts that the file has no problems and that the server received no other mail.
@@ -287,14 +298,17 @@ async fn queued_message_is_sent_once_and_removed_from_the_outbox() {
 }
 
 #[tokio::test]
-async fn messages_queued_before_the_worker_starts_are_sent() {
+async fn messages_queued_before_the_worker_starts_are_sent_unless_older_than_three_days() {
     let office = Office::open().await;
     office.postman.stop().await;
+    let old = office.post("old@corp.example").await;
+    office.clock.advance(72 * HOUR + TICK);
     let id = office.post("ann@corp.example").await;
     assert!(office.find(id).is_some());
     let mut office = office.restart().await;
     office.sends_to("ann@corp.example").await;
     office.is_gone(id).await;
+    office.is_gone(old).await;
     office.ends().await;
 }
 
@@ -340,18 +354,6 @@ async fn message_is_dropped_after_three_days_of_failures() {
         (&"ERROR".into(), &"gave up a mail".into())
     );
     assert!(!said.iter().any(|line| line.to_string().contains("ann@")), "{said:?}");
-    office.rests().await;
-    office.ends().await;
-}
-
-#[tokio::test]
-async fn message_older_than_three_days_is_dropped_unsent() {
-    let office = Office::open().await;
-    office.postman.stop().await;
-    let id = office.post("ann@corp.example").await;
-    office.clock.advance(72 * HOUR + TICK);
-    let mut office = office.restart().await;
-    office.is_gone(id).await;
     office.rests().await;
     office.ends().await;
 }
@@ -435,9 +437,7 @@ async fn silent_mail_server_times_out_without_delaying_requests() {
 async fn missing_reply_to_quit_causes_no_delay_and_no_duplicate() {
     let mut office = Office::within(Duration::from_hours(1)).await;
     office.server.next([ServerBehavior::NoGoodbye]);
-    let id = office.post("ann@corp.example").await;
-    office.sends_to("ann@corp.example").await;
-    office.is_gone(id).await;
+    office.delivers("ann@corp.example").await;
     office.rests().await;
     office.ends().await;
 }
@@ -445,9 +445,7 @@ async fn missing_reply_to_quit_causes_no_delay_and_no_duplicate() {
 #[tokio::test]
 async fn address_receives_one_mail_a_minute_in_any_case_and_from_any_sender() {
     let mut office = Office::open().await;
-    let first = office.post("ann@corp.example").await;
-    office.sends_to("ann@corp.example").await;
-    office.is_gone(first).await;
+    office.delivers("ann@corp.example").await;
     let second = office.post("ANN@corp.example").await;
     let third = office.post("Ann@corp.example").await;
     office.rests().await;
@@ -474,9 +472,7 @@ async fn organization_sends_one_hundred_mails_an_hour_without_delaying_others() 
         office.put(busy, invite(&format!("first-{number}@corp.example"))).await;
     }
     office.postman.wake();
-    for _ in 0..40 {
-        office.server.mail().await;
-    }
+    office.receives(40).await;
     office.remembers(40).await;
     office.clock.advance(HOUR / 2);
     office.rests().await;
@@ -485,9 +481,7 @@ async fn organization_sends_one_hundred_mails_an_hour_without_delaying_others() 
         letters.push(office.put(busy, invite(&format!("then-{number}@corp.example"))).await);
     }
     office.postman.wake();
-    for _ in 0..60 {
-        office.server.mail().await;
-    }
+    office.receives(60).await;
     // A message of another organization behind all of these is sent.
     office.rests().await;
     let mut office = office.restart().await;
@@ -496,15 +490,11 @@ async fn organization_sends_one_hundred_mails_an_hour_without_delaying_others() 
     office.clock.advance((HOUR / 2).saturating_sub(TICK));
     office.rests().await;
     office.clock.advance(TICK);
-    for _ in 0..40 {
-        office.server.mail().await;
-    }
+    office.receives(40).await;
     office.waits(&letters, 10).await;
     office.rests().await;
     office.clock.advance(HOUR / 2);
-    for _ in 0..10 {
-        office.server.mail().await;
-    }
+    office.receives(10).await;
     office.waits(&letters, 0).await;
     office.rests().await;
     office.ends().await;
@@ -571,9 +561,7 @@ async fn single_mail_of_an_organization_does_not_wait_for_a_thousand_of_others()
 #[tokio::test]
 async fn waiting_messages_are_not_written_again() {
     let mut office = Office::open().await;
-    let first = office.post("ann@corp.example").await;
-    office.sends_to("ann@corp.example").await;
-    office.is_gone(first).await;
+    office.delivers("ann@corp.example").await;
     let second = office.post("ann@corp.example").await;
     for _ in 0..3 {
         office.rests().await;
@@ -587,10 +575,7 @@ async fn waiting_messages_are_not_written_again() {
 async fn records_of_attempts_are_deleted_after_an_hour() {
     let mut office = Office::open().await;
     for name in ["ann", "bob", "cem"] {
-        let to = format!("{name}@corp.example");
-        let id = office.post(&to).await;
-        office.sends_to(&to).await;
-        office.is_gone(id).await;
+        office.delivers(&format!("{name}@corp.example")).await;
         office.clock.advance(MINUTE);
     }
     assert_eq!(office.remembered(), 3);
@@ -604,9 +589,7 @@ async fn records_of_attempts_are_deleted_after_an_hour() {
 #[tokio::test]
 async fn clock_set_back_causes_neither_duplicates_nor_endless_waiting() {
     let mut office = Office::open().await;
-    let first = office.post("ann@corp.example").await;
-    office.sends_to("ann@corp.example").await;
-    office.is_gone(first).await;
+    office.delivers("ann@corp.example").await;
     office.server.refuse("bob@corp.example");
     let bob = office.post("bob@corp.example").await;
     office.tried(bob, 1).await;
@@ -681,9 +664,7 @@ async fn mail_whose_state_cannot_be_stored_is_sent_once_and_stops_no_other() {
 #[tokio::test]
 async fn cancelled_message_is_not_sent() {
     let mut office = Office::open().await;
-    let first = office.post("ann@corp.example").await;
-    office.sends_to("ann@corp.example").await;
-    office.is_gone(first).await;
+    office.delivers("ann@corp.example").await;
     let second = office.post("ann@corp.example").await;
     office.rests().await;
     office.app.store().write(move |tx| outbox::cancel(tx, second)).await.unwrap();
