@@ -31,6 +31,7 @@ use tempfile::TempDir;
 use crate::batch_exports;
 use crate::signup::Offer;
 use crate::support::dns::{Dns, Reply};
+use crate::support::idempotency::post_once;
 use crate::support::roles::{add_role, add_to_role};
 use crate::support::smtp::MailServer;
 use crate::support::{OWNER, TestClient, Workspace, eventually_async};
@@ -273,9 +274,7 @@ async fn fill_project(workspace: &Workspace, role: &str) -> (String, String, Str
         ],
     }});
     let path = workspace.dashboards("create_from_template_json/");
-    let headers = [("idempotency-key", "golden"), ("content-type", "application/json")];
-    let method = axum::http::Method::POST;
-    let made = owner.fetch(method, &path, &headers, template.to_string()).await.ok();
+    let made = post_once(owner, &path, "golden", &template).await.ok();
     let board = text(&made["id"]);
     let one = workspace.dashboards(&format!("{board}/"));
     let sent = json!({
@@ -304,9 +303,8 @@ async fn fill_project(workspace: &Workspace, role: &str) -> (String, String, Str
     let large = owner.post(&workspace.dashboards(""), json!({ "name": "Large" })).await.ok();
     let tiles = json!({ "tiles": vec![json!({ "text": { "body": "x" } }); 65] });
     owner.patch(&workspace.dashboards(&format!("{}/", large["id"])), tiles).await.ok();
-    let copy = json!({ "use_dashboard": large["id"] }).to_string();
-    let (method, headers) = (axum::http::Method::POST, [("idempotency-key", "large"), headers[1]]);
-    owner.fetch(method, &workspace.dashboards(""), &headers, copy).await.ok();
+    let copy = json!({ "use_dashboard": large["id"] });
+    post_once(owner, &workspace.dashboards(""), "large", &copy).await.ok();
     let second = owner.post(&workspace.dashboards(""), json!({ "name": "Removed" })).await.ok();
     let second = workspace.dashboards(&format!("{}/", second["id"]));
     let tiles = json!({ "tiles": [{ "text": { "body": "Gone" } }] });
@@ -420,8 +418,7 @@ async fn create_golden_file() {
 async fn join_by_link(workspace: &Workspace) {
     let sent = json!({ "target_email": "linked@corp.example", "send_email": false });
     let made = workspace.owner.post(&workspace.organization("invites/"), sent).await.ok();
-    let offer = Offer::of(&made);
-    offer.accept(&workspace.anonymous(), json!({ "first_name": "Lin" })).await.ok();
+    Offer::of(&made).join(workspace, json!({ "first_name": "Lin" })).await;
 }
 
 /// Waits until the use of the caller's key is recorded, because responses show it and must not change later.

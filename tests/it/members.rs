@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use axum::http::Method;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
@@ -187,9 +186,8 @@ async fn deactivated_users_are_left_out() {
 #[tokio::test]
 async fn members_are_filtered_by_the_time_of_their_last_update() {
     let clock = ManualClock::at(Timestamp::from_micros(1_735_787_045_000_000));
-    let mut config = Config::default();
-    config.clock = Clock::Manual(clock.clone());
-    let workspace = Workspace::with(config).await;
+    let workspace =
+        Workspace::configured(|config| config.clock = Clock::Manual(clock.clone())).await;
     clock.advance(Duration::from_hours(1));
     let admin = workspace.member("adam", Level::Admin).await;
     clock.advance(Duration::from_micros(3_600_000_001));

@@ -8,13 +8,12 @@ use steward::Config;
 use steward::testing::metrics::Metrics;
 use steward::testing::router::routes;
 
+use crate::support::invites::with_mail;
 use crate::support::metrics::{Numbers, is};
 use crate::support::{ClosedFile, Workspace, eventually, eventually_async};
 
 async fn metered() -> Workspace {
-    let mut config = Config::default();
-    config.metrics = Metrics::enabled();
-    Workspace::with(config).await
+    Workspace::configured(|config| config.metrics = Metrics::enabled()).await
 }
 
 #[tokio::test]
@@ -180,10 +179,8 @@ async fn metrics_of_two_services_in_one_process_are_separate() {
 #[tokio::test]
 async fn mails_and_backups_are_counted_in_metrics() {
     let backups = tempfile::TempDir::new().expect("a folder");
-    let mut config = Config::default();
+    let mut config = with_mail();
     config.metrics = Metrics::enabled();
-    config.mail.smtp_url = Some("smtp://127.0.0.1:9".parse().expect("a URL"));
-    config.mail.smtp_from = Some("Steward <steward@corp.example>".to_owned());
     config.backups.backup_dir = Some(backups.path().to_owned());
     let workspace = Workspace::with(config).await;
     let sent = json!({ "target_email": "ann@x.example" });

@@ -6,6 +6,7 @@ use steward::App;
 use steward::Config;
 use steward::router;
 use steward::testing::operator::Operation;
+use steward::testing::resources::cascade_delete::delete_project;
 use steward::testing::resources::record_registry;
 use steward::testing::store::{PreparedRestore, Progress, Store};
 
@@ -36,10 +37,8 @@ async fn secret_rotation_invalidates_invite_links_and_new_ones_work() {
     assert_eq!((unknown.status, &unknown.body["code"]), (400, &json!("invalid_input")));
     let list = workspace.owner.get(&workspace.organization("invites/")).await.ok();
     let id = serde_json::from_value(list["results"][0]["id"].clone()).expect("an id");
-    let link = workspace.run_operation(Operation::InviteLink { id }).await;
-    let (_, token) = link["accept_url"].as_str().expect("a link").split_once("?token=").unwrap();
-    assert_ne!(token, old.token);
-    let new = Offer { path: old.path.clone(), token: token.to_owned() };
+    let new = Offer::of(&workspace.run_operation(Operation::InviteLink { id }).await);
+    assert_ne!(new.token, old.token);
     assert_eq!(new.accept(&anyone, fields).await.status, 201);
     // A new invite is signed with the new secret.
     let next = offer(&workspace, "bob@x.example", 1).await;
@@ -65,8 +64,7 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
     old.push(closed.enable(owner, false).await);
     old.push(untouched.token(owner).await);
     old.push(of_insight);
-    let tag = |answer: &crate::support::TestResponse| answer.headers["etag"].clone();
-    let before = tag(&owner.get(&shared.sharing).await);
+    let before = owner.get(&shared.sharing).await.version();
     let known = entries(&workspace);
     assert_eq!(rotate(&workspace).await, told(3));
 
@@ -89,10 +87,7 @@ async fn secret_rotation_replaces_the_tokens_of_public_pages() {
         assert_eq!(opened(&workspace, &token).await, (200, 200));
     }
     // The version changes too, so that clients notice the new token.
-    let version = |tag: &axum::http::HeaderValue| {
-        tag.to_str().expect("text").split_once('-').expect("a version").0.to_owned()
-    };
-    assert_ne!(version(&before), version(&tag(&owner.get(&shared.sharing).await)));
+    assert_ne!(owner.get(&shared.sharing).await.version(), before);
     let mut new = entries(&workspace);
     new.retain(|entry| !known.contains(entry));
     let new: Vec<_> = new.iter().filter(|entry| entry.meta.user.is_none()).collect();
@@ -185,10 +180,7 @@ async fn pages_of_a_deleted_project_do_not_block_secret_rotation() {
     let organization = workspace.made.organization_id;
     let project = workspace.made.project_id;
     // The state before the background task deletes the project's records.
-    let remove = move |tx: &mut steward::testing::store::WriteTx<'_>| {
-        steward::testing::resources::cascade_delete::delete_project(tx, organization, project)
-    };
-    workspace.app.store().write(remove).await.expect("removed");
+    workspace.write(move |tx| delete_project(tx, organization, project)).await;
     assert_eq!(rotate(&workspace).await, told(0));
     assert_eq!(opened(&workspace, &old).await, (404, 404));
     workspace.assert_file_valid().await;

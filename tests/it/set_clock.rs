@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::api_keys::{ME, at, holder, make, standing};
+use crate::support::idempotency::post_once;
 use crate::support::sessions::{SignedIn, browser, sign_in_by_link};
 use crate::support::{OWNER, TestClient, Workspace};
 
@@ -113,9 +113,7 @@ async fn stored_response_of_a_clock_that_stood_ahead_is_not_repeated() {
     let right = workspace.app.now();
     let create = async || {
         let (path, body) = (workspace.dashboards(""), json!({ "name": "A" }));
-        let headers = [("content-type", "application/json"), ("idempotency-key", "once")];
-        let made = workspace.owner.fetch(Method::POST, &path, &headers, body.to_string()).await;
-        made.ok()["id"].clone()
+        post_once(&workspace.owner, &path, "once", &body).await.ok()["id"].clone()
     };
     clock.set(right.plus(Duration::from_hours(24 * 365)));
     let first = create().await;

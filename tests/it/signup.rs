@@ -45,7 +45,7 @@ async fn new_user_joins_with_the_token_and_gets_a_key() {
         "unproven_account": null,
     });
     assert_eq!(shown, expected);
-    anonymous.get(&format!("{}?token={}", offer.path, offer.token)).await.assert_is(200, expected);
+    offer.open(&anonymous).await.assert_is(200, expected);
 
     let fields = json!({
         "first_name": "Anna", "last_name": "Lee", "role_at_organization": "gardener", "password": "secret",

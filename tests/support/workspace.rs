@@ -113,6 +113,13 @@ impl Workspace {
         Self::create(Home::new(), config)
     }
 
+    /// Does what [`with`](Self::with) does, with the default configuration after this change.
+    pub async fn configured(change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::default();
+        change(&mut config);
+        Self::with(config).await
+    }
+
     /// Does what [`with`](Self::with) does in a shared database of its own, which the node of this name serves.
     pub async fn on_node(node: &str, config: Config) -> Self {
         Self::create(Home::of(Some(Arc::new(Schema::new())), node), config)

@@ -15,7 +15,6 @@ use futures_util::{FutureExt, StreamExt, stream};
 use http_body_util::BodyExt;
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::{Value, json};
-use steward::Config;
 use steward::router;
 use steward::testing::http::client::Peer;
 use tower::ServiceExt;
@@ -30,9 +29,7 @@ const MIB: usize = 1 << 20;
 
 /// Creates a workspace with this limit on the memory of large responses and requests in flight.
 async fn with_memory(transfer_memory: usize) -> Workspace {
-    let mut config = Config::default();
-    config.transfer_memory = transfer_memory;
-    Workspace::with(config).await
+    Workspace::configured(|config| config.transfer_memory = transfer_memory).await
 }
 
 fn client(last: u8) -> Peer {

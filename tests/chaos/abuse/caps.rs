@@ -1,7 +1,7 @@
 //! Tests of the limits on what a tenant may create.
 
 use serde_json::{Value, json};
-use steward::testing::config::{Caps, Config};
+use steward::testing::config::Caps;
 use steward::testing::ids::UserId;
 use steward::testing::input::{Input, JsonObject};
 use steward::testing::operator::{Operation, OrganizationOptions};
@@ -16,9 +16,7 @@ use crate::support::signup::Offer;
 use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async};
 
 async fn capped(caps: Caps) -> Workspace {
-    let mut config = Config::default();
-    config.caps = caps;
-    Workspace::with(config).await
+    Workspace::configured(|config| config.caps = caps).await
 }
 
 #[track_caller]

@@ -11,7 +11,6 @@ use futures_util::future::join_all;
 use futures_util::poll;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
-use steward::Config;
 use steward::testing::fair_queue::Consumer;
 use steward::testing::ids::{DashboardId, OrganizationId, ProjectId};
 use steward::testing::metrics::Metrics;
@@ -61,9 +60,7 @@ fn own(workspace: &Workspace) -> (OrganizationId, ProjectId) {
 }
 
 async fn metered() -> Workspace {
-    let mut config = Config::default();
-    config.metrics = Metrics::enabled();
-    Workspace::with(config).await
+    Workspace::configured(|config| config.metrics = Metrics::enabled()).await
 }
 
 /// Returns the number of long reads.
@@ -103,9 +100,7 @@ async fn distinct_values_per_query_parameter_are_limited() {
 
 #[tokio::test]
 async fn query_value_limit_is_configurable() {
-    let mut config = Config::default();
-    config.caps.query_values = 2;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.caps.query_values = 2).await;
     let two = workspace.dashboards("?tags=a&tags=b&tags=a");
     assert_eq!(workspace.owner.get(&two).await.status, 200);
     let three = workspace.dashboards("?tags=a&tags=b&tags=c");
@@ -177,9 +172,8 @@ async fn search_of_a_client_that_disconnects_while_it_waits_never_runs() {
 
 #[tokio::test]
 async fn read_stops_at_the_request_timeout() {
-    let mut config = Config::default();
-    config.request_timeout = Duration::from_millis(20);
-    let workspace = Workspace::with(config).await;
+    let workspace =
+        Workspace::configured(|config| config.request_timeout = Duration::from_millis(20)).await;
     let tx = workspace.app.store().snapshot().expect("a snapshot");
     let endless = |tx: &BoundedRead<'_>| -> steward::testing::error::Result<()> {
         loop {

@@ -5,7 +5,6 @@ use std::sync::mpsc;
 use futures_util::future::{join, join_all};
 use futures_util::poll;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::error::Result;
 use steward::testing::fair_queue::Consumer;
 use steward::testing::metrics::Metrics;
@@ -19,9 +18,7 @@ use crate::support::sharing::swell;
 use crate::support::{TestClient, TestResponse, Workspace, eventually};
 
 async fn metered() -> Workspace {
-    let mut config = Config::default();
-    config.metrics = Metrics::enabled();
-    Workspace::with(config).await
+    Workspace::configured(|config| config.metrics = Metrics::enabled()).await
 }
 
 /// Returns the number of rendered pages.

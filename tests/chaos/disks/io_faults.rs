@@ -48,11 +48,6 @@ struct Tally {
     done: usize,
 }
 
-fn version(answer: &TestResponse) -> u64 {
-    let tag = answer.headers["etag"].to_str().expect("a tag").trim_matches('"');
-    tag.split('-').next().expect("a version").parse().expect("a number")
-}
-
 impl Faulty {
     async fn new() -> Self {
         let disk = SimFileSystem::default();
@@ -139,7 +134,7 @@ impl Faulty {
                 // The dashboard was deleted, or a refused request deletes it.
                 continue;
             }
-            let now = (version(&found), found.ok());
+            let now = (found.version(), found.ok());
             if let Some(before) = before.filter(|_| refused) {
                 assert!(
                     now.0 == before.0 || now.0 == before.0 + 1,

@@ -29,11 +29,8 @@ async fn apply(caller: &TestClient, one: &str, sent: Value) -> Value {
 
 /// Creates an object, reads it back, and returns its path.
 async fn create(caller: &TestClient, list: &str, sent: Value) -> String {
-    let made = caller.post(list, sent.clone()).await;
-    assert_eq!(made.status, 201, "{}", made.body);
-    reads_back(&made.body, &sent);
-    let id = made.body["id"].as_str().map_or(made.body["id"].to_string(), str::to_owned);
-    let one = format!("{list}{id}/");
+    let (made, one) = caller.create(list, sent.clone()).await;
+    reads_back(&made, &sent);
     reads_back(&caller.get(&one).await.ok(), &sent);
     one
 }

@@ -2,7 +2,6 @@
 
 use axum::http::Method;
 use serde_json::json;
-use steward::Config;
 use steward::testing::config::Switch;
 use steward::testing::http::routes::{PageAccess, PageSpec};
 use steward::testing::router::routes;
@@ -91,9 +90,7 @@ async fn sessions_do_not_open_the_api_from_outside() {
 
 #[tokio::test]
 async fn console_can_be_switched_off() {
-    let mut config = Config::default();
-    config.console = Switch::Off;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.console = Switch::Off).await;
     let nobody = Visitor::new(&workspace);
     for page in routes().pages() {
         let answer = nobody.fetch(page.method.clone(), &path_of(page, &workspace), &FORM, "").await;

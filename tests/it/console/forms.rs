@@ -7,7 +7,6 @@ use axum::http::Method;
 use futures_util::{StreamExt, poll, stream};
 use regex::Regex;
 use serde_json::json;
-use steward::Config;
 
 use crate::support::console::{FilledForm, Page, Visitor};
 use crate::support::crawler::{crawl, make_objects};
@@ -223,9 +222,7 @@ async fn large_form_is_kept_whole_while_the_file_is_closed() {
 
 #[tokio::test]
 async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
-    let mut config = Config::default();
-    config.transfer_memory = 1024 * 1024;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.transfer_memory = 1024 * 1024).await;
     let mut owner = Visitor::owner(&workspace).await;
     // The form and its fields take less than a quarter of the memory. Beside an unfinished one they take more.
     let text = "a".repeat(80 * 1024);

@@ -146,9 +146,8 @@ async fn pages_say_that_links_work_on_this_machine_only() {
         (Some("http://steward.localhost:8000"), true),
         (Some("https://admin.example"), false),
     ] {
-        let mut config = Config::default();
-        config.public_url = public_url.map(str::to_owned);
-        let workspace = Workspace::with(config).await;
+        let workspace =
+            Workspace::configured(|config| config.public_url = public_url.map(str::to_owned)).await;
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
         let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
         let insight = workspace.owner.post(&insights, json!({ "name": "Visitors" })).await.ok();

@@ -2,7 +2,6 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::members::Level;
 
@@ -136,9 +135,7 @@ async fn member_of_a_large_organization_is_found_for_a_rule_and_as_a_collaborato
 
 #[tokio::test]
 async fn form_of_a_rule_takes_the_id_of_a_role_if_there_are_too_many_to_offer() {
-    let mut config = Config::default();
-    config.caps.roles = 501;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.caps.roles = 501).await;
     let roles = workspace.organization("roles/");
     let all = (0..501).map(|number| json!({ "name": format!("r{number:03}") })).collect();
     post_all(&workspace.owner, &roles, all).await;

@@ -52,9 +52,7 @@ async fn members_create_only_demo_projects() {
 
 #[tokio::test]
 async fn projects_beyond_the_cap_are_not_offered() {
-    let mut config = steward::Config::default();
-    config.caps.projects = 1;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.caps.projects = 1).await;
     let new = Visitor::owner(&workspace).await.get(&page(&workspace, "projects/new/")).await;
     new.assert_shows(200, "New project");
     assert!(new.html.contains("An organization can have at most 1 projects."), "{}", new.html);

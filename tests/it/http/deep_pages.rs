@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::error::Result;
 use steward::testing::ids::{DashboardId, InsightId, MembershipId, UserId, UserUuid};
 use steward::testing::metrics::Metrics;
@@ -59,9 +58,7 @@ fn copy_records(workspace: &Workspace, tx: &mut WriteTx<'_>) -> Result<()> {
 
 /// A workspace with long lists of dashboards, insights and members.
 async fn with_long_lists() -> Workspace {
-    let mut config = Config::default();
-    config.metrics = Metrics::enabled();
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.metrics = Metrics::enabled()).await;
     make(&workspace, &workspace.owner, json!({ "name": "Board" })).await;
     let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
     let insight = workspace.owner.post(&insights, json!({ "name": "Visitors" })).await;

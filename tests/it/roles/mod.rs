@@ -11,7 +11,6 @@ use std::time::Duration;
 use axum::http::Method;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::resources::members::Level;
 
 use crate::support::idempotency::post_once;
@@ -271,9 +270,7 @@ async fn repeated_creation_with_an_idempotency_key_returns_the_first_role() {
 
 #[tokio::test]
 async fn number_of_roles_of_an_organization_is_limited() {
-    let mut config = Config::default();
-    config.caps.roles = 2;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.caps.roles = 2).await;
     let (_, path) = add_role(&workspace, "A").await;
     add_role(&workspace, "B").await;
     let list = workspace.organization("roles/");

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steward::Config;
 use steward::testing::config::Switch;
 use steward::testing::error::Error;
 use steward::testing::operator::{Operation, perform};
@@ -187,9 +186,7 @@ async fn console_command_refuses_an_unverified_account_of_a_link_unless_it_is_na
 
 #[tokio::test]
 async fn console_command_fails_if_the_console_is_off() {
-    let mut config = Config::default();
-    config.console = Switch::Off;
-    let workspace = Workspace::with(config).await;
+    let workspace = Workspace::configured(|config| config.console = Switch::Off).await;
     let refused = console_link(&workspace, None, false).await.expect_err("no console");
     let text = "the console is off; start the server with --console on";
     assert_eq!((refused.code(), refused.detail()), ("console_off", text));
