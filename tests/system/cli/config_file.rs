@@ -32,15 +32,16 @@ const CONFIG: [&str; 3] = ["config", "--config", "steward.toml"];
 #[test]
 fn settings_precedence_is_flag_environment_file_default() {
     let site = with("grace = \"4s\"\n");
-    let variable = |args: &[&str]| {
+    let variable = |value: &str, args: &[&str]| {
         let mut command = site.steward(&[&CONFIG[..], args, &["--json"]].concat());
-        CommandOutput::new(command.env("STEWARD_GRACE", "3s")).json()
+        setting(&CommandOutput::new(command.env("STEWARD_GRACE", value)).json(), "grace")
     };
-    let flag = ["--grace", "2s"];
-    assert_eq!(setting(&variable(&flag), "grace"), (json!("2s"), "flag".to_owned()));
-    assert_eq!(setting(&variable(&[]), "grace"), (json!("3s"), "environment".to_owned()));
-    let file = site.json(&CONFIG);
-    assert_eq!(setting(&file, "grace"), (json!("4s"), "file".to_owned()));
+    assert_eq!(variable("3s", &["--grace", "2s"]), (json!("2s"), "flag".to_owned()));
+    assert_eq!(variable("3s", &[]), (json!("3s"), "environment".to_owned()));
+    // An empty variable counts as unset.
+    for file in [variable("", &[]), setting(&site.json(&CONFIG), "grace")] {
+        assert_eq!(file, (json!("4s"), "file".to_owned()));
+    }
     let none = site.json(&["config"]);
     assert_eq!(setting(&none, "grace"), (json!("30s"), "default".to_owned()));
     assert_eq!(setting(&none, "public-url"), (Value::Null, "default".to_owned()));
