@@ -12,7 +12,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
 use axum::http::{HeaderMap, HeaderName};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -207,6 +207,17 @@ impl DataFolder {
         Server::start(&mut self.steward(&args))
     }
 
+    /// Serves the data file in a process whose writes fail beyond the size that [`Server::limit_files`] sets.
+    pub fn serve_limited(&self, prepare: impl FnOnce(&mut Command)) -> Server {
+        let mut command = cleared("sh");
+        command.current_dir(self.folder());
+        // While the signal is ignored, a write beyond the limit returns an error instead of killing the process.
+        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+        prepare(&mut command);
+        Server::start(&mut command).expect("it serves")
+    }
+
     /// Returns the API key that the first start wrote.
     pub fn first_key(&self) -> String {
         let text = fs::read_to_string(self.path("steward.redb.first-key")).expect("a key");
@@ -292,6 +303,12 @@ impl Server {
 
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    /// Makes every write beyond this size of a file fail.
+    pub fn limit_files(&self, bytes: Option<u64>) {
+        let limit = Rlimit { current: bytes, maximum: None };
+        prlimit(Some(self.pid()), Resource::Fsize, limit).expect("the limit can be set");
     }
 
     pub fn signal(&self, signal: Signal) {
@@ -428,6 +445,16 @@ impl Connection {
         stream.set_write_timeout(Some(TEST_TIMEOUT))?;
         stream.set_nodelay(true)?;
         Ok(Self { stream: BufReader::new(stream) })
+    }
+
+    /// Begins a request that creates an object. Returns when the server waits for its body of this length.
+    pub fn begin(&mut self, path: &str, key: &str, length: usize) {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Type: application/json\r\n\
+             Content-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
+        );
+        self.write(head).expect("sent");
+        assert_eq!(self.reply().expect("a response").status, 100, "the request must be under way");
     }
 
     pub fn write(&mut self, bytes: impl AsRef<[u8]>) -> io::Result<()> {

@@ -59,16 +59,9 @@ impl Served {
 
     /// Opens a connection with an unfinished request: the server waits for its body.
     fn busy_from(&self, address: &str) -> Connection {
-        let (project, key) =
-            (&self.made["project_id"], self.made["api_key"].as_str().expect("a key"));
+        let path = format!("/api/projects/{}/dashboards/", self.made["project_id"]);
         let mut connection = self.connect_from(address);
-        let head = format!(
-            "POST /api/projects/{project}/dashboards/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-            BODY.len()
-        );
-        connection.write(head).expect("sent");
-        assert_eq!(connection.reply().expect("it is asked for").status, 100);
+        connection.begin(&path, self.made["api_key"].as_str().expect("a key"), BODY.len());
         connection
     }
 

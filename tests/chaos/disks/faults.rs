@@ -1,10 +1,9 @@
 //! Input/output errors while the service runs: requests fail with the standard error body, and the service
 //! recovers by itself.
 
-use rustix::process::{Resource, Rlimit, prlimit};
 use serde_json::{Value, json};
 
-use crate::support::process::{DataFolder, STEWARD, Server, cleared, until};
+use crate::support::process::{DataFolder, Server, until};
 
 /// A server whose data file can be made unwritable.
 struct Faulty {
@@ -19,13 +18,7 @@ struct Faulty {
 impl Faulty {
     fn new() -> Self {
         let (site, made) = DataFolder::with_workspace();
-        let mut command = cleared("sh");
-        command.current_dir(site.folder());
-        // While the signal is ignored, a write beyond the limit returns an error instead of killing the
-        // process.
-        command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
-        let server = Server::start(&mut command).expect("a server");
+        let server = site.serve_limited(|_| {});
         Self { site, made, server, acknowledged: Vec::new(), tried: 0 }
     }
 
@@ -35,12 +28,6 @@ impl Faulty {
 
     fn path(&self) -> String {
         format!("/api/projects/{}/dashboards/", self.made["project_id"])
-    }
-
-    /// Makes every write beyond this size of a file fail.
-    fn limit_files(&self, bytes: Option<u64>) {
-        let limit = Rlimit { current: bytes, maximum: None };
-        prlimit(Some(self.server.pid()), Resource::Fsize, limit).expect("the limit can be set");
     }
 
     /// Creates a dashboard. The response must be 201 or 503.
@@ -73,7 +60,7 @@ impl Faulty {
 
     /// Makes the file writable again and waits until the service accepts writes.
     fn heal(&mut self) {
-        self.limit_files(None);
+        self.server.limit_files(None);
         until("the service accepts writes again", || (self.create() == 201).then_some(()));
         until("the service is ready", || self.read().then_some(()));
         for _ in 0..10 {
@@ -103,7 +90,7 @@ fn file_that_cannot_grow_rejects_writes_until_repaired_and_loses_nothing() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
     for _ in 0..2 {
-        faulty.limit_files(Some(faulty.site.data().metadata().unwrap().len()));
+        faulty.server.limit_files(Some(faulty.site.data().metadata().unwrap().len()));
         let refused = (0..500).find(|_| faulty.create() == 503);
         assert!(refused.is_some(), "no write failed");
         until("the service reports that it is not ready", || {
@@ -122,7 +109,7 @@ fn file_that_cannot_grow_rejects_writes_until_repaired_and_loses_nothing() {
 fn unwritable_file_rejects_writes_and_loses_nothing() {
     let mut faulty = Faulty::new();
     assert_eq!(faulty.create(), 201);
-    faulty.limit_files(Some(0));
+    faulty.server.limit_files(Some(0));
     for _ in 0..5 {
         assert_eq!(faulty.create(), 503);
         assert!(!faulty.read(), "the service must report that it is not ready");
@@ -132,19 +119,13 @@ fn unwritable_file_rejects_writes_and_loses_nothing() {
 }
 
 #[test]
-fn service_waiting_for_its_file_stops_on_request() {
-    let mut faulty = Faulty::new();
-    assert_eq!(faulty.create(), 201);
-    faulty.limit_files(Some(0));
-    assert_eq!(faulty.create(), 503);
-    faulty.restart(|server| drop(server.stop()));
-}
-
-#[test]
-fn kill_during_a_fault_loses_nothing() {
-    let mut faulty = Faulty::new();
-    assert_eq!(faulty.create(), 201);
-    faulty.limit_files(Some(0));
-    assert_eq!(faulty.create(), 503);
-    faulty.restart(Server::kill);
+fn stop_or_kill_during_a_fault_loses_nothing() {
+    let ends: [fn(Server); 2] = [|server| drop(server.stop()), Server::kill];
+    for end in ends {
+        let mut faulty = Faulty::new();
+        assert_eq!(faulty.create(), 201);
+        faulty.server.limit_files(Some(0));
+        assert_eq!(faulty.create(), 503);
+        faulty.restart(end);
+    }
 }

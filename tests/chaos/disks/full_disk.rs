@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::process::geteuid;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::process::{CommandOutput, DataFolder, STEWARD, Server, tool, until};
 
@@ -149,23 +149,4 @@ fn read_only_file_system_is_rejected_with_one_line() {
     refused.assert_failed("Read-only file system");
     assert!(fs::read(site.data()).expect("the file") == before);
     site.serve(&[]).stop();
-}
-
-#[test]
-fn second_server_on_the_same_file_fails_and_the_first_continues() {
-    let (site, made) = DataFolder::with_workspace();
-    let (key, project) = (made["api_key"].as_str().expect("a key"), &made["project_id"]);
-    let path = format!("/api/projects/{project}/dashboards/");
-    let first = site.serve(&[]);
-    let before = first.post(&path, key, &json!({ "name": "before" })).ok();
-    for _ in 0..3 {
-        let refused = site.try_serve(&[]).err().expect("a refusal");
-        refused.assert_failed("steward.redb is in use by another steward process");
-    }
-    let after = first.post(&path, key, &json!({ "name": "after" })).ok();
-    let named =
-        |made: &Value| (made["id"].as_u64().unwrap(), made["name"].as_str().unwrap().to_owned());
-    assert_eq!(first.dashboards(project, key), [named(&after), named(&before)]);
-    first.stop();
-    site.check();
 }

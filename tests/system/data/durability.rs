@@ -97,13 +97,7 @@ fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {
         idle.send("GET", "/_livez", "", None).unwrap();
         let mut slow = server.connect();
         let body = json!({ "name": "Late" }).to_string();
-        slow.write(format!(
-            "POST /api/projects/{project}/dashboards/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\nExpect: 100-continue\r\n\r\n",
-            body.len()
-        ))
-        .unwrap();
-        assert_eq!(slow.reply().unwrap().status, 100, "the request must be under way");
+        slow.begin(&format!("/api/projects/{project}/dashboards/"), key, body.len());
         server.signal(signal);
         until("the server refuses connections", || Connection::open(server.address).err());
         assert!(idle.is_closed(), "an idle connection must be closed at once");
@@ -137,13 +131,7 @@ fn requests_longer_than_the_grace_period_are_aborted_and_the_file_closed() {
     let key = made["api_key"].as_str().unwrap();
     let server = site.serve(&["--grace", "200ms"]);
     let mut slow = server.connect();
-    slow.write(format!(
-        "POST /api/projects/{}/dashboards/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\
-         Content-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n",
-        made["project_id"]
-    ))
-    .unwrap();
-    assert_eq!(slow.reply().unwrap().status, 100, "the request must be under way");
+    slow.begin(&format!("/api/projects/{}/dashboards/", made["project_id"]), key, 100);
     server.signal(Signal::TERM);
     let (code, log) = server.wait();
     assert_eq!(code, Some(0), "{log}");

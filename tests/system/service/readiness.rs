@@ -1,13 +1,16 @@
 //! `/_livez`, `/_readyz` and `steward healthcheck`: their responses in each state of the server.
 
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, Mutex, mpsc};
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use steward::testing::error::Error;
 
 use crate::support::process::{
-    CommandOutput, Connection, DataFolder, STEWARD, Server, cleared, own_address, until,
+    CommandOutput, Connection, DataFolder, Server, cleared, own_address, until,
 };
 use crate::support::{ClosedFile, TestResponse, Workspace, eventually_async};
 
@@ -109,16 +112,8 @@ fn refuses(answer: &TestResponse) {
 #[test]
 fn idle_service_with_an_unwritable_disk_becomes_unready() {
     let (site, made) = DataFolder::with_workspace();
-    let mut command = cleared("sh");
-    command.current_dir(site.folder());
-    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
-    let server = Server::start(&mut command).expect("it serves");
-    let limit = |bytes| {
-        let limit = Rlimit { current: bytes, maximum: None };
-        prlimit(Some(server.pid()), Resource::Fsize, limit).expect("the limit can be set");
-    };
-    limit(Some(0));
+    let server = site.serve_limited(|_| {});
+    server.limit_files(Some(0));
     let refused = until("the server is not ready", || {
         let reply = server.get("/_readyz", "");
         (reply.status != 200).then_some(reply)
@@ -126,7 +121,7 @@ fn idle_service_with_an_unwritable_disk_becomes_unready() {
     refused.assert_error(503, "server_error", "unavailable");
     assert_eq!(server.get("/_livez", "").status, 200);
     site.run(&["healthcheck"]).assert_failed("");
-    limit(None);
+    server.limit_files(None);
     until("the server is ready again", || (server.get("/_readyz", "").status == 200).then_some(()));
     let key = made["api_key"].as_str().expect("a key");
     assert_eq!(server.get("/api/users/@me/", key).status, 200);
@@ -134,16 +129,21 @@ fn idle_service_with_an_unwritable_disk_becomes_unready() {
     site.check();
 }
 
-#[test]
-fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
-    let (site, made) = DataFolder::with_workspace();
-    let (key, address) = (made["api_key"].as_str().expect("a key"), own_address());
+/// Returns a command that serves at this address, and the pipe that it waits for before it opens its file.
+fn blocked(site: &DataFolder, address: SocketAddr) -> (Command, PathBuf) {
     let password = site.path("password");
     assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
     let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
     command.args(["--smtp-url", "smtp://ann@127.0.0.1:9", "--smtp-from", "a@corp.example"]);
-    // Opening this FIFO blocks until the test writes to it.
     command.arg("--smtp-password-file").arg(&password);
+    (command, password)
+}
+
+#[test]
+fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
+    let (site, made) = DataFolder::with_workspace();
+    let (key, address) = (made["api_key"].as_str().expect("a key"), own_address());
+    let (mut command, password) = blocked(&site, address);
     std::thread::scope(|scope| {
         let starting = scope.spawn(|| Server::start(&mut command).expect("it serves"));
         let mut connection = until("it listens", || Connection::open(address).ok());
@@ -178,11 +178,8 @@ fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
 #[test]
 fn stop_signal_while_the_file_opens_is_handled() {
     let (site, _) = DataFolder::with_workspace();
-    let (address, password) = (own_address(), site.path("password"));
-    assert_eq!(cleared("mkfifo").arg(&password).status().expect("mkfifo").code(), Some(0));
-    let mut command = site.steward(&["serve", "--json", "--listen", &address.to_string()]);
-    command.args(["--smtp-url", "smtp://ann@127.0.0.1:9", "--smtp-from", "a@corp.example"]);
-    command.arg("--smtp-password-file").arg(&password);
+    let address = own_address();
+    let (mut command, _) = blocked(&site, address);
     std::thread::scope(|scope| {
         let running = scope.spawn(|| CommandOutput::new(&mut command));
         let mut connection = until("it listens", || Connection::open(address).ok());
@@ -205,13 +202,6 @@ fn listener_of(site: &DataFolder) -> Pid {
         (works_in == folder).then_some(pid)
     });
     Pid::from_raw(found.expect("a process")).expect("a number")
-}
-
-#[test]
-fn server_stops_if_its_file_does_not_open() {
-    let site = DataFolder::with_bytes(b"this is no data file at all");
-    let refused = site.try_serve(&[]).err().expect("it does not serve");
-    refused.assert_failed("steward.redb");
 }
 
 #[test]
@@ -244,18 +234,26 @@ fn draining_server_stops_when_the_delay_ends() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn service_is_unready_while_its_file_is_closed() {
+async fn service_is_unready_while_its_file_is_closed_and_when_it_drains() {
     let workspace = Workspace::new().await;
     let nobody = workspace.anonymous();
     assert_eq!(nobody.get("/_readyz").await.status, 200);
+    let refuses_both = async || {
+        for path in ["/_readyz", "/_readyz/reads"] {
+            refuses(&nobody.get(path).await);
+        }
+        assert_eq!(nobody.get("/_livez").await.status, 200);
+    };
     let closed = ClosedFile::of(&workspace).await;
-    for path in ["/_readyz", "/_readyz/reads"] {
-        refuses(&nobody.get(path).await);
-    }
-    assert_eq!(nobody.get("/_livez").await.status, 200);
+    refuses_both().await;
     closed.open().await;
     assert_eq!(nobody.get("/_readyz").await.status, 200);
     workspace.assert_file_valid().await;
+    // The disk works while the service drains.
+    workspace.app.drain();
+    refuses_both().await;
+    assert!(!workspace.app.known_ready());
+    workspace.owner.get("/api/users/@me/").await.ok();
 }
 
 #[test]
@@ -273,15 +271,4 @@ fn healthcheck_reports_the_server_state_and_has_a_timeout() {
     server.kill();
     site.run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
     DataFolder::empty().run(&["healthcheck"]).assert_failed("no server is serving steward.redb");
-}
-
-#[tokio::test]
-async fn draining_service_is_unready_with_a_working_disk() {
-    let workspace = Workspace::new().await;
-    workspace.app.drain();
-    for path in ["/_readyz", "/_readyz/reads"] {
-        refuses(&workspace.anonymous().get(path).await);
-    }
-    assert!(!workspace.app.known_ready());
-    workspace.owner.get("/api/users/@me/").await.ok();
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, prlimit};
+use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::process::{DataFolder, STEWARD, Server, cleared, until};
+use crate::support::process::{DataFolder, Server, until};
 use crate::support::systemd::SystemdManager;
 
 const DASHBOARDS: &str = "/api/projects/1/dashboards/";
@@ -95,24 +95,14 @@ fn watchdog_is_notified_only_while_the_file_accepts_writes() {
     let healthy = SystemdManager::of(&healthy_site);
     let mut beside = healthy.steward(&healthy_site, &[], Some(within));
     let _beside = Server::start(&mut beside).expect("it serves");
-    let mut command = cleared("sh");
-    command.current_dir(site.folder());
-    // With the signal ignored, a write beyond the limit fails with an error.
-    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", STEWARD]);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
-    manager.supervise(&mut command, Some(within));
-    let server = Server::start(&mut command).expect("it serves");
+    let server = site.serve_limited(|command| manager.supervise(command, Some(within)));
     manager.assert_received("READY=1");
 
-    let limit = |bytes| {
-        let limit = Rlimit { current: bytes, maximum: None };
-        prlimit(Some(server.pid()), Resource::Fsize, limit).expect("the limit can be set");
-    };
     let create = || server.post(DASHBOARDS, key, &json!({ "name": "A" })).status;
     next_watchdog(&manager);
     manager.received();
     next_watchdog(&manager);
-    limit(Some(0));
+    server.limit_files(Some(0));
     assert_eq!(create(), 503);
     manager.assert_received("STATUS=the data file accepts no writes");
     healthy.received();
@@ -123,7 +113,7 @@ fn watchdog_is_notified_only_while_the_file_accepts_writes() {
     assert!(told.is_empty(), "the watchdog was still notified: {told:?}");
     assert_eq!(create(), 503);
 
-    limit(None);
+    server.limit_files(None);
     manager.assert_received("WATCHDOG=1");
     assert_eq!(manager.next(), [format!("STATUS=serving http://{}", server.address)]);
     until("the service takes writes again", || (create() == 201).then_some(()));
