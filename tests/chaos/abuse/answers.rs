@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
 use axum::http::header::{ACCEPT_ENCODING, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
-use axum::http::{Method, Request, StatusCode};
+use axum::http::{Method, Request};
 use axum::response::Response;
 use bytes::Bytes;
 use flate2::read::GzDecoder;

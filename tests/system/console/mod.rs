@@ -161,7 +161,7 @@ async fn assert_quiet(browser: &Browser, what: &str) {
 }
 
 /// Saves a screenshot of the page in `STEWARD_SCREENSHOTS`, if that is set.
-async fn keep_picture(browser: &Browser, name: &str) {
+pub async fn keep_picture(browser: &Browser, name: &str) {
     if let Some(folder) = std::env::var_os("STEWARD_SCREENSHOTS") {
         let path = std::path::Path::new(&folder).join(name);
         std::fs::write(path, browser.screenshot().await).expect("a picture");

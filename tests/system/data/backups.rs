@@ -122,11 +122,10 @@ fn backup_of_a_damaged_file_fails_and_names_the_damage() {
     let place = TestSetup::new(false);
     place.add("A");
     corrupt(&place.site.path("steward.redb"));
-    let run = place.site.run(&["backup", "copy.redb"]);
-    run.assert_failed("damaged");
-    assert!(
-        !place.site.path("copy.redb").exists() && !place.site.path("copy.redb.creating").exists()
-    );
+    place.site.run(&["backup", "copy.redb"]).assert_failed("damaged");
+    for name in ["copy.redb", "copy.redb.creating"] {
+        assert!(!place.site.path(name).exists(), "{name}");
+    }
 }
 
 /// The dashboards that were acknowledged so far, by id.
@@ -331,8 +330,9 @@ fn invalid_backup_is_not_restored() {
     });
 }
 
-/// Replaces the value under `key` in the table of the format and the table names, as another release would. The value follows a checksum over the table, the key and the value.
-fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
+/// Replaces the value under `key` in the table of the format and the table names, as another release would. The value follows
+/// a checksum over the table, the key and the value.
+pub fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
     let meta = redb::TableDefinition::<&[u8], &[u8]>::new("meta/1");
     let database = redb::Database::open(path).expect("a closed backup");
     let transaction = database.begin_write().expect("a transaction");
@@ -445,6 +445,19 @@ fn compact_works_without_a_running_server() {
     place.site.check();
 }
 
+/// Returns the names of the files in a folder.
+fn files_in(folder: &Path) -> Vec<String> {
+    let found = fs::read_dir(folder).expect("a folder").map(|one| one.expect("one").file_name());
+    let mut names: Vec<_> = found.map(|name| name.into_string().expect("a name")).collect();
+    names.sort();
+    names
+}
+
+/// Waits until the folder has exactly these files.
+async fn backups_are(folder: &Path, names: &[&str]) {
+    eventually("the backups are there", || (files_in(folder) == names).then_some(())).await;
+}
+
 #[tokio::test]
 async fn scheduled_backups_are_created_and_the_oldest_deleted() {
     let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
@@ -456,15 +469,7 @@ async fn scheduled_backups_are_created_and_the_oldest_deleted() {
     config.backups.backup_dir = Some(into.clone());
     config.backups.backup_keep = 2;
     let workspace = Workspace::with(config).await;
-    let there = || {
-        let found = fs::read_dir(&into).expect("a folder").map(|one| one.expect("one").file_name());
-        let mut names: Vec<_> = found.map(|name| name.into_string().expect("a name")).collect();
-        names.sort();
-        names
-    };
-    let wait = async |names: &[&str]| {
-        eventually("the backups are there", || (there() == names).then_some(())).await;
-    };
+    let wait = async |names: &[&str]| backups_are(&into, names).await;
     let [first, second, third] =
         ["03", "09", "15"].map(|hour| format!("steward-20260102T{hour}0405Z.redb"));
     wait(&[&first]).await;
@@ -488,16 +493,7 @@ async fn rotation_deletes_only_older_backups_of_the_same_workspace() {
         config.backups.backup_keep = keep;
         config
     };
-    let there = || {
-        let found =
-            fs::read_dir(&folder).expect("a folder").map(|one| one.expect("one").file_name());
-        let mut names: Vec<_> = found.map(|name| name.into_string().expect("a name")).collect();
-        names.sort();
-        names
-    };
-    let wait = async |names: &[&str]| {
-        eventually("the backups are there", || (there() == names).then_some(())).await;
-    };
+    let wait = async |names: &[&str]| backups_are(folder.path(), names).await;
     let name = |stamp: &str| format!("steward-{stamp}.redb");
     let other = Workspace::new().await;
     let workspace = Workspace::with(config(2)).await;
@@ -505,11 +501,8 @@ async fn rotation_deletes_only_older_backups_of_the_same_workspace() {
     wait(&[&first]).await;
     // A backup of another workspace, older than all others, and a damaged one.
     let (foreign, damaged) = (name("20250101T000000Z"), name("20250102T000000Z"));
-    let backup = other.app.store().backup(
-        folder.path().join(&foreign),
-        record_registry(),
-        Progress::silent(),
-    );
+    let to = folder.path().join(&foreign);
+    let backup = other.app.store().backup(to, record_registry(), Progress::silent());
     backup.await.expect("a backup");
     fs::write(folder.path().join(&damaged), "damaged").expect("written");
     // Two backups while the clock stands four years ahead.
@@ -568,28 +561,23 @@ async fn start_removes_what_interrupted_backups_left_but_nothing_that_another_se
 
 #[test]
 fn new_workspace_waits_for_a_word_if_there_are_backups_of_another() {
-    let (place, folder) = (TestSetup::new(false), "backups");
+    let place = TestSetup::new(false);
+    let folder = place.site.path("backups");
     place.add("A");
-    let serve = ["--backup-dir", folder];
+    let serve = ["--backup-dir", "backups"];
     let server = place.site.serve(&serve);
     until("a backup is there", || {
-        let found = fs::read_dir(place.site.path(folder)).expect("a folder");
-        let names = found.map(|one| one.expect("one").file_name().into_string().expect("a name"));
-        names.into_iter().any(|name| name.ends_with("Z.redb")).then_some(())
+        files_in(&folder).iter().any(|name| name.ends_with("Z.redb")).then_some(())
     });
     server.stop();
-    let there = || {
-        let found = fs::read_dir(place.site.path(folder)).expect("a folder");
-        found.map(|one| one.expect("one").path()).collect::<Vec<_>>()
-    };
     // Backups of one second would have one name.
-    let backup = place.site.path(folder).join("steward-20200101T000000Z.redb");
-    fs::rename(there().pop().expect("a backup"), &backup).expect("renamed");
+    let backup = folder.join("steward-20200101T000000Z.redb");
+    fs::rename(folder.join(&files_in(&folder)[0]), &backup).expect("renamed");
     // As if the disk with the data was not mounted.
     fs::rename(place.site.data(), place.site.path("away")).expect("moved");
     let refused = place.site.try_serve(&serve).err().expect("it waits");
-    let line = refused
-        .assert_failed("steward.redb has no data, but there is a backup of another workspace");
+    let told = "steward.redb has no data, but there is a backup of another workspace";
+    let line = refused.assert_failed(told);
     assert!(line.contains(&backup.file_name().expect("a name").display().to_string()), "{line}");
     assert!(!place.site.data().exists() && !place.site.path("steward.redb.first-key").exists());
     // The disk is back.
@@ -599,7 +587,7 @@ fn new_workspace_waits_for_a_word_if_there_are_backups_of_another() {
     fs::remove_file(place.site.data()).expect("removed");
     place.site.json(&["init", "--email", "other@corp.example"]);
     let server = place.site.serve(&[&serve[..], &["--backup-keep", "1"]].concat());
-    until("its backup is there", || (there().len() == 2).then_some(()));
+    until("its backup is there", || (files_in(&folder).len() == 2).then_some(()));
     server.stop();
     place.site.json(&["restore", backup.to_str().expect("a path")]);
     assert_eq!(place.names(), ["A"]);

@@ -28,12 +28,8 @@ fn compact_flag_compacts_a_mostly_unused_file_at_startup() {
         let reply = connection.send("POST", &path, key, Some(&sent)).expect("an answer");
         assert_eq!(reply.status, 201, "{}", reply.json());
     }
-    let kept = server.post(
-        &format!("/api/projects/{}/dashboards/", made["project_id"]),
-        key,
-        &json!({ "name": "kept" }),
-    );
-    kept.ok();
+    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
+    server.post(&path, key, &json!({ "name": "kept" })).ok();
     let gone = format!("/api/organizations/{}/", two["id"].as_str().expect("an id"));
     assert_eq!(server.send("DELETE", &gone, key, None).status, 204);
     until("the records of the organization are deleted", || {

@@ -156,13 +156,8 @@ fn backup_is_read_without_a_trace() {
     run(&[&key[..], &data[..2]].concat()).assert_failed("Permission denied");
 
     let mut serve = cleared(&program);
-    serve.current_dir(&elsewhere).args([
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--data",
-        "restored.redb",
-    ]);
+    let listen = ["serve", "--listen", "127.0.0.1:0"];
+    serve.current_dir(&elsewhere).args(listen).args(["--data", "restored.redb"]);
     if as_nobody {
         serve.uid(NOBODY).gid(NOBODY);
     }
@@ -265,11 +260,8 @@ fn what_a_command_of_root_leaves_belongs_to_the_user_of_the_server() {
             assert_eq!((found.uid(), found.gid()), (NOBODY, NOBODY), "{first:?} left {path:?}");
         }
         let mut serve = cleared(&program);
-        serve
-            .current_dir(&folder)
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .uid(NOBODY)
-            .gid(NOBODY);
+        serve.current_dir(&folder).uid(NOBODY).gid(NOBODY);
+        serve.args(["serve", "--listen", "127.0.0.1:0"]);
         Server::start(&mut serve).unwrap_or_else(|run| panic!("{first:?}: {run:?}")).stop();
     }
 }
@@ -321,11 +313,7 @@ fn data_file_that_was_removed_or_replaced_takes_no_write() {
     for _ in 0..3 {
         site.json(&["compact"]);
         site.json(&["restore", "saved.redb"]);
-        assert_eq!(
-            takes_writes(&server, project, key),
-            (true, 201),
-            "the server replaced it itself"
-        );
+        assert_eq!(takes_writes(&server, project, key), (true, 201), "it replaced the file itself");
     }
     let log = server.stop();
     assert!(log.contains("the data file was removed or replaced while it is open"), "{log}");

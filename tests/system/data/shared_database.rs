@@ -34,11 +34,16 @@ impl Cluster {
 
     /// Returns the key and the path of the dashboards of the first start, which was that of this node.
     fn first_run(&self, node: usize, server: &Server) -> (String, Value) {
-        let text = std::fs::read_to_string(self.nodes[node].path("steward-copy.redb.first-key"));
-        let key = text.expect("a key").trim_end().to_owned();
+        let key = first_key(&self.nodes[node]);
         let projects = server.get("/api/projects/", &key).ok();
         (key, projects["results"][0]["id"].clone())
     }
+}
+
+/// Returns the key that the first start of this node wrote.
+fn first_key(node: &DataFolder) -> String {
+    let text = std::fs::read_to_string(node.path("steward-copy.redb.first-key"));
+    text.expect("a key").trim_end().to_owned()
 }
 
 #[test]
@@ -246,8 +251,7 @@ fn database_that_goes_away_and_comes_back_is_used_again() {
     let schema = Schema::on(&postgres.url("steward"));
     let node = DataFolder::empty();
     let server = node.serve(&["--data", &schema.url(), "--found"]);
-    let text = std::fs::read_to_string(node.path("steward-copy.redb.first-key"));
-    let key = text.expect("a key").trim_end().to_owned();
+    let key = first_key(&node);
     assert_eq!(server.get("/api/users/@me/", &key).status, 200);
     postgres.control(&["stop", "-m", "immediate"]);
     let refused = server.get("/api/users/@me/", &key);
@@ -311,8 +315,7 @@ fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
     let (url, node) = (postgres.url("steward"), DataFolder::empty());
     let schema = Schema::on(&url);
     let server = node.serve(&["--data", &schema.url(), "--found", "--node", "a"]);
-    let text = std::fs::read_to_string(node.path("steward-copy.redb.first-key"));
-    let key = text.expect("a key").trim_end().to_owned();
+    let key = first_key(&node);
     let is_ready = |path: &str| server.get(path, "").status == 200;
     until("the node is ready", || {
         (is_ready("/_readyz") && is_ready("/_readyz/reads")).then_some(())

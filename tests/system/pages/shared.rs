@@ -8,6 +8,7 @@ use fantoccini::key::Key;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
+use crate::console::keep_picture;
 use crate::support::Workspace;
 use crate::support::browser::{Browser, serve_to_browsers};
 use crate::support::sharing::{Board, add_insight, add_text, is_unlisted};
@@ -219,14 +220,6 @@ async fn usual(served: &Served) -> Board {
         add_insight(&served.workspace, &board, insight).await;
     }
     board
-}
-
-/// Saves a screenshot of the page in `STEWARD_SCREENSHOTS`, if that is set.
-async fn keep_picture(browser: &Browser, name: &str) {
-    if let Some(folder) = std::env::var_os("STEWARD_SCREENSHOTS") {
-        let path = std::path::Path::new(&folder).join(name);
-        std::fs::write(path, browser.screenshot().await).expect("a picture");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

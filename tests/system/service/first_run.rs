@@ -5,16 +5,15 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::thread;
 
+use crate::data::backups::set_meta;
+use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
+use crate::support::terminal::Terminal;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 use steward::testing::store::schema::FORMAT;
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
-
-use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
-use crate::support::terminal::Terminal;
 
 /// Returns the `curl` command of the message.
 fn line_to_try(greeting: &str) -> &str {
@@ -81,37 +80,31 @@ fn startup_message_is_one_json_object_with_the_json_flag() {
     assert!(organization.is_string());
     let url = format!("http://{}", server.address);
     let expected = json!({
-        "url": url,
-        "data": "steward.redb",
-        "organization_id": organization,
-        "project_id": 1,
-        "api_key": null,
-        "api_key_file": "steward.redb.first-key",
-        "console_url": null,
+        "url": url, "data": "steward.redb", "organization_id": organization, "project_id": 1,
+        "api_key": null, "api_key_file": "steward.redb.first-key", "console_url": null,
     });
     assert_eq!(greeted, expected);
     server.stop();
     let server = site.serve(&[]);
     let expected = json!({
-        "url": format!("http://{}", server.address),
-        "data": "steward.redb",
-        "organization_id": null,
-        "project_id": null,
-        "api_key": null,
-        "api_key_file": null,
-        "console_url": null,
+        "url": format!("http://{}", server.address), "data": "steward.redb", "organization_id": null,
+        "project_id": null, "api_key": null, "api_key_file": null, "console_url": null,
     });
     assert_eq!(server.startup_message(), expected);
+}
+
+/// Starts a server whose output is a terminal.
+fn on_a_terminal(site: &DataFolder, args: &[&str]) -> (Terminal, Child) {
+    let (terminal, stdout) = Terminal::new();
+    let mut command = site.steward(&[&["serve", "--listen", "127.0.0.1:0"], args].concat());
+    let child = command.stdout(stdout).stderr(Stdio::null()).spawn().unwrap();
+    (terminal, child)
 }
 
 #[test]
 fn on_a_terminal_the_first_key_is_printed_once_and_not_written() {
     let site = DataFolder::empty();
-    let (mut terminal, stdout) = Terminal::new();
-    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
-    command.stdout(stdout).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    drop(command);
+    let (mut terminal, mut child) = on_a_terminal(&site, &[]);
     let seen = terminal.until_shows(" from steward.redb");
     let key = seen.lines().find_map(|line| line.strip_prefix("  phx_")).expect("the key");
     assert!(seen.contains("The first API key, shown only once:"), "{seen}");
@@ -133,11 +126,7 @@ fn on_a_terminal_the_first_key_is_printed_once_and_not_written() {
 #[test]
 fn closing_the_terminal_stops_a_server_without_tls() {
     let site = DataFolder::empty();
-    let (mut terminal, stdout) = Terminal::new();
-    let mut command = site.steward(&["serve", "--listen", "127.0.0.1:0"]);
-    command.stdout(stdout).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    drop(command);
+    let (mut terminal, mut child) = on_a_terminal(&site, &[]);
     terminal.until_shows("Steward is serving");
     kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
     let status = until("the server exits", || child.try_wait().unwrap());
@@ -157,11 +146,7 @@ fn first_start_without_the_console_says_nothing_about_it() {
     let server = Server::start(&mut site.steward(&serve)).unwrap();
     assert!(!server.greeting.contains("console"), "{}", server.greeting);
     let site = DataFolder::empty();
-    let (mut terminal, stdout) = Terminal::new();
-    let mut command = site.steward(&serve);
-    command.stdout(stdout).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    drop(command);
+    let (mut terminal, mut child) = on_a_terminal(&site, &["--console", "off"]);
     let seen = terminal.until_shows(" from steward.redb");
     assert!(seen.contains("The first API key") && !seen.contains("console"), "{seen}");
     child.kill().unwrap();
@@ -248,17 +233,8 @@ fn redb_file_of_another_program_is_rejected_and_left_untouched() {
 
 #[test]
 fn file_of_a_newer_format_is_rejected_with_instructions() {
-    const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta/1");
     let (site, _) = DataFolder::with_workspace();
-    let database = redb::Database::open(site.data()).unwrap();
-    let transaction = database.begin_write().unwrap();
-    let (key, newer) = (b"format", 99_u64.to_be_bytes());
-    let place = xxh3_64_with_seed(key, xxh3_64(b"meta/1"));
-    let sum = xxh3_64_with_seed(&newer, place);
-    let sealed = [sum.to_le_bytes(), newer].concat();
-    transaction.open_table(META).unwrap().insert(&key[..], sealed.as_slice()).unwrap();
-    transaction.commit().unwrap();
-    drop(database);
+    set_meta(&site.data(), b"format", |_| 99_u64.to_be_bytes().to_vec());
     let text = "steward.redb has format 99, this release reads up to";
     is_refused(&site, &format!("{text} {FORMAT}; use the release"));
 }
@@ -323,11 +299,8 @@ fn file_used_by_another_server_is_rejected_and_still_served() {
     let part = "steward.redb is in use by another steward process";
     site.run(&["serve", "--listen", "127.0.0.1:0"]).assert_failed(part);
     assert_eq!(server.get("/api/users/@me/", made["api_key"].as_str().unwrap()).status, 200);
-    assert_eq!(
-        site.json(&["user", "list"])["results"][0]["id"],
-        1,
-        "the first server must keep its socket"
-    );
+    let listed = site.json(&["user", "list"]);
+    assert_eq!(listed["results"][0]["id"], 1, "the first server must keep its socket");
     let before = site.names();
     site.run(&["init", "--email", "a@b.example"]).assert_failed("steward.redb already exists");
     assert_eq!(site.names(), before);
@@ -365,11 +338,7 @@ fn concurrent_first_starts_create_one_workspace() {
             run.assert_failed("steward.redb is in use by another steward process");
         }
         let server = winners.remove(0);
-        assert_eq!(
-            server.startup_message()["project_id"],
-            1,
-            "the winner must have created the workspace"
-        );
+        assert_eq!(server.startup_message()["project_id"], 1, "the winner creates the workspace");
         let key = site.first_key();
         let name = json!({ "name": "Kept" });
         let made = server.post("/api/projects/1/dashboards/", &key, &name).ok();
@@ -436,11 +405,8 @@ fn first_start_interrupted_at_any_moment_is_completed_by_the_next() {
         child.wait().unwrap();
         let key = site.data().exists().then(|| site.first_key());
         let server = site.serve(&[]);
-        assert_eq!(
-            server.startup_message()["project_id"].is_null(),
-            key.is_some(),
-            "round {round}"
-        );
+        let is_second = server.startup_message()["project_id"].is_null();
+        assert_eq!(is_second, key.is_some(), "round {round}");
         let key = key.unwrap_or_else(|| site.first_key());
         assert_eq!(server.get("/api/users/@me/", &key).status, 200);
         server.stop();
