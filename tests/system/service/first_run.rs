@@ -8,12 +8,13 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 
-use crate::data::backups::set_meta;
-use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
-use crate::support::terminal::Terminal;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
 use steward::testing::store::schema::FORMAT;
+
+use crate::data::backups::set_meta;
+use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
+use crate::support::terminal::Terminal;
 
 /// Returns the `curl` command of the message.
 fn line_to_try(greeting: &str) -> &str {
