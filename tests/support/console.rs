@@ -383,6 +383,13 @@ impl Visitor {
         Self::with_key(workspace, &key).await
     }
 
+    /// Creates a workspace. Returns it and a browser that the owner's key signed in.
+    pub async fn in_new_workspace() -> (Workspace, Self) {
+        let workspace = Workspace::new().await;
+        let owner = Self::owner(&workspace).await;
+        (workspace, owner)
+    }
+
     /// Returns a browser that the owner's key signed in.
     pub async fn owner(workspace: &Workspace) -> Self {
         Self::with_key(workspace, &workspace.made.api_key).await

@@ -76,8 +76,7 @@ async fn operator_pages_refuse_other_sessions() {
 
 #[tokio::test]
 async fn sessions_do_not_open_the_api_from_outside() {
-    let workspace = Workspace::new().await;
-    let visitor = Visitor::owner(&workspace).await;
+    let (workspace, visitor) = Visitor::in_new_workspace().await;
     let cookie = visitor.cookie.expect("a cookie");
     let text = cookie.split_once('=').expect("a value").1;
     let bearer = format!("Bearer {text}");
@@ -109,8 +108,7 @@ async fn pages_are_not_in_the_document_of_the_api() {
 
 #[tokio::test]
 async fn foreign_host_names_are_refused_on_every_page() {
-    let workspace = Workspace::new().await;
-    let visitor = Visitor::owner(&workspace).await;
+    let (workspace, visitor) = Visitor::in_new_workspace().await;
     for page in routes().pages() {
         let headers = [&[("host", "rebound.example")][..], &FORM].concat();
         let path = path_of(page, &workspace);
@@ -121,8 +119,7 @@ async fn foreign_host_names_are_refused_on_every_page() {
 
 #[tokio::test]
 async fn forms_of_other_sites_change_nothing() {
-    let workspace = Workspace::new().await;
-    let visitor = Visitor::owner(&workspace).await;
+    let (workspace, visitor) = Visitor::in_new_workspace().await;
     let form = ("content-type", "application/x-www-form-urlencoded");
     for headers in [
         vec![form],

@@ -366,8 +366,7 @@ async fn sessions_see_the_entries_that_their_requests_would_return() {
 
 #[tokio::test]
 async fn every_kind_and_activity_that_the_api_writes_has_words() {
-    let workspace = Workspace::new().await;
-    let visitor = Visitor::owner(&workspace).await;
+    let (workspace, visitor) = Visitor::in_new_workspace().await;
     let document = workspace.owner.get("/api/schema/?format=json").await.ok();
     let path = "/api/projects/{project_id}/activity_log/";
     let parameters = document["paths"][path]["get"]["parameters"].as_array().expect("parameters");

@@ -69,8 +69,7 @@ async fn no_form_changes_anything_when_it_asks_for_its_command() {
 
 #[tokio::test]
 async fn displayed_json_has_no_character_that_disguises_it() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let hidden = [
         '\u{202e}', '\u{2066}', '\u{61c}', '\u{200e}', '\u{200b}', '\u{2028}', '\u{85}', '\u{feff}',
     ];
@@ -98,8 +97,7 @@ async fn displayed_json_has_no_character_that_disguises_it() {
 
 #[tokio::test]
 async fn page_with_the_command_keeps_the_form() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(PROFILE).await.form("form").with("first_name", "It's <b> $HOME");
     let page = owner.submit(&form.clone().with("_show", "command")).await;
     let body = r#"--data-raw '{"first_name":"It'\''s <b> $HOME"}'"#;
@@ -114,8 +112,7 @@ async fn page_with_the_command_keeps_the_form() {
 
 #[tokio::test]
 async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (_workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(PROFILE).await.form("form").with("_show", "command");
     assert_eq!(owner.submit(&form).await.commands(), [] as [&str; 0]);
     let page = owner.submit(&form.with("notification_settings", "{x")).await;

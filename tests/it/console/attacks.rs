@@ -151,8 +151,7 @@ async fn session_that_ends_while_a_form_arrives_changes_nothing() {
 
 #[tokio::test]
 async fn huge_and_strange_forms_change_nothing() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let me = async || -> Value { workspace.owner.get("/api/users/@me/").await.ok() };
     let before = me().await;
     let deep = format!("first_name{}=x", ".a".repeat(5_000));

@@ -30,8 +30,7 @@ fn value(schema: &Value, text: &str) -> Value {
 
 #[tokio::test]
 async fn every_destination_is_created_by_its_form_and_changed_without_its_secrets() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let document = workspace.owner.get("/api/schema/?format=json").await.ok();
     for (name, typed, (changed, new_text)) in DESTINATIONS {
         let schema = schema(&document, name);
@@ -90,8 +89,7 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
 
 #[tokio::test]
 async fn emptied_optional_keys_are_removed_and_errors_stand_beside_their_fields() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let config = json!({ "user": "u", "password": "p", "host": "h", "database": "d", "port": 1 });
     let made = workspace.owner.post(API, to("Postgres", &config)).await.ok();
     let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
@@ -112,8 +110,7 @@ async fn emptied_optional_keys_are_removed_and_errors_stand_beside_their_fields(
 
 #[tokio::test]
 async fn place_of_an_error_in_a_query_is_marked() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(&format!("{LIST}new/?destination=NoOp")).await.form("form");
     let query = "SELECT <b>;\r\n  event FROM events";
     let page = owner.submit(&form.with("name", "e").with("hogql_query", query)).await;
@@ -132,8 +129,7 @@ async fn place_of_an_error_in_a_query_is_marked() {
 
 #[tokio::test]
 async fn exports_are_paused_and_unpaused_one_or_many() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let empty = owner.get(LIST).await;
     empty.assert_shows(200, "Batch exports");
     assert!(empty.html.contains("This project has no batch exports."));
@@ -189,8 +185,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
 
 #[tokio::test]
 async fn export_is_deleted_after_a_question() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let made = workspace.owner.post(API, nowhere("Nightly")).await.ok();
     let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
     let page = owner.get(&format!("{path}delete/")).await;

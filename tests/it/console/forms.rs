@@ -62,8 +62,7 @@ async fn profile_is_text_for_a_session_that_cannot_change_it() {
 
 #[tokio::test]
 async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (_workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(PROFILE).await.form("form");
     let long = "é".repeat(151);
     let sent = form.clone().with("first_name", &long).with("last_name", "<b>\"'&");
@@ -89,8 +88,7 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
 
 #[tokio::test]
 async fn pages_follow_the_theme_of_the_user() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     for (theme, tag) in [
         (json!("dark"), "<html lang=\"en\" data-theme=\"dark\">"),
         (json!("light"), "<html lang=\"en\" data-theme=\"light\">"),
@@ -142,8 +140,7 @@ async fn pages_speak_to_people_and_not_of_requests() {
 
 #[tokio::test]
 async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let me = "/api/users/@me/";
     let form = owner.get(PROFILE).await.form("form");
     workspace.owner.patch(me, json!({ "first_name": "Grace", "theme_mode": "dark" })).await.ok();
@@ -170,8 +167,7 @@ async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
 
 #[tokio::test]
 async fn form_without_a_session_is_kept_for_after_the_sign_in() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(PROFILE).await.form("form").with("first_name", "\nTwo\nlines <&>");
     owner.post("/console/sign_out/", &[]).await;
     let page = owner.submit(&form).await;
@@ -194,8 +190,7 @@ async fn large_form(visitor: &Visitor) -> FilledForm {
 
 #[tokio::test]
 async fn large_form_without_a_session_is_kept_whole() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = large_form(&owner).await;
     owner.post("/console/sign_out/", &[]).await;
     let page = owner.submit(&form).await;
@@ -208,8 +203,7 @@ async fn large_form_without_a_session_is_kept_whole() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn large_form_is_kept_whole_while_the_file_is_closed() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = large_form(&owner).await;
     let closed = ClosedFile::of(&workspace).await;
     let page = owner.submit(&form).await;
@@ -246,8 +240,7 @@ async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
 
 #[tokio::test]
 async fn limits_of_forms_are_larger_with_a_session() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (_workspace, mut owner) = Visitor::in_new_workspace().await;
     let fields: Vec<_> = (0..5001).map(|_| ("a", "1")).collect();
     owner.post(PROFILE, &fields[..5000]).await.location();
     let page = owner.post(PROFILE, &fields).await;

@@ -11,8 +11,7 @@ use crate::support::{OWNER, Workspace, with_clock};
 
 #[tokio::test]
 async fn frame_shows_the_current_project() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let project = workspace.made.project_id;
     let dashboards = format!("/console/projects/{project}/dashboards/");
     let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
@@ -180,8 +179,7 @@ async fn page_marks_the_links_that_the_palette_lists() {
 
 #[tokio::test]
 async fn unknown_pages_and_projects_have_a_page_that_says_so() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (_workspace, owner) = Visitor::in_new_workspace().await;
     for path in [
         "/console/no/such/page",
         "/console/projects/abc/dashboards/",

@@ -53,8 +53,7 @@ async fn every_page_has_the_security_headers() {
 
 #[tokio::test]
 async fn other_methods_have_the_headers_of_pages_and_need_a_host_of_the_service() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let table = routes();
     for row in table.pages() {
         let path = path_of(row, &workspace);
@@ -87,8 +86,7 @@ async fn other_methods_have_the_headers_of_pages_and_need_a_host_of_the_service(
 
 #[tokio::test]
 async fn positions_of_tiles_are_the_only_inline_style() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let made = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
     let path =
         format!("/console/projects/{}/dashboards/{}/", workspace.made.project_id, made["id"]);

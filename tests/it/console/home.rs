@@ -134,8 +134,7 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
 
 #[tokio::test]
 async fn organization_without_projects_opens_its_list_of_projects() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     workspace.owner.delete("/api/projects/1/").await.assert_empty(204);
     let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
     let expected = format!("{organization}projects/");

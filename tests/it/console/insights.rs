@@ -79,8 +79,7 @@ async fn insights_are_found_by_every_filter() {
 
 #[tokio::test]
 async fn insight_is_created_on_dashboards_and_edited() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let mut boards = Vec::new();
     for name in ["One", "Two"] {
         let made = workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await;
@@ -142,8 +141,7 @@ fn undo(page: &Page) -> FilledForm {
 
 #[tokio::test]
 async fn insight_becomes_a_favorite_is_deleted_and_restored() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let path = insight(&workspace, json!({ "name": "Visitors", "saved": false })).await;
     let api = path.replace("/console/", "/api/");
     let page = owner.get(&path).await;
@@ -178,8 +176,7 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
 
 #[tokio::test]
 async fn public_page_of_an_insight_is_enabled_rotated_and_disabled() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let path = format!("{}sharing/", insight(&workspace, json!({ "name": "Visitors" })).await);
     let api = path.replace("/console/", "/api/");
     let token = async || workspace.owner.get(&api).await.ok()["access_token"].clone();

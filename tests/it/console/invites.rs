@@ -20,8 +20,7 @@ fn link(page: &Page) -> &str {
 
 #[tokio::test]
 async fn invite_of_one_address_shows_its_link_once() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = list(&workspace);
     let page = owner.get(&list).await;
     page.assert_shows(200, "Invites");
@@ -60,8 +59,7 @@ async fn invite_of_one_address_shows_its_link_once() {
 
 #[tokio::test]
 async fn up_to_twenty_people_are_invited_together_or_none() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = list(&workspace);
     let form = owner.get(&list).await.form("form");
     let wrong = "ann@x.example Ann\n\nnobody\nben@x.example";

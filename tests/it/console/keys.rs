@@ -30,8 +30,7 @@ fn page_of(key: &Value) -> String {
 
 #[tokio::test]
 async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let page = owner.get(NEW).await;
     page.assert_shows(200, "New API key");
     assert!(page.html.contains("Choose scopes to see it."));
@@ -90,8 +89,7 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
 
 #[tokio::test]
 async fn error_of_a_new_key_stands_beside_its_field() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (_workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(NEW).await.form("form");
     let sent = form.clone().with("label", &"x".repeat(41)).with("scopes", "dashboard:read");
     let page = owner.submit(&sent).await;
@@ -213,8 +211,7 @@ async fn key_is_rotated_with_grace_and_revoked() {
 
 #[tokio::test]
 async fn new_value_of_the_own_key_is_shown_although_the_session_ends() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let own = workspace.owner.get("/api/personal_api_keys/@current/").await.ok();
     let path = page_of(&own);
     let question = owner.get(&format!("{path}revoke/")).await;

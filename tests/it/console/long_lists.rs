@@ -48,8 +48,7 @@ fn offered(page: &Page, id: &str) -> usize {
 
 #[tokio::test]
 async fn forms_take_the_id_of_a_dashboard_if_there_are_too_many_to_offer() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = workspace.dashboards("");
     post_all(&workspace.owner, &list, (0..500).map(|n| json!({ "name": n })).collect()).await;
     let text = json!([{ "text": { "body": "One" } }]);

@@ -145,8 +145,7 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
 
 #[tokio::test]
 async fn member_page_shows_the_roles_of_the_member_and_says_when_there_are_more() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let path = format!("{}{}/", list(&workspace), workspace.uuid(crate::support::OWNER).await);
     let shown = async || {
         let page = owner.get(&path).await;
@@ -171,8 +170,7 @@ async fn member_page_shows_the_roles_of_the_member_and_says_when_there_are_more(
 
 #[tokio::test]
 async fn member_page_says_why_a_control_is_missing() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let me = workspace.uuid(crate::support::OWNER).await;
     let page = owner.get(&format!("{}{me}/", list(&workspace))).await;
     assert!(!page.html.contains("id=\"form\""));

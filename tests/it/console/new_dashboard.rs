@@ -11,8 +11,7 @@ const NEW: &str = "/console/projects/1/dashboards/new/";
 
 #[tokio::test]
 async fn empty_dashboard_is_created_with_what_was_typed() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = owner.get(LIST).await;
     assert!(list.html.contains(&format!("href=\"{NEW}\">")), "{}", list.html);
     let page = owner.get(NEW).await;
@@ -39,8 +38,7 @@ async fn empty_dashboard_is_created_with_what_was_typed() {
 
 #[tokio::test]
 async fn templates_are_shown_with_their_tiles_and_create_dashboards() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let page = owner.get(&format!("{NEW}?from=template")).await;
     for text in ["Product analytics", "Website traffic", "<li>Growth accounting</li>", "9 tiles"] {
         assert!(page.html.contains(text), "{text}: {}", page.html);
@@ -87,8 +85,7 @@ async fn dashboard_is_copied_with_its_tiles() {
 
 #[tokio::test]
 async fn dashboard_is_created_from_json() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(&format!("{NEW}?from=json")).await.form("form");
     assert!(form.value("template").contains("Read this first"));
     let page = owner.submit(&form.clone().with("template", "{\"tiles\": []}")).await;

@@ -12,8 +12,7 @@ fn page(workspace: &Workspace, rest: &str) -> String {
 
 #[tokio::test]
 async fn projects_are_listed_and_created() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = owner.get(&page(&workspace, "projects/")).await;
     list.assert_shows(200, "Projects");
     assert!(list.html.contains("<bdi>Web</bdi></a><span class=\"sub\">Project 1</span>"));
@@ -98,8 +97,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
 
 #[tokio::test]
 async fn organization_is_created_from_the_switcher() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let link = "<a href=\"/console/organizations/new/\">";
     assert!(owner.get("/console/sessions/").await.html.contains(link));
     let form = owner.get("/console/organizations/new/").await.form("form").with("name", "Second");

@@ -101,8 +101,7 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
 
 #[tokio::test]
 async fn only_admins_decide_who_sees_the_project() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(&settings(&workspace)).await.form("access");
     let location = owner.submit(&form.with("access_control", "true")).await.location().to_owned();
     assert_eq!(location, format!("{}?done=settings-saved", settings(&workspace)));
@@ -147,8 +146,7 @@ async fn session_that_only_reads_is_offered_nothing_that_fails() {
 
 #[tokio::test]
 async fn token_is_replaced_after_a_question() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let before = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
     let page = owner.get(&format!("{}token/", settings(&workspace))).await;
     page.assert_shows(200, "<bdi>Replace the project token?</bdi>");
@@ -159,8 +157,7 @@ async fn token_is_replaced_after_a_question() {
 
 #[tokio::test]
 async fn project_is_deleted_only_with_its_name() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let page = owner.get(&format!("{}delete/", settings(&workspace))).await;
     page.assert_shows(200, "<bdi>Delete the project Web?</bdi>");
     let form = page.form("form");
@@ -178,8 +175,7 @@ async fn project_is_deleted_only_with_its_name() {
 
 #[tokio::test]
 async fn names_with_more_than_single_spaces_are_typed_as_the_page_shows_them() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let organization = workspace.organization("");
     let of_organization =
         format!("/console/organizations/{}/settings/", workspace.made.organization_id);

@@ -16,8 +16,7 @@ async fn create(workspace: &Workspace, name: &str) -> Value {
 
 #[tokio::test]
 async fn role_is_created_renamed_and_deleted() {
-    let workspace = Workspace::new().await;
-    let mut owner = Visitor::owner(&workspace).await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = list(&workspace);
     let page = owner.get(&list).await;
     page.assert_shows(200, "Roles");

@@ -7,8 +7,7 @@ use crate::support::{OWNER, Workspace, eventually, eventually_async, with_clock}
 
 #[tokio::test]
 async fn sessions_are_listed_and_ended_one_by_one() {
-    let workspace = Workspace::new().await;
-    let mut first = Visitor::owner(&workspace).await;
+    let (workspace, mut first) = Visitor::in_new_workspace().await;
     let second = Visitor::with_link(&workspace, false).await;
     let page = first.get("/console/sessions/").await;
     page.assert_shows(200, "Sessions");
@@ -27,8 +26,7 @@ async fn sessions_are_listed_and_ended_one_by_one() {
 
 #[tokio::test]
 async fn sessions_of_other_users_cannot_be_ended() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let page = owner.get("/console/sessions/").await;
     let end = page.between("action=\"/console/sessions/", "\"").to_owned();
     let mut ben =
@@ -41,8 +39,7 @@ async fn sessions_of_other_users_cannot_be_ended() {
 
 #[tokio::test]
 async fn session_without_the_write_scope_ends_no_other_session() {
-    let workspace = Workspace::new().await;
-    let owner = Visitor::owner(&workspace).await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let key = workspace.key(OWNER, &["user:read"]).await.key.expect("a key");
     let page = owner.get("/console/sessions/").await;
     let end = page.between("action=\"/console/sessions/", "\"").to_owned();

@@ -78,8 +78,7 @@ async fn sign_in_ends_the_session_that_the_browser_has() {
 
 #[tokio::test]
 async fn failed_sign_in_leaves_the_session_of_the_browser() {
-    let workspace = Workspace::new().await;
-    let mut visitor = Visitor::owner(&workspace).await;
+    let (_workspace, mut visitor) = Visitor::in_new_workspace().await;
     assert_eq!(visitor.post(SIGN_IN, &[("key", "phx_wrong")]).await.status, 401);
     assert_eq!(visitor.get("/console/sessions/").await.status, 200);
 }

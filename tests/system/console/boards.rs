@@ -23,8 +23,7 @@ async fn distance(browser: &Browser, columns: i32, rows: i32) -> (f64, f64) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn dashboard_is_created_filled_arranged_and_shared() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     go_to(&browser, "nav.side a[href$='/dashboards/']", "Dashboards").await;
     go_to(&browser, "main .actions a.go", "New dashboard").await;
     assert_sound(&browser, "a new dashboard").await;
@@ -108,8 +107,7 @@ async fn tall_board(site: &Site, tiles: usize) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn arranging_keeps_its_place_on_the_screen() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     let path = tall_board(&site, 10).await;
     site.visit(&browser, &path).await;
     shown(&browser, "Arrange the tiles").await;
@@ -149,8 +147,7 @@ async fn arranging_keeps_its_place_on_the_screen() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tiles_are_dragged_by_a_finger_on_a_phone() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     let path = tall_board(&site, 3).await;
     for width in [320, 390] {
         browser.look(width, "light").await;

@@ -39,8 +39,7 @@ async fn assert_typed(browser: &Browser, id: &str, text: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_tabs_change_the_same_object_and_lose_nothing() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
     browser.fill("#form-last_name", "Lovelace").await;
@@ -79,8 +78,7 @@ async fn two_tabs_change_the_same_object_and_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn form_that_is_sent_twice_creates_one_dashboard() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     let project = site.workspace.made.project_id;
     let count = async || {
         site.workspace.owner.get(&site.workspace.dashboards("")).await.ok()["count"].clone()

@@ -6,8 +6,7 @@ use super::{Site, assert_sound, go_to};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn export_to_s3_is_created_paused_and_changed() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     go_to(&browser, "nav.side a[href$='/batch_exports/']", "Batch exports").await;
     assert_sound(&browser, "an empty list").await;
     go_to(&browser, "main a.go", "New batch export").await;

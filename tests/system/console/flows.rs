@@ -144,8 +144,7 @@ async fn console_works_over_plain_http_under_a_name() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn session_that_is_about_to_end_says_so() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (_site, browser) = Site::signed_in().await;
     let is_hidden = "document.getElementById('ending').hidden";
     assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
     let soon = "document.querySelector('.shell').dataset.ends = new Date(Date.now() + 4 * 60_000).toISOString(); \

@@ -22,8 +22,7 @@ fn run(site: &Site, command: &str) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn form_shows_its_command_its_error_and_its_notice() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-first_name", "Ada").await;
     browser.click("#form details summary").await;

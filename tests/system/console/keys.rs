@@ -6,8 +6,7 @@ use super::{Site, assert_sound, go_to};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn key_is_created_from_a_preset_read_once_and_revoked() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     go_to(&browser, "nav.side a[href='/console/keys/']", "API keys").await;
     go_to(&browser, "main .b.go", "New API key").await;
     browser.run("window.same = true").await;
@@ -46,8 +45,7 @@ async fn key_is_created_from_a_preset_read_once_and_revoked() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_are_searched_and_changed_ones_are_marked() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     let path = format!("projects/{}/settings/", site.workspace.made.project_id);
     site.visit(&browser, &path).await;
     browser.fill("[data-filter] input", "heatmaps").await;

@@ -165,8 +165,7 @@ async fn wide_and_low_screens_are_used() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn focus_is_as_thick_on_every_control() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     site.visit(&browser, "profile/").await;
     browser.fill("#form-notification_settings", "{").await;
     browser.click("#form button.go").await;
@@ -201,8 +200,7 @@ async fn focus_is_as_thick_on_every_control() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     let row = |cell: &str| format!("|{}\n", format!("{cell}|").repeat(20));
     let text = row("Donaudampfschiff") + &row("-") + &row("Kapitaen");
     let owner = &site.workspace.owner;
@@ -232,8 +230,7 @@ async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn boxes_of_a_right_stand_together_on_every_screen() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     site.visit(&browser, "keys/new/").await;
     shown(&browser, "New API key").await;
     // The boxes of a heading stand on one line, on that of their heading or below it.
@@ -324,8 +321,7 @@ async fn tiles_stand_on_the_grid_of_their_layouts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn navigation_slides_in_on_small_screens() {
-    let site = Site::new().await;
-    let browser = site.browser().await;
+    let (site, browser) = Site::signed_in().await;
     browser.look(390, "light").await;
     site.visit(&browser, "sessions/").await;
     browser.text("main h1").await;

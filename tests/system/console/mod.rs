@@ -68,6 +68,13 @@ impl Site {
         go_to(browser, "button.go", "Home").await;
     }
 
+    /// Serves a workspace, and opens a browser in which the owner has signed in.
+    async fn signed_in() -> (Self, Browser) {
+        let site = Self::new().await;
+        let browser = site.browser().await;
+        (site, browser)
+    }
+
     /// Opens a browser in which the owner has signed in.
     async fn browser(&self) -> Browser {
         let browser = browser().await;
