@@ -37,22 +37,6 @@ fn console_command_prints_a_link_for_the_server_or_its_default_address() {
 }
 
 #[test]
-fn console_command_asks_for_an_address_if_there_are_several_users() {
-    each_way(|place| {
-        place.json(&["user", "create", "--email", "ann@corp.example"]);
-        let text =
-            "there is more than one active user; pass EMAIL, the address of the user to sign in";
-        place.run(&["console"]).assert_failed(text);
-        assert_eq!(place.json(&["console", "ann@corp.example"])["email"], "ann@corp.example");
-        let refused = place.run(&["console", "bob@corp.example"]);
-        refused.assert_failed("There is no user bob@corp.example.");
-        place.json(&["user", "deactivate", OWNER]);
-        assert_eq!(place.json(&["console"])["email"], "ann@corp.example");
-        place.run(&["console", OWNER]).assert_failed("The user is deactivated.");
-    });
-}
-
-#[test]
 fn console_link_uses_the_public_url() {
     let (site, _) = DataFolder::with_workspace();
     let public = ["--public-url", "https://admin.corp.example/"];
@@ -63,12 +47,4 @@ fn console_link_uses_the_public_url() {
     assert_eq!(parts(link.as_str().unwrap()).0, "https://admin.corp.example");
     let log = server.stop();
     assert!(log.contains("created a sign-in link") && !log.contains("enter"), "{log}");
-}
-
-#[test]
-fn console_command_fails_if_the_server_has_no_console() {
-    let (site, _) = DataFolder::with_workspace();
-    let _server = site.serve(&["--console", "off"]);
-    let text = "the console is off; start the server with --console on";
-    site.run(&["console"]).assert_failed(text);
 }

@@ -110,11 +110,6 @@ fn init_prints_the_same_fields_as_text() {
 }
 
 #[test]
-fn nodes_of_a_data_file_cannot_be_listed() {
-    each_way(|place| drop(place.run(&["nodes"]).assert_failed("a data file has no nodes")));
-}
-
-#[test]
 fn init_on_an_existing_file_fails_and_changes_nothing() {
     let (site, _) = DataFolder::with_workspace();
     let before = site.files();

@@ -229,15 +229,6 @@ fn sighup_reloads_the_certificate_and_an_invalid_one_changes_nothing() {
 }
 
 #[test]
-fn sighup_does_not_stop_a_server_without_a_certificate() {
-    let (site, _) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
-    server.signal(Signal::HUP);
-    assert_eq!(server.get("/_livez", "").status, 200);
-    server.stop();
-}
-
-#[test]
 fn invalid_certificate_files_are_rejected_at_startup_by_name() {
     let site = DataFolder::empty();
     let (one, other) = (Pair::new(), Pair::new());

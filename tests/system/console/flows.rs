@@ -110,7 +110,7 @@ async fn palette_opens_pages_and_searches_by_keyboard() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn session_is_ended_in_place() {
+async fn session_warns_of_its_end_and_is_ended_in_place() {
     let site = Site::new().await;
     let browser = browser().await;
     let other = recording(Browser::open().await).await;
@@ -119,6 +119,14 @@ async fn session_is_ended_in_place() {
     site.visit(&browser, "sessions/").await;
     browser.text("main h1").await;
     browser.run("window.same = true").await;
+    // A session that is about to end says so.
+    let is_hidden = "document.getElementById('ending').hidden";
+    assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
+    let soon = "document.querySelector('.shell').dataset.ends = new Date(Date.now() + 4 * 60_000).toISOString(); \
+                document.dispatchEvent(new Event('visibilitychange'))";
+    browser.run(soon).await;
+    browser.wait_until("the warning is shown", &format!("!{is_hidden}")).await;
+    assert_sound(&browser, "a session about to end").await;
     browser.click("tbody tr:last-child button").await;
     let one = "document.querySelectorAll('main tbody tr').length === 1";
     browser.wait_until("the session is gone", one).await;
@@ -139,18 +147,5 @@ async fn console_works_over_plain_http_under_a_name() {
     assert_eq!(browser.run("return isSecureContext").await, false);
     browser.click(".who button").await;
     go_to(&browser, "#you form button", "Sign in").await;
-    browser.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn session_that_is_about_to_end_says_so() {
-    let (_site, browser) = Site::signed_in().await;
-    let is_hidden = "document.getElementById('ending').hidden";
-    assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
-    let soon = "document.querySelector('.shell').dataset.ends = new Date(Date.now() + 4 * 60_000).toISOString(); \
-                document.dispatchEvent(new Event('visibilitychange'))";
-    browser.run(soon).await;
-    browser.wait_until("the warning is shown", &format!("!{is_hidden}")).await;
-    assert_sound(&browser, "a session about to end").await;
     browser.close().await;
 }

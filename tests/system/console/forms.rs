@@ -33,10 +33,8 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     browser.click("#form-anonymize_data").await;
     let follows = "document.querySelector('#form .command pre').textContent.includes('\"anonymize_data\":true')";
     browser.wait_until("the command follows the form", follows).await;
-    assert_eq!(
-        browser.run("return document.getElementById('form-last_name').value").await,
-        "Lovelace"
-    );
+    let last_name = "return document.getElementById('form-last_name').value";
+    assert_eq!(browser.run(last_name).await, "Lovelace");
 
     let shown = browser.text("#form .command pre").await;
     assert_eq!(run(&site, &shown)["last_name"], "Lovelace");
@@ -47,12 +45,8 @@ async fn form_shows_its_command_its_error_and_its_notice() {
     browser.fill("#form-first_name", "Augusta").await;
     browser.fill("#form-notification_settings", "{").await;
     browser.click(SAVE).await;
-    assert!(
-        browser
-            .text("#form-notification_settings-error")
-            .await
-            .starts_with("This is not valid JSON")
-    );
+    let error = browser.text("#form-notification_settings-error").await;
+    assert!(error.starts_with("This is not valid JSON"), "{error}");
     let focused = browser.run("return document.activeElement.id").await;
     assert_eq!(focused, "form-notification_settings");
     assert_sound_in_every_look(&browser, "an error").await;

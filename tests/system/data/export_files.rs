@@ -164,14 +164,9 @@ fn exports_under_load_are_consistent_snapshots() {
             scope.spawn(|| {
                 let mut connection = server.connect();
                 while !over.load(Ordering::Relaxed) {
-                    let sent = json!({ "name": "under load" });
-                    let reply =
-                        connection.send("POST", &place.dashboards(), &place.key, Some(&sent));
-                    assert_eq!(
-                        reply.expect("an answer").status,
-                        201,
-                        "an export must not disturb writers"
-                    );
+                    let (path, sent) = (place.dashboards(), json!({ "name": "under load" }));
+                    let reply = connection.send("POST", &path, &place.key, Some(&sent));
+                    assert_eq!(reply.expect("an answer").status, 201, "an export disturbs writers");
                 }
             });
         }

@@ -102,10 +102,8 @@ async fn api_docs_files_are_immutable_only_under_their_version() {
         let kept = std::iter::once((url.clone(), "public, max-age=31536000, immutable"));
         for (url, kept) in kept.chain(unversioned.map(|url| (url, "no-cache"))) {
             let file = anyone.get(&url).await;
-            assert_eq!(
-                (file.status, &file.headers["content-type"]),
-                (200, &media.parse().unwrap())
-            );
+            assert_eq!(file.status, 200);
+            assert_eq!(file.headers["content-type"], media);
             assert_eq!(file.headers["x-content-type-options"], "nosniff");
             assert_eq!(file.headers["cache-control"], kept, "{url}");
             assert_eq!(file.headers["vary"], "accept-encoding");
@@ -121,10 +119,8 @@ async fn api_docs_files_are_compressed_only_for_clients_that_accept_gzip() {
         let from_afar =
             |accepted| [("x-forwarded-for", "203.0.113.9"), ("accept-encoding", accepted)];
         let packed = anyone.fetch(Method::GET, &url, &from_afar("gzip, br"), "").await;
-        assert_eq!(
-            (packed.status, &packed.headers["content-encoding"]),
-            (200, &"gzip".parse().unwrap())
-        );
+        assert_eq!(packed.status, 200);
+        assert_eq!(packed.headers["content-encoding"], "gzip");
         let encodings: Vec<_> = packed.headers.get_all("vary").iter().collect();
         assert_eq!(encodings, ["accept-encoding"]);
         let mut unpacked = Vec::new();

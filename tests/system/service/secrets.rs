@@ -183,26 +183,14 @@ fn requests(secret: &str, project: &Value) -> Vec<String> {
         "Expect: ",
     ] {
         requests.push(line("GET", &list, &format!("{header}{secret}\r\n"), ""));
-        requests.push(line(
-            "PATCH",
-            "/api/users/@me/",
-            &format!("{json_type}{header}{secret}\r\n"),
-            "{",
-        ));
+        let headers = format!("{json_type}{header}{secret}\r\n");
+        requests.push(line("PATCH", "/api/users/@me/", &headers, "{"));
     }
     let bearer = format!("{json_type}Authorization: Bearer {secret}\r\n");
-    requests.push(line(
-        "POST",
-        &list,
-        &bearer,
-        &json!({ "name": [secret], "tags": secret }).to_string(),
-    ));
-    requests.push(line(
-        "POST",
-        "/api/personal_api_keys/",
-        &bearer,
-        &json!({ "label": secret }).to_string(),
-    ));
+    let board = json!({ "name": [secret], "tags": secret }).to_string();
+    requests.push(line("POST", &list, &bearer, &board));
+    let key = json!({ "label": secret }).to_string();
+    requests.push(line("POST", "/api/personal_api_keys/", &bearer, &key));
     requests
 }
 
@@ -236,10 +224,7 @@ fn no_secret_appears_in_logs_metrics_or_other_responses() {
         assert!(numbers.contains("steward_http_requests_total{"), "{numbers}");
         let Walk { server, heard, secrets, .. } = walk;
         let log = server.stop();
-        assert!(
-            log.contains("/shared/{token}") && log.contains("DEBUG"),
-            "the log has DEBUG lines"
-        );
+        assert!(log.contains("/shared/{token}") && log.contains("DEBUG"), "no DEBUG lines");
         assert!(heard.len() > 400, "{}", heard.len());
         for (place, (kind, secret)) in secrets.iter().enumerate() {
             for text in spelled(secret) {
