@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 
 use axum::http::{HeaderMap, HeaderName};
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -305,6 +307,15 @@ impl Server {
         Pid::from_child(&self.child)
     }
 
+    /// Returns a value from `/proc/PID/status`, in bytes.
+    pub fn memory(&self, name: &str) -> usize {
+        let path = format!("/proc/{}/status", self.pid().as_raw_nonzero());
+        let text = fs::read_to_string(path).expect("the server runs");
+        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a size");
+        let kilobytes: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
+        kilobytes * 1024
+    }
+
     /// Makes every write beyond this size of a file fail.
     pub fn limit_files(&self, bytes: Option<u64>) {
         let limit = Rlimit { current: bytes, maximum: None };
@@ -396,6 +407,14 @@ impl Drop for KillOnDrop {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Opens a connection from this address in the loopback network.
+pub fn connect_from(from: &str, to: SocketAddr) -> io::Result<TcpStream> {
+    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&socket, &SocketAddr::new(from.parse().expect("an address"), 0))?;
+    connect(&socket, &to)?;
+    Ok(socket.into())
 }
 
 /// Reads a child's output in a thread.

@@ -1,8 +1,7 @@
 //! Tests that responses which clients do not read, and requests which clients do not finish, use bounded memory.
 
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
@@ -13,13 +12,12 @@ use bytes::Bytes;
 use flate2::read::GzDecoder;
 use futures_util::{FutureExt, StreamExt, stream};
 use http_body_util::BodyExt;
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use serde_json::{Value, json};
 use steward::router;
 use steward::testing::http::client::Peer;
 use tower::ServiceExt;
 
-use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, until};
+use crate::support::process::{DataFolder, Server, TEST_TIMEOUT, connect_from, until};
 use crate::support::sharing::Board;
 use crate::support::{Workspace, eventually};
 
@@ -407,20 +405,11 @@ async fn large_response_is_compressed_off_the_serving_threads() {
     .await;
 }
 
-/// Opens a connection from this address in the loopback network.
-fn connect_from(last: u8, to: SocketAddr) -> TcpStream {
-    let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
-    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
-    bind(&socket, &SocketAddr::new(from, 0)).expect("an address");
-    connect(&socket, &to).expect("a connection");
-    let stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("a timeout");
-    stream
-}
-
 /// Requests a page without reading the response.
 fn ask_without_reading(last: u8, server: &Server, path: &str) -> TcpStream {
-    let mut stream = connect_from(last, server.address);
+    let from = format!("127.0.0.{last}");
+    let mut stream = connect_from(&from, server.address).expect("a connection");
+    stream.set_read_timeout(Some(TEST_TIMEOUT)).expect("a timeout");
     let request = format!("GET {path} HTTP/1.1\r\nHost: steward\r\n\r\n");
     stream.write_all(request.as_bytes()).expect("sent");
     stream
@@ -433,15 +422,6 @@ fn status_of(stream: &TcpStream) -> Option<u16> {
         Ok(0) | Err(_) => Some(None),
         Ok(_) => None,
     })
-}
-
-/// Returns a value from `/proc/PID/status` of the server, in bytes.
-fn memory_of(server: &Server, name: &str) -> usize {
-    let path = format!("/proc/{}/status", server.pid().as_raw_nonzero());
-    let text = std::fs::read_to_string(path).expect("it runs");
-    let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
-    let kilobytes: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
-    kilobytes * 1024
 }
 
 /// Creates a shared dashboard with many copies of `tile`, in several requests. Returns its path and the token of its
@@ -475,7 +455,7 @@ fn many_clients_that_never_read_do_not_block_the_service() {
     let (one, token) = shared_dashboard(&server, &made, &tile, (9, 55));
     let page = format!("/shared/{token}.json");
     let small = server.get("/api/users/@me/", key).ok();
-    let before = memory_of(&server, "VmRSS:");
+    let before = server.memory("VmRSS:");
 
     // Uses four addresses, so that the limit on connections per address does not apply first.
     let unread: Vec<_> =
@@ -484,7 +464,7 @@ fn many_clients_that_never_read_do_not_block_the_service() {
     let count = |status| statuses.iter().filter(|found| **found == Some(status)).count();
     assert!(count(200) >= 1, "{statuses:?}");
     assert!(count(503) > count(200), "{statuses:?}");
-    let most = memory_of(&server, "VmHWM:");
+    let most = server.memory("VmHWM:");
     let (most_mib, before_mib) = (most / MIB, before / MIB);
     println!("{} of 300 served, {most_mib} MiB at most, {before_mib} before", count(200));
     assert!(most < 512 * MIB, "{most_mib} MiB");
@@ -503,7 +483,7 @@ fn many_clients_that_never_read_do_not_block_the_service() {
         (status_of(&stream) == Some(200)).then_some(())
     });
     until("the memory is released", || {
-        let now = memory_of(&server, "VmRSS:");
+        let now = server.memory("VmRSS:");
         (now < before + (most - before) / 2 + 64 * MIB).then_some(())
     });
     let log = server.stop();
@@ -532,10 +512,10 @@ fn dense_dashboard_uses_memory_proportional_to_its_response() {
     let answer = server.get(&json, "").body.len();
     assert!(answer > MIB, "{answer}");
     let peak = |what: &str, act: &dyn Fn()| {
-        let before = memory_of(&server, "VmRSS:");
+        let before = server.memory("VmRSS:");
         forget_peak(&server);
         act();
-        let growth = memory_of(&server, "VmHWM:").saturating_sub(before);
+        let growth = server.memory("VmHWM:").saturating_sub(before);
         println!("{what}: {} KiB more for an answer of {} KiB", growth / 1024, answer / 1024);
         assert!(growth < 16 * answer, "{what}: {} MiB", growth / MIB);
     };

@@ -10,8 +10,10 @@ use axum::extract::{Extension, State};
 use axum::routing::get;
 use steward::testing::http::client::Peer;
 use steward::{ServerLimits, serve};
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
+
+use crate::support::process::connect_from;
 
 const GREEDY: &str = "127.0.0.2";
 const MODEST: &str = "127.0.0.3";
@@ -33,13 +35,10 @@ struct Served {
     modest: TcpStream,
 }
 
-fn connect(runtime: &Runtime, from: &str, to: SocketAddr) -> TcpStream {
-    let connected = runtime.block_on(async {
-        let socket = TcpSocket::new_v4()?;
-        socket.bind(SocketAddr::new(from.parse().expect("an address"), 0))?;
-        socket.connect(to).await?.into_std()
-    });
-    connected.expect("a connection")
+fn connect(from: &str, to: SocketAddr) -> TcpStream {
+    let stream = connect_from(from, to).expect("a connection");
+    stream.set_nonblocking(true).expect("a socket");
+    stream
 }
 
 impl Served {
@@ -52,8 +51,8 @@ impl Served {
         runtime.spawn(
             async move { serve(listener, router, &ServerLimits::default(), pending()).await },
         );
-        let greedy = (0..MANY).map(|_| connect(&runtime, GREEDY, address)).collect();
-        let modest = connect(&runtime, MODEST, address);
+        let greedy = (0..MANY).map(|_| connect(GREEDY, address)).collect();
+        let modest = connect(MODEST, address);
         Self { runtime, order, greedy, modest }
     }
 

@@ -2,17 +2,16 @@
 
 use std::fs::{self, Permissions};
 use std::io::Read;
-use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use rustix::process::geteuid;
 use serde_json::{Value, json};
-use tokio::net::TcpSocket;
-use tokio::runtime::{Builder, Runtime};
 
-use crate::support::process::{CommandOutput, Connection, DataFolder, Server, own_address, until};
+use crate::support::process::{
+    CommandOutput, Connection, DataFolder, Server, connect_from, own_address, until,
+};
 
 /// The addresses of an attacker, a victim and another client.
 const ATTACKER: &str = "127.0.0.2";
@@ -23,27 +22,18 @@ const NEWCOMER: &str = "127.0.0.4";
 struct Served {
     made: Value,
     server: Server,
-    runtime: Runtime,
     site: DataFolder,
 }
 
 impl Served {
     fn with(args: &[&str]) -> Self {
         let (site, made) = DataFolder::with_workspace();
-        let runtime = Builder::new_current_thread().enable_io().build().expect("a runtime");
-        Self { server: site.serve(args), made, runtime, site }
+        Self { server: site.serve(args), made, site }
     }
 
     /// Opens a connection from this address.
     fn connect_from(&self, address: &str) -> Connection {
-        let server = self.server.address;
-        let connected = self.runtime.block_on(async {
-            let socket = TcpSocket::new_v4()?;
-            socket.bind(SocketAddr::new(address.parse().expect("an address"), 0))?;
-            socket.connect(server).await?.into_std()
-        });
-        let stream: TcpStream = connected.expect("a connection");
-        stream.set_nonblocking(false).expect("a blocking stream");
+        let stream = connect_from(address, self.server.address).expect("a connection");
         Connection::of(stream).expect("a connection")
     }
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::nice;
 
-use super::stage::{AttackSetup, Attacker, PROXY, open_from, request};
-use crate::support::process::Connection;
+use super::stage::{AttackSetup, Attacker, PROXY, request};
+use crate::support::process::{Connection, connect_from};
 
 /// One attack.
 pub struct Attack {
@@ -88,13 +88,13 @@ fn hold(
                 attacker.rest();
                 continue;
             }
-            match open_from(from, attacker.address) {
-                Some(mut stream) => {
+            match connect_from(from, attacker.address) {
+                Ok(mut stream) => {
                     let _refused = stream.write_all(bytes.as_bytes());
                     held.push(stream);
                     attacker.succeeded();
                 }
-                None => attacker.rest(),
+                Err(_) => attacker.rest(),
             }
         }
     })
@@ -124,7 +124,7 @@ fn search(attacker: &Attacker, query: &str) -> String {
 fn abandoned_searches(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 4, |attacker| {
         let query = vec!["tags=weekly"; 2_000].join("&");
-        let Some(mut stream) = open_from("127.0.0.2", attacker.address) else {
+        let Ok(mut stream) = connect_from("127.0.0.2", attacker.address) else {
             return attacker.rest();
         };
         let _refused = stream.write_all(search(attacker, &query).as_bytes());
@@ -181,7 +181,9 @@ fn idle_connections(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 
 fn costly_page(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 100, |attacker| {
-        let Some(stream) = open_from("127.0.0.2", attacker.address) else { return attacker.rest() };
+        let Ok(stream) = connect_from("127.0.0.2", attacker.address) else {
+            return attacker.rest();
+        };
         let page = request("GET", &format!("/shared/{}", attacker.token), "", "", "");
         read_some(stream, &page);
         attacker.succeeded();
@@ -233,7 +235,7 @@ fn hold_and_read(attacker: &Arc<Attacker>, count: usize, request: String) -> Vec
 
 fn scripts(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 16, |attacker| {
-        let Some(mut stream) = open_from(PROXY, attacker.address) else { return attacker.rest() };
+        let Ok(mut stream) = connect_from(PROXY, attacker.address) else { return attacker.rest() };
         let headers =
             "Accept-Encoding: gzip\r\nX-Forwarded-For: 192.0.2.7\r\nConnection: close\r\n";
         let script = request("GET", "/api/docs/swagger-ui-bundle.js", "", headers, "");

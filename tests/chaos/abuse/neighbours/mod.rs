@@ -25,7 +25,7 @@ use victim::Latencies;
 use crate::sizes::size;
 
 /// The limit on the peak memory of the server in every attack, in bytes.
-const MEMORY: u64 = 512 << 20;
+const MEMORY: usize = 512 << 20;
 
 fn ratio(beside: Duration, alone: Duration) -> f64 {
     beside.as_secs_f64() / alone.as_secs_f64().max(1e-6)
@@ -33,7 +33,7 @@ fn ratio(beside: Duration, alone: Duration) -> f64 {
 
 /// Formats a row of the table: the attack, then for each kind of request its latency alone, during the attack, and the
 /// ratio.
-fn line(attack: &str, alone: &Latencies, beside: &Latencies, memory: u64) -> String {
+fn line(attack: &str, alone: &Latencies, beside: &Latencies, memory: usize) -> String {
     let mut line = format!("| {attack} |");
     for ((_, alone), (_, beside)) in alone.iter().zip(beside.iter()) {
         let (alone, beside) = (alone.p99(), beside.p99());

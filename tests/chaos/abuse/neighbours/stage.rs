@@ -1,13 +1,11 @@
 //! A server with two tenants: an attacker and a victim.
 
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde_json::{Value, json};
@@ -114,15 +112,6 @@ fn allow_many_connections() {
     setrlimit(Resource::Nofile, raised).expect("a limit below the hard one");
 }
 
-/// Opens a connection from this address in the loopback network.
-pub fn open_from(from: &str, to: SocketAddr) -> Option<TcpStream> {
-    let from: IpAddr = from.parse().expect("an address");
-    let socket: OwnedFd = socket(AddressFamily::INET, SocketType::STREAM, None).ok()?;
-    bind(&socket, &SocketAddr::new(from, 0)).ok()?;
-    connect(&socket, &to).ok()?;
-    Some(socket.into())
-}
-
 /// Runs a command of the binary and returns the JSON that it prints.
 fn run(site: &DataFolder, args: &[&str]) -> Value {
     CommandOutput::new(cleared(binary()).current_dir(site.folder()).args(args).arg("--json")).json()
@@ -139,14 +128,8 @@ impl Stage {
         let key = ["key", "create", "--email", "v@victim.example", "--label", "v", "--scope", "*"];
         let victim_key = run(&site, &key)["value"].as_str().expect("a key").to_owned();
         let mut command = cleared(binary());
-        command.current_dir(site.folder()).args([
-            "serve",
-            "--listen",
-            "127.0.0.1:0",
-            "--json",
-            "--trusted-proxy",
-            &format!("{PROXY}/32"),
-        ]);
+        command.current_dir(site.folder()).args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+        command.args(["--trusted-proxy", &format!("{PROXY}/32")]);
         let server = on_server_core(|| Server::start(&mut command)).expect("it serves");
         let address = server.address;
         let key = made["api_key"].as_str().expect("a key").to_owned();
@@ -175,12 +158,8 @@ impl Stage {
     }
 
     /// Returns the peak resident memory of the server, in bytes.
-    pub fn peak_memory(&self) -> u64 {
-        let status = format!("/proc/{}/status", self.server.pid().as_raw_nonzero());
-        let text = std::fs::read_to_string(status).expect("the server runs");
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a size");
-        let kilobytes = line.trim().trim_end_matches(" kB");
-        kilobytes.parse::<u64>().expect("a number") * 1024
+    pub fn peak_memory(&self) -> usize {
+        self.server.memory("VmHWM:")
     }
 }
 

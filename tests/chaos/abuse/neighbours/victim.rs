@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::stage::open_from;
-use crate::support::process::{Connection, TEST_TIMEOUT};
+use crate::support::process::{Connection, TEST_TIMEOUT, connect_from};
 
 /// The address of the victim.
 const ADDRESS: &str = "127.0.0.3";
@@ -76,7 +75,7 @@ fn ask(connection: &mut Option<Connection>, address: SocketAddr, request: &str) 
     for _ in 0..2 {
         let open = match connection.take() {
             Some(open) => open,
-            None => Connection::of(open_from(ADDRESS, address)?).ok()?,
+            None => Connection::of(connect_from(ADDRESS, address).ok()?).ok()?,
         };
         let open = connection.insert(open);
         if open.write(request).is_ok()
