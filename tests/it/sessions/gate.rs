@@ -38,18 +38,13 @@ async fn assert_dead(workspace: &Workspace, session: &SignedIn) {
 }
 
 #[tokio::test]
-async fn session_ends_when_its_key_is_revoked() {
-    let workspace = Workspace::new().await;
+async fn session_ends_when_its_key_is_revoked_rolled_or_expires() {
+    let (workspace, clock) = standing().await;
     let (key, session) = bound(&workspace).await;
     assert_eq!(session.client.get(ME).await.status, 200);
     workspace.owner.delete(&at(&key, "")).await.assert_empty(204);
     assert_dead(&workspace, &session).await;
-    workspace.assert_file_valid().await;
-}
 
-#[tokio::test]
-async fn session_ends_when_its_key_is_rolled_even_with_grace() {
-    let workspace = Workspace::new().await;
     let (key, session) = bound(&workspace).await;
     let rolled = json!({ "grace_seconds": 3600 });
     workspace.owner.post(&at(&key, "roll/"), rolled).await.ok();
@@ -58,39 +53,18 @@ async fn session_ends_when_its_key_is_rolled_even_with_grace() {
     let old = key["value"].as_str().expect("a value");
     let refused = workspace.app.sign_in_with_key(old, browser(), None).await;
     assert_eq!(refused.err().map(|error| error.status()), Some(401));
-}
 
-#[tokio::test]
-async fn session_ends_when_its_key_expires() {
-    let (workspace, clock) = standing().await;
     let key = workspace.limited_key(OWNER, &["*"], json!({ "expires_in": 60 })).await;
     let session = sign_in(&workspace, key.key.as_deref().expect("a key")).await;
     clock.advance(Duration::from_secs(59));
     assert_eq!(session.client.get(ME).await.status, 200);
     clock.advance(Duration::from_secs(1));
     assert_dead(&workspace, &session).await;
+    workspace.assert_file_valid().await;
 }
 
 #[tokio::test]
-async fn session_has_exactly_the_permissions_of_its_key() {
-    let workspace = Workspace::new().await;
-    let narrow = workspace.key(OWNER, &["user:read"]).await;
-    let session = sign_in(&workspace, narrow.key.as_deref().expect("a key")).await;
-    let refused = session.client.get(&workspace.dashboards("")).await;
-    refused.assert_denied("API key missing required scope 'dashboard:read'");
-    let (eve, other) = workspace.outsider("eve").await;
-    let limits = json!({ "organizations": [other["id"]] });
-    let limited = workspace.limited_key("eve@other.example", &["*"], limits).await;
-    let session = sign_in(&workspace, limited.key.as_deref().expect("a key")).await;
-    let refused = session.client.post("/api/organizations/", json!({ "name": "New" })).await;
-    refused.assert_denied(
-        "API keys limited to organizations or projects cannot create an organization.",
-    );
-    assert_eq!(eve.get(ME).await.status, 200);
-}
-
-#[tokio::test]
-async fn session_follows_updates_of_its_key() {
+async fn session_has_exactly_the_permissions_of_its_key_also_after_updates() {
     let workspace = Workspace::new().await;
     let (key, session) = bound(&workspace).await;
     workspace.owner.patch(&at(&key, ""), json!({ "scopes": ["user:read"] })).await.ok();
@@ -98,6 +72,14 @@ async fn session_follows_updates_of_its_key() {
     refused.assert_denied("API key missing required scope 'dashboard:read'");
     workspace.owner.patch(&at(&key, ""), json!({ "scopes": ["dashboard:read"] })).await.ok();
     assert_eq!(session.client.get(&workspace.dashboards("")).await.status, 200);
+    let (eve, other) = workspace.outsider("eve").await;
+    let limits = json!({ "organizations": [other["id"]] });
+    let limited = workspace.limited_key("eve@other.example", &["*"], limits).await;
+    let session = sign_in(&workspace, limited.key.as_deref().expect("a key")).await;
+    let refused = session.client.post("/api/organizations/", json!({ "name": "New" })).await;
+    let text = "API keys limited to organizations or projects cannot create an organization.";
+    refused.assert_denied(text);
+    assert_eq!(eve.get(ME).await.status, 200);
 }
 
 #[tokio::test]
@@ -176,10 +158,12 @@ async fn used(workspace: &Workspace, session: &SignedIn) {
 #[tokio::test]
 async fn use_of_a_session_is_recorded_after_ten_minutes_and_keeps_it_alive() {
     let (workspace, clock) = standing().await;
-    let session = sign_in(&workspace, &workspace.made.api_key).await;
+    let (key, session) = bound(&workspace).await;
     clock.advance(Duration::from_mins(10));
     used(&workspace, &session).await;
     recorded(&workspace, &session).await;
+    let shown = workspace.owner.get(&at(&key, "")).await.ok();
+    assert_eq!(shown["last_used_at"], "2023-11-14T22:23:20Z", "it is a use of its key");
     clock.advance(Duration::from_secs(599));
     used(&workspace, &session).await;
     clock.advance(Duration::from_secs(1));
@@ -205,17 +189,6 @@ async fn session_ends_seven_days_after_sign_in_however_often_it_is_used() {
     used(&workspace, &session).await;
     clock.advance(Duration::from_secs(1));
     assert_dead(&workspace, &session).await;
-}
-
-#[tokio::test]
-async fn use_of_a_session_counts_as_a_use_of_its_key() {
-    let (workspace, clock) = standing().await;
-    let (key, session) = bound(&workspace).await;
-    clock.advance(Duration::from_mins(10));
-    used(&workspace, &session).await;
-    recorded(&workspace, &session).await;
-    let shown = workspace.owner.get(&at(&key, "")).await.ok();
-    assert_eq!(shown["last_used_at"], "2023-11-14T22:23:20Z");
 }
 
 #[tokio::test]
