@@ -35,19 +35,10 @@ async fn user_has_exactly_these_fields() {
         "date_joined": "[date_joined]",
         "uuid": "[uuid]",
         "distinct_id": "[distinct_id]",
-        "first_name": "Olga",
-        "last_name": "",
-        "email": OWNER,
-        "pending_email": null,
-        "is_email_verified": false,
-        "notification_settings": {},
-        "anonymize_data": false,
-        "toolbar_mode": "toolbar",
-        "has_password": false,
-        "id": 1,
-        "is_staff": false,
-        "is_impersonated": false,
-        "is_impersonated_until": null,
+        "first_name": "Olga", "last_name": "", "email": OWNER, "pending_email": null,
+        "is_email_verified": false, "notification_settings": {}, "anonymize_data": false,
+        "toolbar_mode": "toolbar", "has_password": false, "id": 1, "is_staff": false,
+        "is_impersonated": false, "is_impersonated_until": null,
         "sensitive_session_expires_at": null,
         "organizations": [{
             "id": "[id]",
@@ -57,14 +48,9 @@ async fn user_has_exactly_these_fields() {
             "membership_level": 15,
             "members_can_use_personal_api_keys": true,
         }],
-        "events_column_config": { "active": "DEFAULT" },
-        "is_2fa_enabled": false,
-        "has_social_auth": false,
-        "has_sso_enforcement": false,
-        "has_seen_product_intro_for": null,
-        "scene_personalisation": [],
-        "theme_mode": null,
-        "hedgehog_config": null,
+        "events_column_config": { "active": "DEFAULT" }, "is_2fa_enabled": false,
+        "has_social_auth": false, "has_sso_enforcement": false, "has_seen_product_intro_for": null,
+        "scene_personalisation": [], "theme_mode": null, "hedgehog_config": null,
         "role_at_organization": null,
     });
     assert_eq!(rest, expected);
@@ -77,16 +63,11 @@ async fn users_update_their_own_fields_and_others_see_the_public_ones() {
         "use_as_profile": true, "color": "blue", "accessories": ["hat"], "walking": true,
     });
     let changed = json!({
-        "first_name": "Ola",
-        "last_name": "Nord",
-        "notification_settings": { "weekly": true },
-        "anonymize_data": true,
-        "toolbar_mode": "disabled",
+        "first_name": "Ola", "last_name": "Nord", "notification_settings": { "weekly": true },
+        "anonymize_data": true, "toolbar_mode": "disabled",
         "events_column_config": { "active": ["a"] },
-        "has_seen_product_intro_for": { "surveys": true },
-        "theme_mode": "dark",
-        "hedgehog_config": hedgehog,
-        "role_at_organization": "engineering",
+        "has_seen_product_intro_for": { "surveys": true }, "theme_mode": "dark",
+        "hedgehog_config": hedgehog, "role_at_organization": "engineering",
     });
     let mut expected = workspace.owner.get(ME).await.ok();
     let (id, uuid, distinct_id) =
@@ -101,13 +82,8 @@ async fn users_update_their_own_fields_and_others_see_the_public_ones() {
     let member = workspace.member("ann", Level::Member).await;
     let path = workspace.organization(&format!("members/?email={OWNER}"));
     let public = json!({
-        "id": id,
-        "uuid": uuid,
-        "distinct_id": distinct_id,
-        "first_name": "Ola",
-        "last_name": "Nord",
-        "email": OWNER,
-        "is_email_verified": false,
+        "id": id, "uuid": uuid, "distinct_id": distinct_id, "first_name": "Ola",
+        "last_name": "Nord", "email": OWNER, "is_email_verified": false,
         "hedgehog_config": { "use_as_profile": true, "color": "blue", "accessories": ["hat"] },
         "role_at_organization": "engineering",
     });

@@ -287,10 +287,8 @@ async fn all_tiles_of_a_full_dashboard_are_arranged() {
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=arrangement-saved"));
     let stored = workspace.owner.get(&path).await.ok();
     let expected = json!({ "x": 6, "y": 999, "w": 6, "h": 1 });
-    assert_eq!(
-        (&stored["tiles"][999]["id"], &stored["tiles"][999]["layouts"]["sm"]),
-        (&last, &expected)
-    );
+    let tile = &stored["tiles"][999];
+    assert_eq!((&tile["id"], &tile["layouts"]["sm"]), (&last, &expected));
 }
 
 #[tokio::test]
@@ -360,10 +358,8 @@ async fn description_and_tags_are_edited_on_the_page_of_the_dashboard() {
     let form = owner.get(ONE).await.form("tags").with("tags", "Weekly\r\nsales");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=dashboard-saved"));
     let stored = workspace.owner.get(&workspace.dashboards("1/")).await.ok();
-    assert_eq!(
-        (&stored["description"], &stored["tags"]),
-        (&json!("Who stays"), &json!(["sales", "weekly"]))
-    );
+    assert_eq!(stored["description"], "Who stays");
+    assert_eq!(stored["tags"], json!(["sales", "weekly"]));
 
     let stale = owner.submit(&page.form("description").with("description", "Mine")).await;
     stale.assert_shows(412, "Growth");

@@ -58,16 +58,9 @@ fn foreign_list(foreign: &Value) -> String {
 /// Returns a new domain as the API shows it, apart from its challenge.
 fn unverified(name: &str, challenge: &Value) -> Value {
     json!({
-        "id": "[id]",
-        "domain": name,
-        "is_verified": false,
-        "verified_at": null,
-        "verification_challenge": challenge,
-        "jit_provisioning_enabled": false,
-        "sso_enforcement": "",
-        "has_saml": false,
-        "saml_entity_id": null,
-        "saml_acs_url": null,
+        "id": "[id]", "domain": name, "is_verified": false, "verified_at": null,
+        "verification_challenge": challenge, "jit_provisioning_enabled": false,
+        "sso_enforcement": "", "has_saml": false, "saml_entity_id": null, "saml_acs_url": null,
         "saml_x509_cert": null,
     })
 }
@@ -127,18 +120,13 @@ async fn fields_of_verified_domains_are_ignored_on_create() {
     .into_iter()
     .enumerate()
     {
+        let name = format!("d{number}.example");
         let sent = json!({
-            "domain": format!("d{number}.example"),
-            "jit_provisioning_enabled": jit,
-            "sso_enforcement": sso,
-            "is_verified": true,
-            "verified_at": "2025-01-01T00:00:00Z",
+            "domain": name, "jit_provisioning_enabled": jit, "sso_enforcement": sso, "id": UNKNOWN,
+            "is_verified": true, "verified_at": "2025-01-01T00:00:00Z", "has_saml": true,
             "verification_challenge": "mine",
-            "has_saml": true,
-            "id": UNKNOWN,
         });
         let made = workspace.owner.post(&list, sent).await;
-        let name = format!("d{number}.example");
         let expected = unverified(&name, &made.body["verification_challenge"]);
         assert_eq!((made.status, redacted(made.body.clone())), (201, expected));
         assert_ne!(made.body["verification_challenge"], "mine");

@@ -122,17 +122,12 @@ async fn saml_fields_can_be_set_at_any_time() {
         assert_eq!(made.body[name], *value);
     }
     let none = json!({
-        "domain": "none.example",
-        "saml_entity_id": null,
-        "saml_acs_url": "",
-        "saml_x509_cert": "",
+        "domain": "none.example", "saml_entity_id": null, "saml_acs_url": "", "saml_x509_cert": "",
     });
     let made = scene.workspace.owner.post(&list, none).await;
     assert_eq!((made.status, &made.body["has_saml"]), (201, &json!(false)));
-    assert_eq!(
-        (&made.body["saml_entity_id"], &made.body["saml_acs_url"], &made.body["saml_x509_cert"]),
-        (&json!(null), &json!(""), &json!(""))
-    );
+    let fields = ["saml_entity_id", "saml_acs_url", "saml_x509_cert"].map(|name| &made.body[name]);
+    assert_eq!(json!(fields), json!([null, "", ""]));
     scene.workspace.assert_file_valid().await;
 }
 

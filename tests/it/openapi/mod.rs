@@ -267,16 +267,11 @@ fn conditional_headers_and_idempotency_are_documented_where_supported() {
 
 #[test]
 fn error_schema_has_five_types() {
+    let error = &contract().document["components"]["schemas"]["Error"];
     let types =
-        &contract().document["components"]["schemas"]["Error"]["properties"]["type"]["enum"];
-    let five = [
-        "authentication_error",
-        "invalid_request",
-        "server_error",
-        "throttled_error",
-        "validation_error",
-    ];
-    assert_eq!(*types, json!(five));
+        "authentication_error invalid_request server_error throttled_error validation_error";
+    let types: Vec<_> = types.split(' ').collect();
+    assert_eq!(error["properties"]["type"]["enum"], json!(types));
 }
 
 #[test]
@@ -307,10 +302,8 @@ async fn openapi_document_is_served_as_yaml_and_json() {
     let anyone = workspace.anonymous();
     for path in ["/api/schema/", "/api/schema", "/api/schema/?format=yaml"] {
         let yaml = anyone.get(path).await;
-        assert_eq!(
-            (yaml.status, &yaml.headers["content-type"]),
-            (200, &"application/vnd.oai.openapi".parse().expect("a value"))
-        );
+        assert_eq!(yaml.status, 200);
+        assert_eq!(yaml.headers["content-type"], "application/vnd.oai.openapi");
         let read: Value = yaml_serde::from_slice(&yaml.bytes).expect("YAML");
         assert_eq!(read, contract().document);
     }
@@ -333,16 +326,15 @@ async fn api_docs_page_loads_nothing_from_other_origins() {
         assert_eq!(page.status, 200);
         let policy = page.headers["content-security-policy"].to_str().expect("text");
         let (_, allowed) = policy.split_once("default-src 'none';").expect("no default");
-        assert!(
-            !allowed.contains("http") && !allowed.contains('*') && !allowed.contains("unsafe-eval")
-        );
+        for open in ["http", "*", "unsafe-eval"] {
+            assert!(!allowed.contains(open), "{policy}");
+        }
         assert!(!allowed.split(';').any(|it| it.contains("script-src") && it.contains("unsafe")));
         assert!(policy.contains("frame-ancestors 'none'"), "{policy}");
         let html = String::from_utf8(page.bytes).expect("text");
-        assert!(
-            !html.contains("http:") && !html.contains("https:") && !html.contains("=\"//"),
-            "{html}"
-        );
+        for foreign in ["http:", "https:", "=\"//"] {
+            assert!(!html.contains(foreign), "{html}");
+        }
     }
     for other in
         ["index.html", "swagger-initializer.js", "%2e%2e%2fschema", "x", "oauth2-redirect.html"]

@@ -18,29 +18,19 @@ fn fresh(name: &str, project: &Value, project_name: &str) -> Value {
         "logo_media_id": null,
         "created_at": "[created_at]",
         "updated_at": "[updated_at]",
-        "is_member_join_email_enabled": true,
-        "enforce_2fa": null,
-        "members_can_invite": true,
-        "members_can_use_personal_api_keys": true,
-        "is_ai_data_processing_approved": null,
-        "default_role_id": null,
-        "plugins_access_level": 9,
-        "available_product_features": [],
-        "customer_id": null,
-        "membership_level": 15,
+        "is_member_join_email_enabled": true, "enforce_2fa": null, "members_can_invite": true,
+        "members_can_use_personal_api_keys": true, "is_ai_data_processing_approved": null,
+        "default_role_id": null, "plugins_access_level": 9, "available_product_features": [],
+        "customer_id": null, "membership_level": 15,
         "teams": [{
             "id": project,
             "project_id": project,
             "uuid": "[uuid]",
             "organization": "[organization]",
             "api_token": "[api_token]",
-            "name": project_name,
-            "completed_snippet_onboarding": false,
-            "has_completed_onboarding_for": null,
-            "ingested_event": false,
-            "is_demo": false,
-            "timezone": "UTC",
-            "access_control": false,
+            "name": project_name, "completed_snippet_onboarding": false,
+            "has_completed_onboarding_for": null, "ingested_event": false, "is_demo": false,
+            "timezone": "UTC", "access_control": false,
         }],
         "projects": [{
             "id": project,
@@ -179,13 +169,9 @@ async fn admins_update_the_writable_organization_fields() {
     let before = admin.get(&path).await.ok();
     let logo = "018f3b9e-0000-7000-8000-000000000001";
     let changed = json!({
-        "name": "Corp 2",
-        "logo_media_id": logo,
-        "is_member_join_email_enabled": false,
-        "enforce_2fa": true,
-        "members_can_invite": false,
-        "members_can_use_personal_api_keys": false,
-        "is_ai_data_processing_approved": true,
+        "name": "Corp 2", "logo_media_id": logo, "is_member_join_email_enabled": false,
+        "enforce_2fa": true, "members_can_invite": false,
+        "members_can_use_personal_api_keys": false, "is_ai_data_processing_approved": true,
     });
     let mut sent = changed.clone();
     let mut expected = before.clone();

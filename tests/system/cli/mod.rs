@@ -228,14 +228,8 @@ fn users_are_created_added_deactivated_and_reactivated() {
         let levels = users.iter().map(|user| user["organizations"][0]["level"].clone());
         assert_eq!(levels.collect::<Vec<_>>(), ["owner", "admin", "member"]);
         let expected = json!({
-            "id": 3,
-            "uuid": bob["uuid"],
-            "email": "bob@x.example",
-            "first_name": "",
-            "last_name": "Bo",
-            "is_active": true,
-            "is_email_verified": false,
-            "link_account": null,
+            "id": 3, "uuid": bob["uuid"], "email": "bob@x.example", "first_name": "",
+            "last_name": "Bo", "is_active": true, "is_email_verified": false, "link_account": null,
             "organizations": [{ "id": organization, "level": "member" }],
         });
         assert_eq!(users[2], expected);

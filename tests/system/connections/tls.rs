@@ -248,17 +248,9 @@ fn invalid_certificate_files_are_rejected_at_startup_by_name() {
     refuses(&one.certificate[..100], &one.key, "cert.pem: ");
     let empty = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
     refuses(empty, &one.key, "cert.pem");
-    refuses(
-        &one.certificate,
-        &one.certificate,
-        "key.pem: it contains no private key as PEM without encryption",
-    );
-    let locked = one.key.replace("PRIVATE", "ENCRYPTED PRIVATE");
-    refuses(
-        &one.certificate,
-        &locked,
-        "key.pem: it contains no private key as PEM without encryption",
-    );
+    let keyless = "key.pem: it contains no private key as PEM without encryption";
+    refuses(&one.certificate, &one.certificate, keyless);
+    refuses(&one.certificate, &one.key.replace("PRIVATE", "ENCRYPTED PRIVATE"), keyless);
     for name in ["cert.pem", "key.pem"] {
         one.put(&site);
         fs::remove_file(site.path(name)).expect("removed");
