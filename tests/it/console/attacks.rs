@@ -7,7 +7,6 @@ use axum::body::{Body, Bytes};
 use axum::http::{Method, Request};
 use futures_util::stream;
 use serde_json::{Value, json};
-use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use tokio::sync::oneshot;
 
@@ -50,8 +49,7 @@ async fn pages_and_forms_end_with_the_key_the_user_and_the_time() {
 
     workspace.member("ann", Level::Member).await;
     let (mut deactivated, _) = with_own_key(&workspace, "ann@corp.example").await;
-    let off = Operation::UserSetActive { email: "ann@corp.example".to_owned(), active: false };
-    workspace.run_operation(off).await;
+    workspace.set_active("ann@corp.example", false).await;
     assert_ended(&mut deactivated, "a deactivated user").await;
 
     let (mut expired, _) = with_own_key(&workspace, OWNER).await;

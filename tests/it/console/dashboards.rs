@@ -2,6 +2,7 @@
 
 use axum::http::Method;
 use serde_json::json;
+use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
 use crate::support::console::Visitor;
@@ -17,7 +18,7 @@ fn names(html: &str) -> Vec<&str> {
 #[tokio::test]
 async fn dashboards_are_searched_and_filtered_by_links() {
     let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", steward::testing::resources::members::Level::Member).await;
+    let anna = workspace.member("anna", Level::Member).await;
     for sent in [
         json!({ "name": "Growth", "description": "Who stays", "tags": ["weekly"], "pinned": true }),
         json!({ "name": "Sales", "tags": ["weekly", "sales"] }),
@@ -109,10 +110,8 @@ async fn full_page_of_dashboards_is_small_for_a_remote_browser() {
     let size = async |path: &str| {
         let headers = [remote[0], remote[1], ("cookie", cookie)];
         let answer = workspace.anonymous().fetch(Method::GET, path, &headers, "").await;
-        assert_eq!(
-            (answer.status, &answer.headers["content-encoding"]),
-            (200, &"gzip".parse().unwrap())
-        );
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.headers["content-encoding"], "gzip");
         answer.bytes.len()
     };
     let own = size(LIST).await;
@@ -125,13 +124,6 @@ async fn full_page_of_dashboards_is_small_for_a_remote_browser() {
         whole += size(file).await;
     }
     assert!(whole < 24_000, "the page and its files have {whole} bytes");
-}
-
-#[tokio::test]
-async fn empty_project_says_that_it_has_no_dashboards() {
-    let workspace = Workspace::new().await;
-    let page = Visitor::owner(&workspace).await.get(LIST).await;
-    assert!(page.html.contains("This project has no dashboards that you may view."));
 }
 
 #[tokio::test]
@@ -185,14 +177,13 @@ async fn dashboard_shows_texts_and_what_insights_ask() {
 #[tokio::test]
 async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
     let workspace = Workspace::new().await;
-    let member = workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    let visitor = Visitor::member(&workspace, "ben", Level::Member).await;
     let board = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "A" })).await.ok();
     let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
     let sent = json!({ "name": "Payroll", "dashboards": [board["id"]], "query": { "kind": "TrendsQuery" } });
     let insight = workspace.owner.post(&insights, sent).await.ok();
     let rules = format!("{insights}{}/access_controls/", insight["id"]);
     workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
-    let visitor = Visitor::with_key(&workspace, &member.key.expect("a key")).await;
     let page = visitor.get(&format!("{LIST}{}/", board["id"])).await;
     page.assert_shows(200, "A");
     assert!(page.html.contains("You may not view this insight.") && !page.html.contains("Payroll"));
@@ -201,12 +192,11 @@ async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
 #[tokio::test]
 async fn hidden_and_deleted_dashboards_have_no_page() {
     let workspace = Workspace::new().await;
-    let member = workspace.member("ben", steward::testing::resources::members::Level::Member).await;
+    let visitor = Visitor::member(&workspace, "ben", Level::Member).await;
     let board =
         workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Payroll" })).await.ok();
     let rules = workspace.dashboards(&format!("{}/access_controls/", board["id"]));
     workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
-    let visitor = Visitor::with_key(&workspace, &member.key.expect("a key")).await;
     let path = format!("{LIST}{}/", board["id"]);
     visitor.get(&path).await.assert_shows(403, "You do not have access");
     assert!(!visitor.get(LIST).await.html.contains("Payroll"));

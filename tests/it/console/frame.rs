@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde_json::json;
-use steward::testing::operator::{Operation, OrganizationOptions};
 use steward::testing::time::Clock;
 
 use crate::support::console::{Page, Visitor};
@@ -30,31 +29,26 @@ async fn switchers_list_the_organizations_and_projects_of_the_user() {
     let projects = workspace.organization("projects/");
     let beside = workspace.owner.post(&projects, json!({ "name": "Shop" })).await.ok();
     let (_, made) = workspace.outsider("eve").await;
-    let other = Operation::OrganizationCreate(OrganizationOptions {
-        name: "Other".to_owned(),
-        owner: OWNER.to_owned(),
-        existing: false,
-    });
-    let other = workspace.run_operation(other).await;
+    let (other, other_project) = workspace.second_organization().await;
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get(&format!("/console/projects/{}/dashboards/", beside["id"])).await;
     let organizations = page.between("id=\"organizations\" popover>", "</div>");
     assert!(
-        organizations.contains("<bdi>Corp</bdi>") && organizations.contains("<bdi>Other</bdi>")
+        organizations.contains("<bdi>Corp</bdi>") && organizations.contains("<bdi>Second</bdi>")
     );
     assert!(!organizations.contains(made["id"].as_str().expect("an id")));
     let projects = page.between("id=\"projects\" popover>", "</div>");
     assert!(projects.contains("<bdi>Web</bdi>"));
     assert!(projects.contains("aria-current=\"true\"><bdi>Shop</bdi>"));
     // A project outside of the current organization shows its own organization.
-    let path = format!("/console/projects/{}/dashboards/", other["project_id"]);
+    let path = format!("/console/projects/{other_project}/dashboards/");
     let page = owner.get(&path).await;
     page.assert_shows(200, "Dashboards");
-    assert!(page.html.contains("<bdi>Other</bdi><small>Owner</small>"));
+    assert!(page.html.contains("<bdi>Second</bdi><small>Owner</small>"));
     let projects = page.between("id=\"projects\" popover>", "</div>");
     assert!(!projects.contains("<bdi>Web</bdi>"), "{projects}");
     // Organizations lead to their first project.
-    let organization = format!("/console/organizations/{}/", other["id"].as_str().expect("an id"));
+    let organization = format!("/console/organizations/{other}/");
     assert_eq!(owner.get(&organization).await.location(), path);
 }
 

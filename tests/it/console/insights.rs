@@ -66,15 +66,6 @@ async fn insights_are_found_by_every_filter() {
     let page = owner.get(&format!("{LIST}?created_by=evil&order=x&dashboards=[1]")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
     assert_eq!(names(&page.html).len(), 4);
-    for number in 0..50 {
-        workspace.owner.post(API, json!({ "name": format!("n {number}") })).await.ok();
-    }
-    let page = owner.get(&format!("{LIST}?order=name")).await;
-    assert!(page.html.contains("<span>1 to 50 of 54</span>"), "{}", page.html);
-    let next = format!("rel=\"next\" href=\"{LIST}?order=name&#38;offset=50\"");
-    assert!(page.html.contains(&next), "{}", page.html);
-    let beyond = owner.get(&format!("{LIST}?offset=100")).await;
-    assert_eq!(beyond.location(), format!("{LIST}?offset=50"));
 }
 
 #[tokio::test]

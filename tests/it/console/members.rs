@@ -115,12 +115,10 @@ async fn member_page_shows_roles_and_projects_and_changes_the_level() {
     let workspace = Workspace::new().await;
     workspace.member("ben", Level::Member).await;
     let uuid = workspace.uuid("ben@corp.example").await;
-    let roles = workspace.organization("roles/");
-    let role = workspace.owner.post(&roles, json!({ "name": "Analysts" })).await.ok();
-    workspace.owner.post(&roles, json!({ "name": "Others" })).await.ok();
+    let (role, role_path) = add_role(&workspace, "Analysts").await;
     let id = role["id"].as_str().expect("an id");
-    let memberships = workspace.organization(&format!("roles/{id}/role_memberships/"));
-    workspace.owner.post(&memberships, json!({ "user_uuid": uuid })).await.ok();
+    add_to_role(&workspace, &role_path, "ben@corp.example").await;
+    add_role(&workspace, "Others").await;
     let mut owner = Visitor::owner(&workspace).await;
     let path = format!("{}{uuid}/", list(&workspace));
     let page = owner.get(&path).await;

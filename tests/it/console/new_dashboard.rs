@@ -13,7 +13,8 @@ const NEW: &str = "/console/projects/1/dashboards/new/";
 async fn empty_dashboard_is_created_with_what_was_typed() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = owner.get(LIST).await;
-    assert!(list.html.contains(&format!("href=\"{NEW}\">")), "{}", list.html);
+    let empty = "This project has no dashboards that you may view.";
+    list.assert_has(&[&format!("href=\"{NEW}\">"), empty]);
     let page = owner.get(NEW).await;
     page.assert_shows(200, "New dashboard");
     assert!(page.html.contains("aria-current=\"page\">Empty</a>"));

@@ -5,6 +5,7 @@ use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
 use crate::support::console::Visitor;
+use crate::support::roles::add_role;
 
 fn page(workspace: &Workspace, rest: &str) -> String {
     format!("/console/organizations/{}/{rest}", workspace.made.organization_id)
@@ -61,9 +62,7 @@ async fn projects_beyond_the_cap_are_not_offered() {
 #[tokio::test]
 async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name() {
     let workspace = Workspace::new().await;
-    let role =
-        workspace.owner.post(&workspace.organization("roles/"), json!({"name": "Eng"})).await;
-    let role = role.ok();
+    let (role, _) = add_role(&workspace, "Eng").await;
     let mut owner = Visitor::owner(&workspace).await;
     let path = page(&workspace, "settings/");
     let shown = owner.get(&path).await;

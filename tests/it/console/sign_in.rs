@@ -3,7 +3,6 @@
 use axum::http::Method;
 use serde_json::json;
 use steward::Config;
-use steward::testing::operator::{KeyOptions, Operation};
 
 use crate::support::console::Visitor;
 use crate::support::{OWNER, Workspace, with_clock};
@@ -84,28 +83,6 @@ async fn failed_sign_in_leaves_the_session_of_the_browser() {
 }
 
 #[tokio::test]
-async fn cookie_over_plain_http_is_not_secure_beside_a_public_url_with_https() {
-    let mut config = Config::default();
-    config.public_url = Some("https://admin.example".to_owned());
-    let workspace = Workspace::with(config).await;
-    let headers = [
-        ("host", "127.0.0.1:8000"),
-        ("sec-fetch-site", "same-origin"),
-        ("content-type", "application/x-www-form-urlencoded"),
-    ];
-    let form = format!("key={}", workspace.made.api_key);
-    let mut visitor = Visitor::new(&workspace);
-    let page = visitor.fetch(Method::POST, SIGN_IN, &headers, &form).await;
-    let cookie = page.headers["set-cookie"].to_str().expect("text");
-    let (pair, attributes) = cookie.split_once("; ").expect("attributes");
-    assert!(pair.starts_with("steward-8000="), "{cookie}");
-    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/console/");
-    visitor.cookie = Some(pair.to_owned());
-    let page = visitor.fetch(Method::GET, "/console/sessions/", &headers[..1], "").await;
-    page.assert_shows(200, "Sessions");
-}
-
-#[tokio::test]
 async fn every_invalid_key_has_the_same_response() {
     let workspace = Workspace::new().await;
     let key = workspace.made.api_key.clone();
@@ -155,28 +132,6 @@ async fn sign_ins_count_as_requests_of_their_key() {
     let page = visitor.post(SIGN_IN, &key).await;
     page.assert_shows(429, "Too many requests");
     assert!(page.headers["retry-after"] == "1200" && visitor.cookie.is_none());
-}
-
-#[tokio::test]
-async fn session_ends_with_its_key() {
-    let workspace = Workspace::new().await;
-    let made = workspace
-        .run_operation(Operation::KeyCreate(KeyOptions {
-            email: OWNER.to_owned(),
-            label: "laptop".to_owned(),
-            scopes: vec!["*".to_owned()],
-            organizations: Vec::new(),
-            projects: Vec::new(),
-            expires_in: None,
-            existing: false,
-        }))
-        .await;
-    let visitor = Visitor::with_key(&workspace, made["value"].as_str().expect("a key")).await;
-    assert_eq!(visitor.get("/console/sessions/").await.status, 200);
-    let id = serde_json::from_value(made["id"].clone()).expect("an id");
-    workspace.run_operation(Operation::KeyRevoke { id }).await;
-    let page = visitor.get("/console/sessions/").await;
-    assert_eq!(page.location(), "/console/sign_in/?next=%2Fconsole%2Fsessions%2F");
 }
 
 #[tokio::test]
