@@ -177,20 +177,9 @@ async fn project_is_deleted_only_with_its_name() {
 async fn names_with_more_than_single_spaces_are_typed_as_the_page_shows_them() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let organization = workspace.organization("");
-    let of_organization =
-        format!("/console/organizations/{}/settings/", workspace.made.organization_id);
-    for (name, typed) in [("My  new\tweb", "My new web"), ("My\nweb", "Myweb")] {
-        let projects = workspace.organization("projects/");
-        let made = workspace.owner.post(&projects, json!({ "name": name })).await.ok();
-        let path = format!("/console/projects/{}/settings/delete/", made["id"]);
-        let form = owner.get(&path).await.form("form");
-        let wrong = owner.submit(&form.clone().with("name", "Mynewweb")).await;
-        assert_eq!(wrong.status, 400, "{}", wrong.html);
-        assert!(owner.submit(&form.with("name", typed)).await.location().ends_with("deleted"));
-    }
+    let id = workspace.made.organization_id;
     workspace.owner.patch(&organization, json!({ "name": "Corp \n Inc" })).await.ok();
-    let page = owner.get(&format!("{of_organization}delete/")).await;
-    let form = page.form("form").with("name", "Corp Inc");
-    owner.submit(&form).await.location();
+    let page = owner.get(&format!("/console/organizations/{id}/settings/delete/")).await;
+    owner.submit(&page.form("form").with("name", "Corp Inc")).await.location();
     workspace.owner.get(&organization).await.assert_not_found("Organization not found.");
 }

@@ -42,19 +42,12 @@ async fn post(caller: &TestClient, path: &str, body: impl Into<axum::body::Body>
 async fn invalid_json_body_is_a_parse_error_and_creates_nothing() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
-    let deep = "[".repeat(200_000);
-    let deep_object = r#"{"a":"#.repeat(200_000);
+    let deep = r#"{"a":"#.repeat(200_000);
     for (body, text) in [
-        (&b"{"[..], "EOF while parsing an object at line 1 column 1"),
-        (b"{\"name\": \"A\"", "EOF while parsing an object at line 1 column 12"),
-        (b"{name: 1}", "key must be a string at line 1 column 2"),
+        (&b"{name: 1}"[..], "key must be a string at line 1 column 2"),
         (b"{\"name\": \"A\"} x", "trailing characters at line 1 column 15"),
-        (b"   ", "EOF while parsing a value at line 1 column 3"),
-        (b"NaN", "expected value at line 1 column 1"),
-        (b"{\"name\": \"\xff\"}", "invalid unicode code point at line 1 column 11"),
         (b"\xef\xbb\xbf{}", "expected value at line 1 column 1"),
-        (deep.as_bytes(), "recursion limit exceeded at line 1 column 128"),
-        (deep_object.as_bytes(), "recursion limit exceeded at line 1 column 636"),
+        (deep.as_bytes(), "recursion limit exceeded at line 1 column 636"),
     ] {
         post(&workspace.owner, &list, body.to_vec()).await.is_parse_error(text);
     }
@@ -65,33 +58,20 @@ async fn invalid_json_body_is_a_parse_error_and_creates_nothing() {
 async fn request_body_that_is_not_an_object_is_rejected_with_its_type() {
     let workspace = Workspace::new().await;
     let (_, one) = make(&workspace, &workspace.owner, json!({})).await;
-    for (body, name) in [
-        (json!([]), "list"),
-        (json!([{"name": "A"}]), "list"),
-        (json!("x"), "str"),
-        (json!(1), "int"),
-        (json!(1.5), "float"),
-        (json!(false), "bool"),
+    for (body, code, detail) in [
+        (
+            json!([{"name": "A"}]),
+            "invalid_input",
+            "Invalid data. Expected a dictionary, but got list.",
+        ),
+        (json!(null), "null", "No data provided"),
     ] {
-        let detail = format!("Invalid data. Expected a dictionary, but got {name}.");
         for answer in [
             workspace.owner.post(&workspace.dashboards(""), body.clone()).await,
             workspace.owner.patch(&one, body.clone()).await,
         ] {
-            answer.assert_invalid_body("invalid_input", &detail);
+            answer.assert_invalid_body(code, detail);
         }
-    }
-    let null = workspace.owner.post(&workspace.dashboards(""), json!(null)).await;
-    null.assert_invalid_body("null", "No data provided");
-}
-
-#[tokio::test]
-async fn empty_request_body_is_read_as_an_empty_object() {
-    let workspace = Workspace::new().await;
-    let list = workspace.dashboards("");
-    for headers in [&[][..], &JSON] {
-        let answer = workspace.owner.fetch(Method::POST, &list, headers, "").await;
-        assert_eq!((answer.status, &answer.body["name"]), (201, &Value::Null));
     }
 }
 
@@ -99,34 +79,17 @@ async fn empty_request_body_is_read_as_an_empty_object() {
 async fn json_with_any_charset_is_accepted_and_other_content_types_are_rejected() {
     let workspace = Workspace::new().await;
     let list = workspace.dashboards("");
-    for (kind, name) in [
-        ("application/json; charset=utf-8", "ä"),
-        ("Application/JSON;charset=latin1", "ö"),
-        ("application/json ; charset=\"x\"; y=z", "ü"),
-    ] {
-        let body = json!({ "name": name }).to_string();
-        let answer =
-            workspace.owner.fetch(Method::POST, &list, &[("content-type", kind)], body).await;
-        assert_eq!((answer.status, &answer.body["name"]), (201, &json!(name)), "{kind}");
+    let post = async |kind: &str, body: &str| {
+        workspace.owner.fetch(Method::POST, &list, &[("content-type", kind)], body.to_owned()).await
+    };
+    let answer = post("Application/JSON ;charset=latin1", r#"{"name":"ä"}"#).await;
+    assert_eq!((answer.status, &answer.body["name"]), (201, &json!("ä")));
+    for (kind, body) in [("text/plain", "{}"), ("application/json5", ""), ("", "{}")] {
+        let detail = format!("Unsupported media type \"{kind}\" in request.");
+        let answer = post(kind, body).await;
+        answer.assert_error(415, "invalid_request", "unsupported_media_type", &detail, None);
     }
-    for kind in [
-        "text/plain",
-        "application/x-www-form-urlencoded",
-        "multipart/form-data; boundary=x",
-        "application/json5",
-        "json",
-    ] {
-        for body in ["{}", ""] {
-            let answer =
-                workspace.owner.fetch(Method::POST, &list, &[("content-type", kind)], body).await;
-            let detail = format!("Unsupported media type \"{kind}\" in request.");
-            answer.assert_error(415, "invalid_request", "unsupported_media_type", &detail, None);
-        }
-    }
-    let untyped = workspace.owner.fetch(Method::POST, &list, &[], "{}").await;
-    let detail = "Unsupported media type \"\" in request.";
-    untyped.assert_error(415, "invalid_request", "unsupported_media_type", detail, None);
-    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 3);
+    assert_eq!(workspace.owner.get(&list).await.ok()["count"], 1);
 }
 
 #[tokio::test]
@@ -294,25 +257,15 @@ async fn current_refers_to_the_callers_organization_and_project() {
 #[tokio::test]
 async fn valid_request_id_is_used_and_otherwise_generated() {
     let workspace = Workspace::new().await;
-    let longest = "a".repeat(128);
-    for sent in ["x", "a.B_9-", longest.as_str()] {
-        for path in ["/api/users/@me/", "/api/nonsense/", "/_livez"] {
-            let answer =
-                workspace.anonymous().fetch(Method::GET, path, &[(REQUEST_ID, sent)], "").await;
-            assert_eq!(answer.headers[REQUEST_ID], sent);
-        }
-    }
-    let long = "a".repeat(129);
-    let mut made = BTreeSet::new();
-    for sent in ["", "a b", "ä", "a/b", long.as_str()] {
-        let answer =
-            workspace.owner.fetch(Method::GET, "/api/users/@me/", &[(REQUEST_ID, sent)], "").await;
-        made.insert(answer.headers[REQUEST_ID].to_str().expect("text").to_owned());
-    }
-    assert_eq!(made.len(), 5);
-    for id in made {
-        let id: uuid::Uuid = id.parse().expect("a UUID");
-        assert_eq!(id.get_version_num(), 7);
+    let nobody = workspace.anonymous();
+    for path in ["/api/users/@me/", "/api/nonsense/", "/_livez"] {
+        let shown = async |sent: &str| {
+            let answer = nobody.fetch(Method::GET, path, &[(REQUEST_ID, sent)], "").await;
+            answer.headers[REQUEST_ID].to_str().expect("text").to_owned()
+        };
+        assert_eq!(shown("a.B_9-").await, "a.B_9-");
+        let made: uuid::Uuid = shown("a b").await.parse().expect("a UUID");
+        assert_eq!(made.get_version_num(), 7);
     }
 }
 

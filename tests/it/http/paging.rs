@@ -36,39 +36,18 @@ async fn invalid_page_limits_and_offsets_fall_back() {
     let all = ids(&workspace.owner.get(&list).await.ok());
     assert_eq!(all.len(), 12);
     for (query, from, to) in [
-        ("?", 0, 12),
         ("?limit=5&offset=10", 10, 12),
         ("?limit=0", 0, 12),
-        ("?limit=-5", 0, 12),
-        ("?limit=abc", 0, 12),
-        ("?limit=", 0, 12),
-        ("?limit", 0, 12),
-        ("?limit=2.5", 0, 12),
-        ("?limit=0x2", 0, 12),
-        ("?limit=%202%20", 0, 2),
-        ("?limit=%2B2", 0, 2),
-        ("?limit=00002", 0, 2),
-        ("?limit=1_0", 0, 10),
-        ("?limit=_1", 0, 12),
-        ("?limit=3&limit=4", 0, 4),
-        ("?limit=3&limit=x", 0, 12),
+        ("?limit=abc&offset=-3", 0, 12),
+        ("?limit=%FF&offset=%", 0, 12),
+        ("?limit&offset", 0, 12),
+        ("?limit=3&offset=2&limit=4&offset=4", 4, 8),
         ("?LIMIT=3", 0, 12),
-        ("?limit=99999999999999999999999999", 0, 12),
-        ("?limit=%FF", 0, 12),
-        ("?limit=%", 0, 12),
-        ("?offset=-3", 0, 12),
-        ("?offset=abc", 0, 12),
-        ("?offset=%2003%20", 3, 12),
-        ("?offset=1_1", 11, 12),
         ("?offset=12", 12, 12),
-        ("?offset=99999999999999999999999999", 12, 12),
         ("?offset=18446744073709551615&limit=18446744073709551615", 12, 12),
-        ("?offset=2&offset=4", 4, 12),
     ] {
-        let page = workspace.owner.get(&format!("{list}{query}")).await;
-        assert_eq!(page.status, 200, "{query}");
-        assert_eq!(page.body["count"], 12, "{query}");
-        assert_eq!(ids(&page.body), all[from..to], "{query}");
+        let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
+        assert_eq!((&page["count"], ids(&page)), (&json!(12), all[from..to].to_vec()), "{query}");
     }
 }
 
@@ -76,15 +55,9 @@ async fn invalid_page_limits_and_offsets_fall_back() {
 async fn page_has_one_hundred_items_by_default_and_at_most_one_thousand() {
     let workspace = with_dashboards(Config::default(), 1001).await;
     let list = workspace.dashboards("");
-    for (query, shown) in [
-        ("", 100),
-        ("?limit=0", 100),
-        ("?offset=950", 51),
-        ("?limit=1000", 1000),
-        ("?limit=1001", 1000),
-        ("?limit=99999", 1000),
-        ("?limit=99999&offset=1000", 1),
-    ] {
+    for (query, shown) in
+        [("", 100), ("?limit=1000", 1000), ("?limit=1001", 1000), ("?limit=1001&offset=1000", 1)]
+    {
         let page = workspace.owner.get(&format!("{list}{query}")).await.ok();
         assert_eq!((ids(&page).len(), &page["count"]), (shown, &json!(1001)), "{query}");
     }
@@ -99,15 +72,9 @@ async fn next_and_previous_are_absolute_urls_with_limit_and_offset() {
         ("", None, None),
         ("?limit=2", Some("limit=2&offset=2"), None),
         ("?limit=2&offset=1", Some("limit=2&offset=3"), Some("limit=2")),
-        ("?limit=2&offset=2", Some("limit=2&offset=4"), Some("limit=2")),
         ("?limit=2&offset=3", None, Some("limit=2&offset=1")),
-        ("?limit=2&offset=4", None, Some("limit=2&offset=2")),
-        ("?limit=2&offset=9", None, Some("limit=2&offset=7")),
-        ("?limit=5", None, None),
-        ("?offset=1", None, Some("limit=100")),
         ("?limit=x&offset=2", None, Some("limit=100")),
         ("?limit=9999&offset=2000", None, Some("limit=1000&offset=1000")),
-        ("?limit=0002", Some("limit=2&offset=2"), None),
     ] {
         let path = format!("{list}{query}");
         let host = [(HOST.as_str(), "admin.example:8000")];
@@ -120,57 +87,27 @@ async fn next_and_previous_are_absolute_urls_with_limit_and_offset() {
 }
 
 #[tokio::test]
-async fn page_links_keep_the_other_parameters_and_the_form_of_the_path() {
-    let workspace = with_dashboards(Config::default(), 5).await;
-    let bare = workspace.dashboards("").trim_end_matches('/').to_owned();
-    let asked = format!("{bare}?seek=a+b&limit=2&b=%C3%A9&offset=2&a=1&a=0&empty=");
-    let host = [(HOST.as_str(), "h.example")];
-    let page = workspace.owner.fetch(Method::GET, &asked, &host, "").await.ok();
-    let url = format!("http://h.example{bare}?a=1&a=0&b=%C3%A9&empty=&limit=2");
-    assert_eq!(page["next"], format!("{url}&offset=4&seek=a+b"));
-    assert_eq!(page["previous"], format!("{url}&seek=a+b"));
-}
-
-#[tokio::test]
-async fn page_links_begin_with_the_configured_public_url() {
-    let mut config = Config::default();
-    config.public_url = Some("https://public.example".to_owned());
-    let workspace = with_dashboards(config, 2).await;
-    let list = workspace.dashboards("");
-    let host = [(HOST.as_str(), "inner:1"), ("x-forwarded-host", "x.example")];
-    let page = workspace.owner.fetch(Method::GET, &format!("{list}?limit=1"), &host, "").await.ok();
-    assert_eq!(page["next"], format!("https://public.example{list}?limit=1&offset=1"));
-}
-
-#[tokio::test]
-async fn page_links_use_forwarded_headers_only_of_a_trusted_proxy() {
+async fn page_links_use_the_public_url_and_forwarded_headers_only_of_a_trusted_proxy() {
+    let mut public = Config::default();
+    public.public_url = Some("https://public.example".to_owned());
     let mut trusting = Config::default();
     trusting.trusted_proxies = vec!["127.0.0.0/8".parse().expect("a network")];
-    for (config, base) in
-        [(trusting, "https://seen.example"), (Config::default(), "http://inner:1")]
-    {
+    for (config, base) in [
+        (public, "https://public.example"),
+        (trusting, "https://seen.example"),
+        (Config::default(), "http://inner:1"),
+    ] {
         let workspace = with_dashboards(config, 2).await;
-        let list = workspace.dashboards("");
+        let list = workspace.dashboards("").trim_end_matches('/').to_owned();
         let headers = [
             (HOST.as_str(), "inner:1"),
             ("x-forwarded-proto", "https"),
             ("x-forwarded-host", "seen.example"),
         ];
-        let path = format!("{list}?limit=1&offset=1");
+        let path = format!("{list}?seek=a+b&limit=1&offset=1");
         let page = workspace.owner.fetch(Method::GET, &path, &headers, "").await.ok();
-        assert_eq!(page["previous"], format!("{base}{list}?limit=1"));
+        assert_eq!(page["previous"], format!("{base}{list}?limit=1&seek=a+b"));
         assert_eq!(page["next"], json!(null));
-    }
-}
-
-#[tokio::test]
-async fn request_without_a_valid_host_gets_links_to_localhost() {
-    let workspace = with_dashboards(Config::default(), 2).await;
-    let list = workspace.dashboards("");
-    let path = format!("{list}?limit=1");
-    for headers in [&[][..], &[(HOST.as_str(), "user@evil example/x")]] {
-        let page = workspace.owner.fetch(Method::GET, &path, headers, "").await.ok();
-        assert_eq!(page["next"], format!("http://localhost{list}?limit=1&offset=1"));
     }
 }
 

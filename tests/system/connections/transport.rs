@@ -88,13 +88,6 @@ fn slow_request_headers_close_the_connection() {
 }
 
 #[test]
-fn idle_connection_is_closed_after_the_timeout() {
-    let served = Served::with(&["--header-timeout", "500ms"]);
-    assert!(served.get("/_livez", "").0.is_closed());
-    served.goes_on();
-}
-
-#[test]
 fn slow_request_body_returns_408() {
     let served = Served::with(&["--body-timeout", "200ms"]);
     for headers in ["Content-Length: 20\r\n", "Transfer-Encoding: chunked\r\n"] {
