@@ -83,28 +83,3 @@ async fn members_are_added_to_a_role_and_removed() {
     let found = owner.get(&format!("{role}?member=ben")).await;
     assert!(found.html.contains(&ben) && found.html.contains("value=\"ben\""));
 }
-
-#[tokio::test]
-async fn plain_members_see_roles_without_controls() {
-    let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await.key.expect("a key");
-    let made = create(&workspace, "Analysts").await;
-    let id = made["id"].as_str().expect("an id");
-    let settings = json!({ "default_role_id": id });
-    workspace.owner.patch(&workspace.organization(""), settings).await.ok();
-    let mut ben = Visitor::with_key(&workspace, &ben).await;
-    let list = list(&workspace);
-    let page = ben.get(&list).await;
-    assert!(page.html.contains("Analysts") && page.html.contains("Default"));
-    assert!(!page.html.contains("id=\"form\""));
-    let role = format!("{list}{id}/");
-    let page = ben.get(&role).await;
-    page.assert_shows(200, "<bdi>Analysts</bdi>");
-    for control in ["id=\"form\"", "id=\"add\"", "/delete/", "/remove/"] {
-        assert!(!page.html.contains(control), "{control}");
-    }
-    ben.post(&list, &[("name", "Mine")]).await.assert_shows(403, "Roles");
-    ben.post(&role, &[("name", "Mine")]).await.assert_shows(403, "<bdi>Analysts</bdi>");
-    let page = ben.post(&format!("{role}delete/"), &[]).await;
-    page.assert_shows(403, "<bdi>Delete the role Analysts?</bdi>");
-}

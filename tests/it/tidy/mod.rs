@@ -14,6 +14,18 @@ use graph::ModuleGraph;
 use rules::Violation;
 use source::Source;
 
+/// The rules for the files under `src/`. Each returns the violations in one file.
+const RULES: [fn(&Source) -> Vec<Violation>; 8] = [
+    rules::crates,
+    rules::purity,
+    rules::independence,
+    rules::definitions,
+    rules::console,
+    rules::wire,
+    rules::responses,
+    rules::size,
+];
+
 /// Returns every source file under `src/`, with its path from there.
 fn sources() -> Vec<Source> {
     sources_in("src")
@@ -49,28 +61,9 @@ fn assert_none(violations: impl IntoIterator<Item = Violation>) {
 }
 
 #[test]
-fn crates_are_used_only_in_their_allowed_modules() {
-    assert_none(sources().iter().flat_map(rules::crates));
-}
-
-#[test]
-fn rules_never_wait_read_the_clock_or_use_random_numbers() {
-    assert_none(sources().iter().flat_map(rules::purity));
-}
-
-#[test]
-fn no_rule_uses_what_calls_rules() {
-    assert_none(sources().iter().flat_map(rules::independence));
-}
-
-#[test]
-fn files_of_the_store_use_no_reexport_of_it() {
-    assert_none(sources().iter().flat_map(rules::definitions));
-}
-
-#[test]
-fn console_uses_no_store_and_no_rule() {
-    assert_none(sources().iter().flat_map(rules::console));
+fn every_source_keeps_the_rules_of_its_module() {
+    let sources = sources();
+    assert_none(sources.iter().flat_map(|source| RULES.iter().flat_map(move |rule| rule(source))));
 }
 
 /// With `--nocapture`, the test prints the modules of `src/` in layers.
@@ -97,21 +90,6 @@ fn every_resource_with_routes_is_in_the_list() {
 }
 
 #[test]
-fn all_http_files_have_the_same_structure() {
-    assert_none(sources().iter().flat_map(rules::wire));
-}
-
-#[test]
-fn types_in_response_schemas_write_the_responses() {
-    assert_none(sources().iter().flat_map(rules::responses));
-}
-
-#[test]
 fn tests_read_no_clock_and_do_not_sleep() {
     assert_none(sources_in("tests").iter().flat_map(rules::clocks));
-}
-
-#[test]
-fn no_file_is_unfinished_or_too_long() {
-    assert_none(sources().iter().flat_map(rules::size));
 }

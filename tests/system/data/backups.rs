@@ -332,7 +332,7 @@ fn invalid_backup_is_not_restored() {
 
 /// Replaces the value under `key` in the table of the format and the table names, as another release would. The value follows
 /// a checksum over the table, the key and the value.
-pub fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
+fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
     let meta = redb::TableDefinition::<&[u8], &[u8]>::new("meta/1");
     let database = redb::Database::open(path).expect("a closed backup");
     let transaction = database.begin_write().expect("a transaction");

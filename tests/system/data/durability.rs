@@ -73,20 +73,6 @@ fn acknowledged_until_killed(
 }
 
 #[test]
-fn created_dashboard_exists_after_a_kill_and_a_restart() {
-    let (site, made) = DataFolder::with_workspace();
-    let key = made["api_key"].as_str().unwrap();
-    let path = format!("/api/projects/{}/dashboards/", made["project_id"]);
-    let server = site.serve(&[]);
-    let created = server.post(&path, key, &json!({ "name": "Kept", "tags": ["a"] })).ok();
-    server.kill();
-    assert!(!is_closed_clean(&site), "a killed server must leave the file marked as open");
-    let server = site.serve(&[]);
-    let one = format!("{path}{}/", created["id"]);
-    assert_eq!(server.get(&one, key).ok(), created);
-}
-
-#[test]
 fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {
     for signal in [Signal::TERM, Signal::INT] {
         let (site, made) = DataFolder::with_workspace();

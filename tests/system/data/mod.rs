@@ -1,6 +1,6 @@
 //! The data file, its backups and its exports, with the real binary.
 
-pub mod backups;
+mod backups;
 mod compacting;
 mod durability;
 mod export_files;

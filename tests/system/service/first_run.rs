@@ -10,9 +10,7 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
-use steward::testing::store::schema::FORMAT;
 
-use crate::data::backups::set_meta;
 use crate::support::process::{CommandOutput, DataFolder, Server, cleared, tool, until};
 use crate::support::terminal::Terminal;
 
@@ -214,44 +212,6 @@ fn file_of_another_format_is_rejected_and_left_untouched() {
 }
 
 #[test]
-fn redb_file_of_another_program_is_rejected_and_left_untouched() {
-    const THEIRS: redb::TableDefinition<'_, &str, u64> = redb::TableDefinition::new("theirs");
-    const META: redb::TableDefinition<'_, &[u8], &[u8]> = redb::TableDefinition::new("meta/1");
-    let part = "steward.redb is not a Steward data file and was left untouched";
-    for likeness in [false, true] {
-        let site = DataFolder::empty();
-        let database = redb::Database::create(site.data()).unwrap();
-        let transaction = database.begin_write().unwrap();
-        transaction.open_table(THEIRS).unwrap().insert("a", 1).unwrap();
-        if likeness {
-            transaction.open_table(META).unwrap();
-        }
-        transaction.commit().unwrap();
-        drop(database);
-        is_refused(&site, part);
-    }
-}
-
-#[test]
-fn file_of_a_newer_format_is_rejected_with_instructions() {
-    let (site, _) = DataFolder::with_workspace();
-    set_meta(&site.data(), b"format", |_| 99_u64.to_be_bytes().to_vec());
-    let text = "steward.redb has format 99, this release reads up to";
-    is_refused(&site, &format!("{text} {FORMAT}; use the release"));
-}
-
-#[test]
-fn truncated_file_is_rejected_and_left_untouched() {
-    let (site, _) = DataFolder::with_workspace();
-    let whole = fs::read(site.data()).unwrap();
-    let length = whole.len();
-    for cut in [9, 10, 64, 100, 319, 320, 4095, 4096, 8192, length / 2, length - 4096, length - 1] {
-        let part = "steward.redb is damaged and was left untouched (";
-        is_refused(&DataFolder::with_bytes(&whole[..cut]), part);
-    }
-}
-
-#[test]
 fn directory_in_place_of_the_data_file_is_rejected() {
     let site = DataFolder::empty();
     fs::create_dir(site.data()).unwrap();
@@ -350,31 +310,6 @@ fn concurrent_first_starts_create_one_workspace() {
         server.stop();
         site.check();
     }
-}
-
-/// The first start links the new file to its final name, then removes the temporary name. A crash may happen in
-/// between.
-#[test]
-fn temporary_name_left_by_an_interrupted_first_start_is_removed() {
-    let (site, _) = DataFolder::with_workspace();
-    fs::hard_link(site.data(), site.path("steward.redb.creating")).unwrap();
-    site.serve(&[]).stop();
-    assert_eq!(site.names(), ["steward.redb", "steward.redb.lock"]);
-    site.check();
-}
-
-#[test]
-fn concurrent_inits_create_one_workspace() {
-    let site = DataFolder::empty();
-    let runs = thread::scope(|scope| {
-        let starts = ["a@b.example", "c@d.example"]
-            .map(|email| scope.spawn(|| site.run(&["init", "--json", "--email", email])));
-        starts.map(|start| start.join().unwrap())
-    });
-    let made = runs.iter().filter(|run| run.code == Some(0)).count();
-    assert_eq!(made, 1, "{runs:?}");
-    assert_eq!(site.json(&["user", "list"])["results"].as_array().unwrap().len(), 1);
-    site.check();
 }
 
 /// Returns how often a process has written so far.
