@@ -22,15 +22,15 @@ use crate::support::process::{Connection, DataFolder, OWNER, Server, until};
 use crate::support::{Workspace, eventually};
 
 /// A workspace, and possibly a server for it.
-struct TestSetup {
-    server: Option<Server>,
-    site: DataFolder,
-    key: String,
-    project: Value,
+pub struct TestSetup {
+    pub server: Option<Server>,
+    pub site: DataFolder,
+    pub key: String,
+    pub project: Value,
 }
 
 impl TestSetup {
-    fn new(serving: bool) -> Self {
+    pub fn new(serving: bool) -> Self {
         let (site, made) = DataFolder::with_workspace();
         let key = made["api_key"].as_str().expect("a key").to_owned();
         let server = serving.then(|| site.serve(&[]));
@@ -38,14 +38,19 @@ impl TestSetup {
     }
 
     /// Calls `act` with the server, or with a server that runs only for this call.
-    fn with<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
+    pub fn with<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
         match &self.server {
             Some(server) => act(server),
-            None => act(&self.site.serve(&[])),
+            None => {
+                let server = self.site.serve(&[]);
+                let done = act(&server);
+                server.stop();
+                done
+            }
         }
     }
 
-    fn add(&self, name: &str) {
+    pub fn add(&self, name: &str) {
         let path = format!("/api/projects/{}/dashboards/", self.project);
         self.with(|server| server.post(&path, &self.key, &json!({ "name": name })).ok());
     }
@@ -63,7 +68,8 @@ fn names(server: &Server, project: &Value, key: &str) -> Vec<String> {
     names
 }
 
-fn each_way(test: impl Fn(&TestSetup)) {
+/// Runs a test without a server, and again beside a running server.
+pub fn each_way(test: impl Fn(&TestSetup)) {
     for serving in [false, true] {
         let place = TestSetup::new(serving);
         test(&place);
@@ -103,15 +109,16 @@ fn backup_contains_the_current_data_and_reports_its_properties() {
 }
 
 #[test]
-fn backup_overwrites_nothing_and_leaves_no_files_on_failure() {
+fn backup_and_export_overwrite_nothing_and_leave_no_files_on_failure() {
     each_way(|place| {
         fs::write(place.site.path("there"), "mine").expect("written");
         let known = place.site.names();
-        let refused = place.site.run(&["backup", "there"]);
-        refused.assert_failed("there already exists and was not changed");
-        place.site.run(&["backup", "steward.redb"]).assert_failed("already exists");
-        let refused = place.site.run(&["backup", "nowhere/copy.redb"]);
-        refused.assert_failed("cannot create nowhere/copy.redb");
+        for command in ["backup", "export"] {
+            let refused = place.site.run(&[command, "there"]);
+            refused.assert_failed("there already exists and was not changed");
+            place.site.run(&[command, "steward.redb"]).assert_failed("already exists");
+            place.site.run(&[command, "nowhere/copy"]).assert_failed("nowhere/copy");
+        }
         assert_eq!(fs::read_to_string(place.site.path("there")).expect("the file"), "mine");
         assert_eq!(place.site.names(), known);
     });
@@ -185,27 +192,43 @@ impl Load {
 }
 
 #[test]
-fn backup_under_load_is_one_consistent_snapshot() {
+fn backups_and_exports_under_load_are_consistent_snapshots() {
     let place = TestSetup::new(true);
     let mut known = Vec::new();
     Load::under(&place, |load| {
-        for name in ["a.redb", "b.redb", "c.redb"] {
+        for name in ["a", "b", "c"] {
             known.push((name, load.acknowledged.lock().unwrap().clone()));
-            place.site.json(&["backup", name]);
+            place.site.json(&["backup", &format!("{name}.redb")]);
+            let refused = load.refused.lock().unwrap().len();
+            place.site.json(&["export", "--secrets", &format!("{name}.jsonl")]);
+            let disturbed = load.refused.lock().unwrap().len() - refused;
+            assert_eq!(disturbed, 0, "an export disturbs writers");
             load.more(20);
         }
     });
     for (name, before) in known {
-        let copy = place.site.serve(&["--data", name]);
-        let mut found: Vec<_> =
-            copy.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
-        found.sort_unstable();
-        assert!(before.iter().all(|id| found.binary_search(id).is_ok()), "{name} lost dashboards");
-        assert_eq!(found, (1..=found.len() as u64).collect::<Vec<_>>(), "{name} mixes two states");
-        copy.stop();
-        assert_eq!(place.site.json(&["check", "--data", name])["problem_count"], 0);
+        let (backup, imported) = (format!("{name}.redb"), format!("{name}-imported.redb"));
+        place.site.json(&["import", &format!("{name}.jsonl"), "--data", &imported]);
+        for data in [backup, imported] {
+            let copy = place.site.serve(&["--data", &data]);
+            let mut found: Vec<_> =
+                copy.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
+            found.sort_unstable();
+            assert!(before.iter().all(|id| found.binary_search(id).is_ok()), "{data} lost some");
+            let all: Vec<_> = (1..=found.len() as u64).collect();
+            assert_eq!(found, all, "{data} mixes two states");
+            copy.stop();
+            assert_eq!(place.site.json(&["check", "--data", &data])["problem_count"], 0);
+        }
     }
-    place.site.check();
+    // Without writes, the exports beside the server, of a backup, and without a server are equal.
+    let live = place.site.run(&["export", "--secrets"]).ok();
+    place.site.json(&["backup", "copy.redb"]);
+    assert!(place.site.run(&["export", "--secrets", "--data", "copy.redb"]).ok() == live);
+    let TestSetup { server, site, .. } = place;
+    server.expect("a server").stop();
+    assert!(site.run(&["export", "--secrets"]).ok() == live);
+    site.check();
 }
 
 #[test]

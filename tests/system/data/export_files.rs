@@ -4,50 +4,26 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::data::backups::{self, TestSetup};
 use crate::data::export_many::many;
-use crate::support::process::{CommandOutput, DataFolder, Server, until};
+use crate::support::process::{CommandOutput, DataFolder, until};
 
-struct TestSetup {
-    server: Option<Server>,
-    site: DataFolder,
-    key: String,
-    project: Value,
-}
-
-impl TestSetup {
-    fn new(serving: bool) -> Self {
-        let (site, made) = DataFolder::with_workspace();
-        let key = made["api_key"].as_str().expect("a key").to_owned();
-        let place = Self { server: None, site, key, project: made["project_id"].clone() };
-        let server = place.site.serve(&[]);
-        server.post(&place.dashboards(), &place.key, &json!({ "name": "A" })).ok();
-        // The use of a key is on disk a moment later.
-        until("the key's use is recorded", || {
-            place.site.run(&["export", "--secrets"]).ok().contains("api_key_uses").then_some(())
-        });
-        if serving {
-            return Self { server: Some(server), ..place };
-        }
-        server.stop();
-        place
-    }
-
-    fn dashboards(&self) -> String {
-        format!("/api/projects/{}/dashboards/", self.project)
-    }
-}
-
+/// Runs a test on a file with a dashboard, without a server and beside one.
 fn each_way(test: impl Fn(&TestSetup)) {
-    for serving in [false, true] {
-        let place = TestSetup::new(serving);
-        test(&place);
-        place.site.check();
-    }
+    backups::each_way(|place| {
+        place.with(|server| {
+            let path = format!("/api/projects/{}/dashboards/", place.project);
+            server.post(&path, &place.key, &json!({ "name": "A" })).ok();
+            // The use of a key is on disk a moment later.
+            let export = || place.site.run(&["export", "--secrets"]).ok();
+            until("the key's use is recorded", || export().contains("api_key_uses").then_some(()));
+        });
+        test(place);
+    });
 }
 
 #[test]
@@ -67,20 +43,6 @@ fn export_is_written_to_stdout_or_a_private_file() {
         let path = place.site.path("all.jsonl");
         let bits = path.metadata().expect("metadata").permissions().mode();
         assert_eq!(bits & 0o777, 0o600, "an export may be a credential");
-    });
-}
-
-#[test]
-fn export_overwrites_nothing_and_leaves_no_files_on_failure() {
-    each_way(|place| {
-        fs::write(place.site.path("there"), "mine").expect("written");
-        let known = place.site.names();
-        let refused = place.site.run(&["export", "there"]);
-        refused.assert_failed("there already exists and was not changed");
-        place.site.run(&["export", "steward.redb"]).assert_failed("steward.redb already exists");
-        place.site.run(&["export", "nowhere/all.jsonl"]).assert_failed("nowhere");
-        assert_eq!(fs::read_to_string(place.site.path("there")).expect("the file"), "mine");
-        assert_eq!(place.site.names(), known);
     });
 }
 
@@ -118,6 +80,7 @@ fn import_creates_a_file_that_works_with_the_same_keys() {
 #[test]
 fn import_without_secrets_says_how_to_create_new_keys() {
     let place = TestSetup::new(false);
+    place.add("A");
     let export = place.site.run(&["export"]).ok();
     fs::write(place.site.path("open.jsonl"), &export).expect("written");
     let stdin = fs::File::open(place.site.path("open.jsonl")).expect("the export");
@@ -151,50 +114,6 @@ fn import_is_rejected_if_the_data_file_exists_or_is_served() {
         run("steward.redb").assert_failed("it is not a Steward export: line 1");
         assert_eq!(place.site.names(), known);
     });
-}
-
-#[test]
-fn exports_under_load_are_consistent_snapshots() {
-    let place = TestSetup::new(true);
-    let server = place.server.as_ref().expect("a server");
-    let over = AtomicBool::new(false);
-    let mut before = Vec::new();
-    thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                let mut connection = server.connect();
-                while !over.load(Ordering::Relaxed) {
-                    let (path, sent) = (place.dashboards(), json!({ "name": "under load" }));
-                    let reply = connection.send("POST", &path, &place.key, Some(&sent));
-                    assert_eq!(reply.expect("an answer").status, 201, "an export disturbs writers");
-                }
-            });
-        }
-        for name in ["a", "b", "c"] {
-            before.push(server.dashboards(&place.project, &place.key).len());
-            place.site.json(&["export", "--secrets", &format!("{name}.jsonl")]);
-        }
-        over.store(true, Ordering::Relaxed);
-    });
-    for (name, before) in ["a", "b", "c"].iter().zip(before) {
-        let data = format!("{name}.redb");
-        place.site.json(&["import", &format!("{name}.jsonl"), "--data", &data]);
-        let copy = place.site.serve(&["--data", &data]);
-        let mut found: Vec<_> =
-            copy.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
-        found.sort_unstable();
-        assert_eq!(found, (1..=found.len() as u64).collect::<Vec<_>>(), "{name} mixes two states");
-        assert!(found.len() >= before, "{name} lost dashboards");
-        copy.stop();
-        assert_eq!(place.site.json(&["check", "--data", &data])["problem_count"], 0);
-    }
-    // Without writes, the exports beside the server, of a backup, and without a server are equal.
-    let live = place.site.run(&["export", "--secrets"]).ok();
-    place.site.json(&["backup", "copy.redb"]);
-    assert!(place.site.run(&["export", "--secrets", "--data", "copy.redb"]).ok() == live);
-    let TestSetup { server, site, .. } = place;
-    server.expect("a server").stop();
-    assert!(site.run(&["export", "--secrets"]).ok() == live);
 }
 
 #[test]
