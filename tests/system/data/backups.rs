@@ -482,41 +482,19 @@ async fn backups_are(folder: &Path, names: &[&str]) {
 }
 
 #[tokio::test]
-async fn scheduled_backups_are_created_and_the_oldest_deleted() {
+async fn scheduled_backups_replace_only_older_ones_of_the_same_workspace() {
     let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
     let clock = ManualClock::at(start);
     let folder = tempfile::TempDir::new().expect("a folder");
     let into = folder.path().join("backups");
-    let mut config = Config::default();
-    config.clock = Clock::Manual(clock.clone());
-    config.backups.backup_dir = Some(into.clone());
-    config.backups.backup_keep = 2;
-    let workspace = Workspace::with(config).await;
-    let wait = async |names: &[&str]| backups_are(&into, names).await;
-    let [first, second, third] =
-        ["03", "09", "15"].map(|hour| format!("steward-20260102T{hour}0405Z.redb"));
-    wait(&[&first]).await;
-    fs::write(into.join("notes.txt"), "mine").expect("written");
-    clock.advance(Duration::from_hours(6));
-    wait(&["notes.txt", &first, &second]).await;
-    clock.advance(Duration::from_hours(6));
-    wait(&["notes.txt", &second, &third]).await;
-    workspace.assert_file_valid().await;
-}
-
-#[tokio::test]
-async fn rotation_deletes_only_older_backups_of_the_same_workspace() {
-    let start = Timestamp::parse("2026-01-02T03:04:05Z").expect("a moment");
-    let clock = ManualClock::at(start);
-    let folder = tempfile::TempDir::new().expect("a folder");
     let config = |keep: u32| {
         let mut config = Config::default();
         config.clock = Clock::Manual(clock.clone());
-        config.backups.backup_dir = Some(folder.path().to_owned());
+        config.backups.backup_dir = Some(into.clone());
         config.backups.backup_keep = keep;
         config
     };
-    let wait = async |names: &[&str]| backups_are(folder.path(), names).await;
+    let wait = async |names: &[&str]| backups_are(&into, names).await;
     let name = |stamp: &str| format!("steward-{stamp}.redb");
     let other = Workspace::new().await;
     let workspace = Workspace::with(config(2)).await;
@@ -524,31 +502,33 @@ async fn rotation_deletes_only_older_backups_of_the_same_workspace() {
     wait(&[&first]).await;
     // A backup of another workspace, older than all others, and a damaged one.
     let (foreign, damaged) = (name("20250101T000000Z"), name("20250102T000000Z"));
-    let to = folder.path().join(&foreign);
+    let to = into.join(&foreign);
     let backup = other.app.store().backup(to, record_registry(), Progress::silent());
     backup.await.expect("a backup");
-    fs::write(folder.path().join(&damaged), "damaged").expect("written");
+    fs::write(into.join(&damaged), "damaged").expect("written");
+    let notes = "notes.txt";
+    fs::write(into.join(notes), "mine").expect("written");
     // Two backups while the clock stands four years ahead.
     let (ahead, next) = (name("20300102T030405Z"), name("20300102T090405Z"));
     clock.set(Timestamp::parse("2030-01-02T03:04:05Z").expect("a moment"));
-    wait(&[&foreign, &damaged, &first, &ahead]).await;
+    wait(&[notes, &foreign, &damaged, &first, &ahead]).await;
     clock.advance(Duration::from_hours(6));
-    wait(&[&foreign, &damaged, &ahead, &next]).await;
+    wait(&[notes, &foreign, &damaged, &ahead, &next]).await;
     // After it was set back, backups go on at once, and none of them is deleted before its time.
     clock.set(Timestamp::parse("2026-01-02T04:00:00Z").expect("a moment"));
     let [second, third, fourth] =
         ["20260102T040000Z", "20260102T100000Z", "20260102T160000Z"].map(name);
-    wait(&[&foreign, &damaged, &second, &ahead, &next]).await;
+    wait(&[notes, &foreign, &damaged, &second, &ahead, &next]).await;
     clock.advance(Duration::from_hours(6));
-    wait(&[&foreign, &damaged, &second, &third, &ahead, &next]).await;
+    wait(&[notes, &foreign, &damaged, &second, &third, &ahead, &next]).await;
     clock.advance(Duration::from_hours(6));
-    wait(&[&foreign, &damaged, &third, &fourth, &ahead, &next]).await;
+    wait(&[notes, &foreign, &damaged, &third, &fourth, &ahead, &next]).await;
     workspace.assert_file_valid().await;
     // A start with a clock that is behind waits for none of them.
     clock.set(Timestamp::parse("2026-01-02T01:00:00Z").expect("a moment"));
     let workspace = workspace.reopened(config(2)).await;
     let behind = name("20260102T010000Z");
-    wait(&[&foreign, &damaged, &behind, &third, &fourth, &ahead, &next]).await;
+    wait(&[notes, &foreign, &damaged, &behind, &third, &fourth, &ahead, &next]).await;
     workspace.assert_file_valid().await;
 }
 
