@@ -1,15 +1,14 @@
 //! Checks what runs several nodes against the program: the systemd template, the Compose file and the balancer's settings.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use regex::{Captures, Regex};
 use serde_json::Value;
 
-use crate::support::process::{CommandOutput, DataFolder, STEWARD, tool};
+use super::packaging::{self, default_of, duration};
+use crate::support::process::{CommandOutput, tool};
 
 /// How long `HAProxy` may need to notice that a node is not ready: an interval, and two fast ones.
 const NOTICED_AFTER: Duration = Duration::from_secs(2);
@@ -19,36 +18,12 @@ fn folder() -> PathBuf {
 }
 
 fn read(name: &str) -> String {
-    fs::read_to_string(folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
-}
-
-fn duration(text: &str) -> Duration {
-    humantime::parse_duration(text).unwrap_or_else(|error| panic!("{text}: {error}"))
-}
-
-/// Returns the value of a setting that no file, flag or variable sets.
-fn default_of(key: &str) -> Duration {
-    let settings = DataFolder::empty().json(&["config"]);
-    let found =
-        settings["results"].as_array().expect("a list").iter().find(|one| one["key"] == key);
-    duration(found.expect("a setting")["value"].as_str().expect("a text"))
-}
-
-#[test]
-fn systemd_accepts_the_template_without_warnings() {
-    let site = DataFolder::empty();
-    let path = site.path("steward@a.service");
-    fs::write(&path, read("steward@.service").replace("/usr/bin/steward", STEWARD))
-        .expect("written");
-    let mut command = tool("systemd-analyze", "systemd");
-    command.args(["verify", "--man=no", "--recursive-errors=no"]).arg(path);
-    let run = CommandOutput::new(&mut command);
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    packaging::read(&format!("packaging/cluster/{name}"))
 }
 
 #[test]
 fn template_is_the_unit_with_the_name_of_the_node() {
-    let unit = fs::read_to_string(folder().join("../steward.service")).expect("the unit");
+    let unit = packaging::read("packaging/steward.service");
     let (_, unit) = unit.split_once("[Unit]\n").expect("a section");
     let expected = unit
         .replace(
@@ -62,25 +37,6 @@ fn template_is_the_unit_with_the_name_of_the_node() {
     let (_, template) = template.split_once("[Unit]\n").expect("a section");
     assert_eq!(template, expected);
     assert_eq!(template.matches("%i").count(), 4);
-}
-
-#[test]
-fn sample_config_of_a_node_is_valid_with_and_without_its_comments() {
-    let sample = read("node.toml");
-    let setting = Regex::new("(?m)^#([a-z-]+ = )").expect("a pattern");
-    let full = setting.replace_all(&sample, "$1").into_owned();
-    assert!(full.contains("\ndata-ca = ") && full.contains("\nbackup-dir = "), "{full}");
-    let site = DataFolder::empty();
-    for text in [&sample, &full] {
-        fs::write(site.path("a.toml"), text).expect("written");
-        let private = fs::Permissions::from_mode(0o600);
-        fs::set_permissions(site.path("a.toml"), private).expect("a file");
-        let shown = site.run(&["config", "--config", "a.toml"]).ok();
-        assert!(
-            shown.contains("\nnode = \"a\" # file\n") && !shown.contains("PASSWORD"),
-            "{shown}"
-        );
-    }
 }
 
 #[test]
@@ -184,18 +140,11 @@ fn compose_file_gives_each_node_a_name_a_volume_and_an_address_of_its_own() {
 #[test]
 fn compose_file_sets_variables_that_the_program_reads() {
     let compose = compose();
-    let site = DataFolder::empty();
     let node = &compose["services"]["a"];
     let variables = node["environment"].as_object().expect("variables");
-    let mut command = site.steward(&["config", "--json"]);
-    command.envs(variables.iter().map(|(name, value)| (name, value.as_str().expect("a text"))));
-    let settings = CommandOutput::new(&mut command).json();
-    let results = settings["results"].as_array().expect("a list");
-    let read: BTreeSet<String> = results
-        .iter()
-        .filter(|one| one["source"] == "environment")
-        .map(|one| one["key"].as_str().expect("a key").replace('-', "_").to_uppercase())
-        .collect();
+    let set = variables.iter().map(|(name, value)| (name.as_str(), value.as_str().expect("text")));
+    let read = packaging::settings_from(set).into_keys();
+    let read: BTreeSet<_> = read.map(|key| key.replace('-', "_").to_uppercase()).collect();
     let set: BTreeSet<String> =
         variables.keys().map(|name| name.trim_start_matches("STEWARD_").to_owned()).collect();
     assert_eq!(read, set);

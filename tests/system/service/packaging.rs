@@ -1,7 +1,13 @@
 //! Checks the systemd unit, the container image and the sample configuration file against the program.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use regex::Regex;
+use serde_json::{Value, json};
 
 use crate::support::process::{CommandOutput, DataFolder, STEWARD, cleared, tool};
 
@@ -9,30 +15,57 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn read(name: &str) -> String {
+/// Returns the text of a file of the repository.
+pub fn read(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// Runs `systemd-analyze` with these arguments on the unit, with the path of the tested binary in it.
-fn analyze(site: &DataFolder, words: &[&str]) -> CommandOutput {
-    let unit = read("packaging/steward.service").replace("/usr/bin/steward", STEWARD);
-    let path = site.path("steward.service");
-    fs::write(&path, unit).expect("written");
+pub fn duration(text: &str) -> Duration {
+    humantime::parse_duration(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// Returns the value of a setting that no file, flag or variable sets.
+pub fn default_of(key: &str) -> Duration {
+    let settings = DataFolder::empty().json(&["config"]);
+    let found =
+        settings["results"].as_array().expect("a list").iter().find(|one| one["key"] == key);
+    duration(found.expect("a setting")["value"].as_str().expect("a text"))
+}
+
+/// Returns the settings, by key, that the program reads from these variables.
+pub fn settings_from<'v>(
+    variables: impl IntoIterator<Item = (&'v str, &'v str)>,
+) -> BTreeMap<String, Value> {
+    let site = DataFolder::empty();
+    let mut command = site.steward(&["config", "--json"]);
+    let settings = CommandOutput::new(command.envs(variables)).json();
+    let all = settings["results"].as_array().expect("a list").iter();
+    let read = all.filter(|one| one["source"] == "environment");
+    read.map(|one| (one["key"].as_str().expect("a key").to_owned(), one["value"].clone())).collect()
+}
+
+/// Runs `systemd-analyze` with these arguments on a unit, with the path of the tested binary in it.
+fn analyze(unit: &str, words: &[&str]) -> CommandOutput {
+    let site = DataFolder::empty();
+    let text = read(&format!("packaging/{unit}")).replace("/usr/bin/steward", STEWARD);
+    let path = site.path(&unit.replace("cluster/", "").replace('@', "@a"));
+    fs::write(&path, text).expect("written");
     CommandOutput::new(tool("systemd-analyze", "systemd").args(words).arg(path))
 }
 
 #[test]
-fn systemd_accepts_the_unit_without_warnings() {
-    let site = DataFolder::empty();
-    // The manual page is not installed on the test machine.
-    let run = analyze(&site, &["verify", "--man=no", "--recursive-errors=no"]);
-    assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+fn systemd_accepts_the_units_without_warnings() {
+    for unit in ["steward.service", "cluster/steward@.service"] {
+        // The manual page is not installed on the test machine.
+        let run = analyze(unit, &["verify", "--man=no", "--recursive-errors=no"]);
+        assert_eq!((run.code, run.stderr.as_str()), (Some(0), ""), "{run:?}");
+    }
 }
 
 #[test]
 fn systemd_rates_the_unit_exposure_as_low() {
-    let site = DataFolder::empty();
-    let run = analyze(&site, &["security", "--offline=true", "--threshold=15", "--no-pager"]);
+    let words = ["security", "--offline=true", "--threshold=15", "--no-pager"];
+    let run = analyze("steward.service", &words);
     assert_eq!(run.code, Some(0), "{}{}", run.stdout, run.stderr);
     let verdict = run.stdout.lines().last().expect("a verdict");
     assert!(verdict.contains("Overall exposure level"), "{verdict}");
@@ -52,37 +85,29 @@ fn systemd_unit_matches_the_program() {
         assert!(unit.lines().any(|found| found == line), "no {line}");
     }
     assert!(unit.lines().any(|line| line.starts_with("WatchdogSec=")));
-    let settings = DataFolder::empty().json(&["config"]);
-    let seconds = |key: &str| {
-        let all = settings["results"].as_array().expect("a list");
-        let found = all.iter().find(|one| one["key"] == key).expect("a setting");
-        humantime::parse_duration(found["value"].as_str().expect("a text"))
-            .expect("a time")
-            .as_secs()
-    };
     let stop = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec="));
-    let stop = humantime::parse_duration(stop.expect("a limit")).expect("a time").as_secs();
-    assert!(seconds("grace") + seconds("drain-delay") + 10 < stop, "the stop timeout is too short");
+    let needed = default_of("grace") + default_of("drain-delay") + Duration::from_secs(10);
+    assert!(needed < duration(stop.expect("a limit")), "the stop timeout is too short");
 }
 
 #[test]
-fn sample_config_is_valid_with_and_without_its_comments() {
-    let sample = read("packaging/steward.toml");
-    let is_setting = |line: &str| {
-        line.starts_with('#') && line[1..].starts_with(|c: char| c.is_ascii_lowercase())
-    };
-    let full: String = sample
-        .lines()
-        .map(
-            |line| if is_setting(line) { format!("{}\n", &line[1..]) } else { format!("{line}\n") },
-        )
-        .collect();
-    assert!(full.contains("\ntls-cert = "), "{full}");
+fn sample_configs_are_valid_with_and_without_their_comments() {
+    let setting = Regex::new("(?m)^#([a-z-]+ = )").expect("a pattern");
     let site = DataFolder::empty();
-    for text in [&sample, &full] {
-        fs::write(site.path("steward.toml"), text).expect("written");
-        let shown = site.run(&["config", "--config", "steward.toml"]).ok();
-        assert!(shown.contains("\ndata = \"/var/lib/steward/steward.redb\" # file\n"), "{shown}");
+    for (name, optional, expected) in [
+        ("steward.toml", "\ntls-cert = ", "\ndata = \"/var/lib/steward/steward.redb\" # file\n"),
+        ("cluster/node.toml", "\ndata-ca = ", "\nnode = \"a\" # file\n"),
+    ] {
+        let sample = read(&format!("packaging/{name}"));
+        let full = setting.replace_all(&sample, "$1").into_owned();
+        assert!(full.contains(optional), "{full}");
+        for text in [&sample, &full] {
+            fs::write(site.path("a.toml"), text).expect("written");
+            let private = fs::Permissions::from_mode(0o600);
+            fs::set_permissions(site.path("a.toml"), private).expect("a file");
+            let shown = site.run(&["config", "--config", "a.toml"]).ok();
+            assert!(shown.contains(expected) && !shown.contains("PASSWORD"), "{shown}");
+        }
     }
 }
 
@@ -145,25 +170,15 @@ fn container_image_runs_existing_commands() {
 
 #[test]
 fn container_image_sets_variables_that_the_program_reads() {
-    let site = DataFolder::empty();
-    let mut command = site.steward(&["config", "--json"]);
-    for (name, rest) in image().iter().filter(|(name, _)| name == "ENV") {
-        let (variable, value) = rest.split_once('=').unwrap_or_else(|| panic!("{name} {rest}"));
-        command.env(variable, value);
-    }
-    let settings = CommandOutput::new(&mut command).json();
-    let from_image: Vec<_> = settings["results"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter(|one| one["source"] == "environment")
-        .map(|one| (one["key"].as_str().expect("a key"), one["value"].as_str().expect("a text")))
-        .collect();
-    assert_eq!(from_image, [("listen", "0.0.0.0:8000"), ("data", "/data/steward.redb")]);
-    let set =
-        image().iter().filter(|(name, rest)| name == "ENV" && rest.starts_with("STEWARD_")).count();
-    assert_eq!(set, from_image.len(), "each key must be a flag");
-    assert_eq!(value(&image(), "EXPOSE"), "8000");
+    let image = image();
+    let set = image.iter().filter(|(name, _)| name == "ENV");
+    let set: Vec<_> = set.map(|(_, rest)| rest.split_once('=').expect("a variable")).collect();
+    let own = set.iter().filter(|(name, _)| name.starts_with("STEWARD_")).count();
+    let read = settings_from(set);
+    let expected = [("data", "/data/steward.redb"), ("listen", "0.0.0.0:8000")];
+    assert_eq!(read, BTreeMap::from(expected.map(|(key, value)| (key.to_owned(), json!(value)))));
+    assert_eq!(own, read.len(), "each key must be a flag");
+    assert_eq!(value(&image, "EXPOSE"), "8000");
 }
 
 /// Returns the paths that `.dockerignore` includes in the build context.
