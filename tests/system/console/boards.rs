@@ -326,31 +326,3 @@ async fn tiles_are_edited_colored_duplicated_moved_and_removed_with_undo() {
         .await;
     browser.close().await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn description_and_tags_are_edited_in_place() {
-    let site = Site::new().await;
-    site.board("Growth").await;
-    let browser = site.browser().await;
-    site.visit(&browser, &format!("projects/{}/dashboards/1/", site.workspace.made.project_id))
-        .await;
-    shown(&browser, "Growth").await;
-    browser.click(".in-place > details:first-child > summary").await;
-    assert_sound(&browser, "a description in place").await;
-    browser.fill("#description-description", "Who leaves").await;
-    browser.click("#description > .bar button.go").await;
-    browser
-        .wait_until("it is saved", "document.querySelector('.lede')?.textContent === 'Who leaves'")
-        .await;
-    browser.click(".in-place > details:last-child > summary").await;
-    browser.fill("#tags-tags", "monthly").await;
-    browser.click("#tags > .bar button.go").await;
-    browser
-        .wait_until(
-            "the tag is shown",
-            "document.querySelector('.head .tag')?.textContent === 'monthly'",
-        )
-        .await;
-    assert_sound(&browser, "a dashboard with a new tag").await;
-    browser.close().await;
-}

@@ -6,7 +6,6 @@ mod attacks;
 mod boards;
 mod commands;
 mod conditions;
-mod exports;
 mod first_day;
 mod flows;
 mod forms;
