@@ -202,7 +202,7 @@ async fn request_body_is_charged_at_its_parsed_size_until_the_response() {
         assert_eq!(answer.status(), 201);
         assert!(charge > 10_000 * least, "{item}: {charge}");
         drop(answer);
-        assert_eq!(memory.used(), 0);
+        assert_eq!(workspace.app.transfer_memory().used(), 0);
     }
 }
 
