@@ -83,7 +83,8 @@ impl Control {
                         waiting.pop_front();
                     }
                     tokio::spawn(async move {
-                        if let Err(error) = answer(stream, closed, &slots, &app, &filter).await {
+                        let answered = answer(stream, closed, &slots, &app, &filter);
+                        if let Err(error) = Box::pin(answered).await {
                             tracing::warn!(%error, "could not answer a command");
                         }
                     });

@@ -186,7 +186,7 @@ pub(super) fn retry(tx: &mut WriteTx<'_>, message: &OutboxMessage, now: Timestam
     let retry_at = now.plus(wait);
     let due_at = retry_at.max(pace::free_at(tx, message.pace_keys(), now)?);
     let attempts = message.attempts.saturating_add(1);
-    tx.put(&OutboxMessage { attempts, retry_at, due_at, ..message.clone() })
+    tx.put(&OutboxMessage { retry_at, due_at, attempts, ..message.clone() })
 }
 
 /// Delays mails to these times. Mails that changed since they were read stay as they are.

@@ -82,6 +82,6 @@ mod support {
     pub mod wait;
     mod workspace;
 
-    pub use setup::{column, walked};
+    pub use setup::walked;
     pub use workspace::*;
 }

@@ -1,10 +1,8 @@
 //! What tests do to a workspace before the point of the test.
 
 use serde_json::{Value, json};
-use steward::testing::operator::{Operation, OrganizationOptions, UserOptions};
-use steward::testing::resources::members::Level;
 
-use super::{OWNER, TestClient, Workspace};
+use super::{TestClient, Workspace, column};
 
 impl Workspace {
     /// Returns a path below the first project, or its own: `project("")`, `project("insights/")`.
@@ -17,39 +15,10 @@ impl Workspace {
         self.owner.post(&self.organization("projects/"), fields).await.ok()["id"].clone()
     }
 
-    /// Creates a second organization of the owner. Returns the operation's result.
-    pub async fn second_organization(&self) -> Value {
-        self.run_operation(Operation::OrganizationCreate(OrganizationOptions {
-            name: "Second".to_owned(),
-            owner: OWNER.to_owned(),
-            existing: false,
-        }))
-        .await
-    }
-
-    /// Activates or deactivates the user with this address.
-    pub async fn set_active(&self, email: &str, active: bool) {
-        let email = email.to_owned();
-        self.run_operation(Operation::UserSetActive { email, active }).await;
-    }
-
     /// Removes the member with this address from the first organization.
     pub async fn remove_member(&self, email: &str) {
         let member = self.organization(&format!("members/{}/", self.uuid(email).await));
         self.owner.delete(&member).await.assert_empty(204);
-    }
-
-    /// Adds the user with this address to the first organization again, as a member.
-    pub async fn return_member(&self, email: &str) {
-        self.run_operation(Operation::UserCreate(UserOptions {
-            email: email.to_owned(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization: Some(self.made.organization_id),
-            level: Level::Member,
-            existing: true,
-        }))
-        .await;
     }
 
     /// Makes the first project private, or open to all members.
@@ -86,11 +55,6 @@ impl Workspace {
         let sent = json!({ "user_uuid": self.uuid(email).await, "level": 37 });
         self.owner.post(&format!("{dashboard}collaborators/"), sent).await.ok();
     }
-}
-
-/// Returns the values of one field in the items of a list.
-pub fn column(list: &Value, name: &str) -> Vec<Value> {
-    list["results"].as_array().expect("results").iter().map(|item| item[name].clone()).collect()
 }
 
 /// Returns the values of one field in the items on all pages from this path on. Asserts that each page has the right

@@ -1,6 +1,6 @@
 //! Insights of a project: stored queries, which dashboards can show. See `docs/spec/insights.md`.
 //!
-//! The record is [`Insight`](crate::resources::dashboards::insights::Insight), which belongs to dashboards because their
+//! The record is [`Insight`], which belongs to dashboards because their
 //! tiles show it.
 
 mod api;

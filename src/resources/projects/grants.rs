@@ -189,7 +189,7 @@ pub fn of_member(
 /// Creates a grant or sets its level. A grant that already has this level does not change.
 ///
 /// The grant for everyone and the field `access_control` of the project are one fact: use
-/// [`set_default`](super::set_default) for it.
+/// [`set_default`] for it.
 pub fn set(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,

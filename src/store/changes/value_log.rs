@@ -208,7 +208,9 @@ impl ValueLogs {
         let mut logs = self.logs();
         logs.retain(|log| log.strong_count() > 0);
         let active: Vec<_> = logs.iter().filter_map(Weak::upgrade).collect();
-        active.iter().for_each(|log| log.undo());
+        for log in &active {
+            log.undo();
+        }
         active
     }
 

@@ -6,7 +6,7 @@ use redb::ReadableDatabase;
 
 use super::*;
 use crate::store::disk::file::FileLock;
-use crate::store::disk::file_system::OsFileSystem;
+use crate::store::disk::file_system::{FileSystem, OsFileSystem};
 use crate::store::format::migrate::{Step, format_of, migrate};
 use crate::store::values::{checksum, raw};
 

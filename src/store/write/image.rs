@@ -59,8 +59,12 @@ impl Image {
     }
 }
 
+fn entry_key(entry: Option<&IndexEntry>) -> Option<&[u8]> {
+    entry.and_then(|entry| entry.key.as_deref())
+}
+
 /// Pairs what follows from a record before and after a write.
-fn paired<'i, T>(
+fn paired<'i, T: 'i>(
     old: Option<&'i Image>,
     new: Option<&'i Image>,
     part: fn(&Image) -> &[T],
@@ -97,8 +101,6 @@ impl WriteTx<'_> {
 
     /// Checks every unique index before it changes any, so that a refused record changes nothing.
     fn reindex(&mut self, key: &[u8], old: Option<&Image>, new: Option<&Image>) -> Result<()> {
-        let entry_key =
-            |entry: Option<&'_ IndexEntry>| entry.and_then(|entry| entry.key.as_deref());
         for (before, after) in paired(old, new, |image| &image.entries) {
             if let Some(IndexEntry { table, form: IndexForm::Unique, key: Some(entry) }) = after
                 && entry_key(before) != Some(entry)

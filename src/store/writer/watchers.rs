@@ -23,8 +23,10 @@ pub(in crate::store) struct Watchers(RwLock<Vec<Watcher>>);
 struct Watcher {
     tables: &'static [Table],
     commits: CommitsOf,
-    call: Box<dyn Fn(&Snapshot) -> Result<()> + Send + Sync>,
+    call: Call,
 }
+
+type Call = Box<dyn Fn(&Snapshot) -> Result<()> + Send + Sync>;
 
 impl Watchers {
     /// Calls the watchers of what `diff` changes, or all if it is not known what changed. `state` returns the new state; it

@@ -174,7 +174,7 @@ async fn updates_over_the_quota_stop_at_a_sixteenth_and_deletions_continue() {
     let created = fill_up(&workspace).await;
     let one = workspace.dashboards(&format!("{}/", created[0]));
     let id = workspace.made.organization_id.to_string();
-    let edit = |number: u64| json!({ "pinned": number % 2 == 0 });
+    let edit = |number: u64| json!({ "pinned": number.is_multiple_of(2) });
     reached(&patch_until_refused(&workspace.owner, &one, 1_000, edit).await);
     let used = stored(&workspace, &id).await;
     let most = QUOTA as u64 / 16 * 17;

@@ -12,6 +12,7 @@ mod roles;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::ids::{ProjectId, UserId};
+use steward::testing::resources::members::Level;
 use steward::testing::resources::projects::grants::{self, GrantLevel};
 
 use crate::dashboards::access::{Scene, VIEWER, minute};
@@ -324,7 +325,7 @@ async fn rules_end_with_the_membership_and_are_hidden_while_the_user_is_inactive
     }
     scene.leave("ann").await;
     scene.ann.get(&scene.controls()).await.assert_denied(NO_ACCESS);
-    scene.workspace.return_member(ANN).await;
+    scene.workspace.rejoin(ANN, Level::Member).await;
     for target in &targets {
         assert_eq!(target.listed(&scene).await, [target.levels[0]]);
         scene.ann.put(&target.path, json!({})).await.assert_denied(target.refusal);

@@ -7,6 +7,7 @@ use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
 use steward::testing::resources::access_objects::Kind;
 use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::cascade_delete;
+use steward::testing::resources::members::Level;
 use steward::testing::store::Tx;
 
 use crate::dashboards::access::{Scene, VIEWER, whole};
@@ -58,7 +59,7 @@ async fn leaving_a_role_or_deleting_it_takes_effect_at_once() {
     // Leaving the organization ends the role membership, so that it does not apply after a return.
     scene.join(&role, "ann").await;
     scene.leave("ann").await;
-    scene.workspace.return_member("ann@corp.example").await;
+    scene.workspace.rejoin("ann@corp.example", Level::Member).await;
     assert_eq!(scene.level_of_ann().await, "editor");
     scene.join(&role, "ann").await;
     scene.role_rule(&role, "manager").await;

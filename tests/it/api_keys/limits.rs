@@ -29,10 +29,10 @@ impl World {
         let one = json!(workspace.made.organization_id);
         let beside = workspace.add_project(sent.clone()).await;
         let one = (one, [json!(workspace.made.project_id), beside]);
-        let made = workspace.second_organization().await;
-        let projects = format!("/api/organizations/{}/projects/", text(&made["id"]));
+        let (id, first) = workspace.second_organization().await;
+        let projects = format!("/api/organizations/{id}/projects/");
         let beside = workspace.owner.post(&projects, sent).await.ok();
-        let two = (made["id"].clone(), [made["project_id"].clone(), beside["id"].clone()]);
+        let two = (json!(id), [first, beside["id"].clone()]);
         Self { workspace, clock, one, two }
     }
 

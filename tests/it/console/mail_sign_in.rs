@@ -763,8 +763,8 @@ async fn mails_beyond_one_hundred_that_wait_are_dropped() {
         }
     }
     assert_eq!(scene.stored(108).await, 108);
-    let dropped = || is(scene.metric("steward_mails_abandoned_total"), 8);
-    eventually("eight mails are dropped", || dropped().then_some(())).await;
+    let dropped = |scene: &Scene| is(scene.metric("steward_mails_abandoned_total"), 8);
+    eventually("eight mails are dropped", || dropped(&scene).then_some(())).await;
     eventually("four are sent at once", || (scene.server.connections() == 4).then_some(())).await;
     for released in 1..=4 {
         scene.server.mail().await;
@@ -777,7 +777,7 @@ async fn mails_beyond_one_hundred_that_wait_are_dropped() {
     }
     let sent = || is(scene.metric("steward_mails_sent_total"), 100).then_some(());
     eventually("all others are sent", sent).await;
-    assert!(dropped());
+    assert!(dropped(&scene));
 }
 
 #[tokio::test]

@@ -254,7 +254,7 @@ async fn inactive_collaborators_are_hidden_and_former_members_deleted() {
 
     scene.leave("bob").await;
     assert_eq!(scene.listed().await, [ann]);
-    scene.workspace.return_member("bob@corp.example").await;
+    scene.workspace.rejoin("bob@corp.example", Level::Member).await;
     scene.bob.patch(&scene.one, json!({})).await.assert_denied(EDIT);
     scene.add(&scene.creator, &scene.bob).await.ok();
     scene.bob.patch(&scene.one, json!({})).await.ok();

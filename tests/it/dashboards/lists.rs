@@ -253,7 +253,7 @@ async fn query_parameters_filter_the_list() {
     let me = embedded(&ann).await;
     let (uuid, number) = (me["uuid"].as_str().expect("a uuid"), &me["id"]);
     // In list order: 2 and 5 are pinned, followed by 1, 3 and 4 by name.
-    let all = vec![2, 5, 1, 3, 4];
+    let all = [2, 5, 1, 3, 4];
     for (query, found) in [
         ("", &all[..]),
         ("search=sales", &[2, 3, 4]),

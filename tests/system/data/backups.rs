@@ -39,15 +39,13 @@ impl TestSetup {
 
     /// Calls `act` with the server, or with a server that runs only for this call.
     pub fn with<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
-        match &self.server {
-            Some(server) => act(server),
-            None => {
-                let server = self.site.serve(&[]);
-                let done = act(&server);
-                server.stop();
-                done
-            }
+        if let Some(server) = &self.server {
+            return act(server);
         }
+        let server = self.site.serve(&[]);
+        let done = act(&server);
+        server.stop();
+        done
     }
 
     pub fn add(&self, name: &str) {

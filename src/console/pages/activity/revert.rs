@@ -179,7 +179,7 @@ impl Case {
 }
 
 /// The most entries of one object that have the same time.
-const MAX_ENTRIES: u64 = 100;
+pub(super) const MAX_ENTRIES: u64 = 100;
 
 /// A change to revert, with its object as it is now.
 struct Case {

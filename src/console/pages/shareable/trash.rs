@@ -144,8 +144,8 @@ async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let refusal = kind.refusal(&request, &object.tenant, &found.rights).await?;
     let is_checked = !kind.is_insight && request.visit.form.value(WITH_INSIGHTS) == "true";
     let mut body = deletion_body(true, found.saved);
-    if is_checked {
-        body[WITH_INSIGHTS] = true.into();
+    if let Some(members) = body.as_object_mut().filter(|_| is_checked) {
+        members.insert(WITH_INSIGHTS.to_owned(), true.into());
     }
     let closed = if found.is_shared { " Its public page is closed." } else { "" };
     let text = format!("{}{closed}", kind.consequences);

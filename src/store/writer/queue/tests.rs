@@ -23,7 +23,7 @@ fn cooldown_lasts_while_another_consumer_writes() {
     let (sender, receiver) = queue();
     send(&sender, GREEDY);
     let cooldown = take_large(&receiver);
-    let begun = cooldown.until - Duration::from_secs(5);
+    let begun = cooldown.until.checked_sub(Duration::from_secs(5)).expect("a time");
     assert_eq!(cooldown.remaining(begun), None, "no other consumer writes");
     let later = begun + Duration::from_secs(2);
     sender.note_writer(OTHER, later);
