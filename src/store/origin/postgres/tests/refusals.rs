@@ -205,7 +205,7 @@ fn tables_of_another_program_are_refused() {
 
 #[test]
 #[ignore = "needs PostgreSQL"]
-fn newer_formats_layouts_and_tables_stop_this_release() {
+fn newer_formats_and_tables_stop_this_release() {
     let Database { schema, origin, first } = Database::new();
     let newer = |fault: Result<(Vec<Row>, Position), Fault>| match fault {
         Err(Fault::Newer { found }) => Some(found),
