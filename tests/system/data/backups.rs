@@ -115,7 +115,7 @@ fn backup_and_export_overwrite_nothing_and_leave_no_files_on_failure() {
             let refused = place.site.run(&[command, "there"]);
             refused.assert_failed("there already exists and was not changed");
             place.site.run(&[command, "steward.redb"]).assert_failed("already exists");
-            place.site.run(&[command, "nowhere/copy"]).assert_failed("nowhere/copy");
+            place.site.run(&[command, "nowhere/copy"]).assert_failed("No such file or directory");
         }
         assert_eq!(fs::read_to_string(place.site.path("there")).expect("the file"), "mine");
         assert_eq!(place.site.names(), known);
