@@ -1,6 +1,8 @@
 //! The queue, batches and snapshots.
 
+use std::sync::Weak;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Wake, Waker};
 
 use futures_util::FutureExt;
 
@@ -72,6 +74,29 @@ async fn error_response_of_a_write_waits_for_the_commit() {
     assert!(!queued.run(&mut WriteTx::new(&transaction)));
     queued.answer(Err(Error::unavailable(RETRY_AFTER, "the commit failed")));
     assert_unavailable(&answer.await.expect("an answer").map(drop));
+}
+
+#[test]
+fn rule_is_dropped_before_its_caller_is_woken() {
+    struct Caller {
+        held_by_rule: Weak<()>,
+        woken_without_rule: AtomicBool,
+    }
+    impl Wake for Caller {
+        fn wake(self: Arc<Self>) {
+            let dropped = self.held_by_rule.strong_count() == 0;
+            self.woken_without_rule.store(dropped, Ordering::Relaxed);
+        }
+    }
+    let held = Arc::new(());
+    let held_by_rule = Arc::downgrade(&held);
+    let caller = Arc::new(Caller { held_by_rule, woken_without_rule: AtomicBool::new(false) });
+    let (queued, mut answer) =
+        PendingWrite::new(move |_: &mut WriteTx<'_>| Ok(Arc::strong_count(&held)));
+    let waker = Waker::from(Arc::clone(&caller));
+    assert!(answer.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
+    queued.answer(Err(Error::internal("no commit")));
+    assert!(caller.woken_without_rule.load(Ordering::Relaxed));
 }
 
 #[tokio::test]
