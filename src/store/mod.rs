@@ -5,29 +5,106 @@
 //! [`Store::write`]: the writer thread runs the rule inside the current transaction, undoes all of it if it
 //! fails, and returns once it is on disk.
 //!
-//! This file only declares and re-exports. A folder uses only folders before it in this order: `values`, `disk`, `packed`,
-//! `reads`, `record`, `changes`, `write`, `kinds`, `format`, `origin`, `writer`, `opening`, `whole`, `export`, `node`.
+//! This file only declares and re-exports. A room is a folder or a file. It uses only rooms before it in this order: `values`,
+//! `disk`, `packed`, `reads`, `record`, `changes`, `write`, `kinds`, `format`, `origin`, `writer`, `opening`, `whole`, `export`,
+//! `node`.
 //!
-//! What reads or writes the file, here and in the folders above, fails with 503 if the disk fails or the file is closed, and
+//! What reads or writes the file, here and in the rooms, fails with 503 if the disk fails or the file is closed, and
 //! with 500 if the file is damaged. The documentation of functions mentions only other errors.
 
-mod changes;
-mod disk;
 mod export;
-mod format;
-mod kinds;
-mod node;
 mod opening;
 mod origin;
 mod packed;
-mod reads;
 pub mod record;
 #[cfg(test)]
 mod tests;
-mod values;
-mod whole;
 mod write;
 mod writer;
+
+/// What keys and values mean. Nothing here names redb.
+mod values {
+    pub(super) mod checksum;
+    pub mod key;
+    pub(super) mod payload;
+    pub(super) mod per_table;
+    pub(super) mod position;
+    pub(super) mod raw;
+    pub mod schema;
+    pub(super) mod window;
+}
+
+/// The data file on its disk, redb over it, and the names by which it is found.
+mod disk {
+    pub(super) mod address;
+    pub(super) mod engine;
+    pub(super) mod file;
+    pub mod file_system;
+    pub(super) mod open_error;
+    pub(super) mod overlay;
+    pub(super) mod owner;
+    pub(super) mod panics;
+    pub(super) mod paths;
+    pub(super) mod place;
+    pub(super) mod shown_path;
+}
+
+/// Reading one committed state.
+mod reads {
+    pub(super) mod bounded_read;
+    pub(super) mod check_report;
+    pub(super) mod opened_file;
+    pub(super) mod progress;
+    pub(super) mod snapshot;
+    pub(super) mod stored_rows;
+}
+
+/// What a batch changes: in memory until it is applied, and for the copies that follow it.
+mod changes {
+    pub(super) mod batch_diff;
+    pub(super) mod fill;
+    pub(super) mod hot_values;
+    pub(super) mod pending_values;
+    pub(super) mod value_log;
+    pub(super) mod write_changes;
+}
+
+/// What `check`, exports and imports do with a record of any type.
+mod kinds {
+    pub(super) mod canonical;
+    pub(super) mod expected_counts;
+    pub(super) mod import_writer;
+    pub(super) mod json_lines;
+    pub(super) mod record_registry;
+}
+
+/// Whether this release can read a file, as what, and of which workspace it is.
+mod format {
+    pub(super) mod migrate;
+    pub(super) mod secrets;
+    pub(super) mod stored_position;
+}
+
+/// The file as a whole: copying, backing up, restoring, checking and compacting it.
+mod whole {
+    pub(super) mod backup;
+    pub(super) mod check;
+    pub(super) mod compact;
+    pub(super) mod compact_copy;
+    pub(super) mod restore;
+    pub(super) mod sent_copy;
+    pub(super) mod sliced_walk;
+    pub(super) mod space;
+}
+
+/// This process as a node of a shared database.
+mod node {
+    pub(super) mod compare;
+    pub(super) mod heartbeat;
+    pub(super) mod nodes;
+    pub(super) mod shared_database;
+    pub(super) mod shared_restore;
+}
 
 pub(crate) use changes::batch_diff::CommitsOf;
 pub use changes::write_changes::Change;
