@@ -24,14 +24,11 @@ mod writer;
 
 /// What keys and values mean. Nothing here names redb.
 mod values {
-    pub(super) mod checksum;
     pub mod key;
     pub(super) mod payload;
-    pub(super) mod per_table;
     pub(super) mod position;
     pub(super) mod raw;
     pub mod schema;
-    pub(super) mod window;
 }
 
 /// The data file on its disk, redb over it, and the names by which it is found.
@@ -135,9 +132,8 @@ pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;
 pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};
 pub use values::key::Key;
-pub use values::raw::{AnyTx, Raw};
+pub use values::raw::{AnyTx, Order, Raw, Window};
 pub use values::schema::Table;
-pub use values::window::{Order, Window};
 pub use values::{key, schema};
 pub use whole::backup::{Backup, receive, remove_incomplete_backup};
 pub use whole::compact::Compacted;

@@ -9,8 +9,7 @@ use crate::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::disk::file::builder;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::per_table::PerTable;
-use crate::store::values::schema::Table;
+use crate::store::values::schema::{PerTable, Table};
 
 use super::value_log::Visitor;
 

@@ -11,11 +11,9 @@ use redb::{AccessGuard, ReadableTable, StorageError};
 use crate::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::packed::{self, Entry};
-use crate::store::values::checksum::{payload_of, unseal};
-use crate::store::values::per_table::PerTable;
-use crate::store::values::raw::Visit;
-use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
+use crate::store::values::payload::{payload_of, unseal};
+use crate::store::values::raw::{Order, Visit};
+use crate::store::values::schema::{PerTable, Table};
 
 /// A sealed value, or `None` for a key that the batch removed.
 pub(in crate::store) type PendingValue = Option<Vec<u8>>;

@@ -8,10 +8,9 @@ use redb::{
 };
 
 use crate::error::{Error, Result};
-use crate::store::values::checksum::unseal;
-use crate::store::values::raw::Visit;
+use crate::store::values::payload::unseal;
+use crate::store::values::raw::{Order, Visit};
 use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
 
 /// The default size of redb's page cache: 64 MiB.
 pub const DEFAULT_CACHE: usize = 64 * 1024 * 1024;

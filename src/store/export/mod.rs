@@ -27,8 +27,8 @@ use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets, Sequenc
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
+use crate::store::values::payload::damaged;
 use crate::store::values::schema::{
     CELL_KEY, FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
@@ -36,6 +36,7 @@ use crate::store::whole::sent_copy::SentCopy;
 use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;
 use crate::store::writer::Store;
+
 use organization_export::{OrganizationHeader, OrganizationRecords, SelectOrganization};
 
 /// The version of the line format.

@@ -10,7 +10,7 @@ use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::Tx;
-use crate::store::values::checksum::damaged;
+use crate::store::values::payload::damaged;
 use crate::store::values::schema::{RENEWED_KEY, SECRET_KEY, Table};
 use crate::store::write::WriteTx;
 use crate::store::write::cell::stored_cell;

@@ -21,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::json::deserialize_storable;
 use crate::secret::{SeededRng, SigningSecret};
 use crate::store::record::{Record, Row, payload};
-use crate::store::values::checksum::damaged;
+use crate::store::values::payload::damaged;
 use crate::store::values::schema::Table;
 
 use super::canonical::{serialize_canonical, with_line_end};

@@ -6,10 +6,9 @@ use crate::error::Result;
 use crate::store::reads::check_report::{CheckReport, check_number};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::{Record, Reference, Row, Tx, entry_payload};
-use crate::store::values::checksum::HexKey;
 use crate::store::values::key::Key;
-use crate::store::values::per_table::PerTable;
-use crate::store::values::schema::Table;
+use crate::store::values::payload::HexKey;
+use crate::store::values::schema::{PerTable, Table};
 
 use super::expected_counts::ExpectedCounts;
 use super::import_writer::ImportWriter;

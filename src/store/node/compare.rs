@@ -16,7 +16,7 @@ use crate::store::reads::check_report::CheckReport;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::reads::stored_rows::StoredRows;
-use crate::store::values::checksum::HexKey;
+use crate::store::values::payload::HexKey;
 use crate::store::values::position::Row;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;

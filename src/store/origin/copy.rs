@@ -16,8 +16,8 @@ use crate::store::format::migrate::format_of;
 use crate::store::format::secrets::WorkspaceId;
 use crate::store::format::stored_position::{position_of, primary_of, put_position};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::checksum::{damaged, unseal};
 use crate::store::values::key::Key;
+use crate::store::values::payload::{damaged, unseal};
 use crate::store::values::position::Position;
 use crate::store::values::schema::{CELL_KEY, SECRET_KEY, Table};
 

@@ -8,7 +8,7 @@ use redb::{Database, WriteTransaction};
 
 use crate::error::Result;
 use crate::store::disk::engine::{begin, storage_error};
-use crate::store::values::checksum::unseal;
+use crate::store::values::payload::unseal;
 use crate::store::values::position::{Position, Row};
 use crate::store::values::schema::{FORMAT, TABLES_KEY, Table};
 use crate::store::write::WriteTx;

@@ -7,7 +7,7 @@ use redb::ReadableTable;
 
 use crate::error::Result;
 use crate::store::disk::engine::{Bytes, storage_error};
-use crate::store::values::checksum::{payload_of, seal, unseal};
+use crate::store::values::payload::{payload_of, seal, unseal};
 use crate::store::values::schema::Table;
 
 use super::block::{pack, unpack, walk_block};

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::store::values::checksum::damaged;
+use crate::store::values::payload::damaged;
 use crate::store::values::raw::Visit;
 use crate::store::values::schema::Table;
 

@@ -7,10 +7,9 @@ use redb::{AccessGuard, ReadableTable, StorageError};
 
 use crate::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
-use crate::store::values::checksum::unseal;
-use crate::store::values::raw::Visit;
+use crate::store::values::payload::unseal;
+use crate::store::values::raw::{Order, Visit};
 use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
 
 use super::block::{Entry, unpack, walk_block};
 

@@ -7,9 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
-use crate::store::values::raw::{Raw, Visit};
+use crate::store::values::raw::{Order, Raw, Visit};
 use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
 
 use super::snapshot::Snapshot;
 

@@ -10,12 +10,10 @@ use crate::store::disk::engine::{
     Bytes, begin_read, definition, get_value, storage_error, walk_range,
 };
 use crate::store::packed::{self, unpack};
-use crate::store::values::checksum::unseal;
-use crate::store::values::per_table::PerTable;
+use crate::store::values::payload::unseal;
 use crate::store::values::position::Position;
-use crate::store::values::raw::{Raw, Visit};
-use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
+use crate::store::values::raw::{Order, Raw, Visit};
+use crate::store::values::schema::{PerTable, Table};
 
 use super::opened_file::OpenedFile;
 

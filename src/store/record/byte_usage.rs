@@ -9,12 +9,10 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::checksum::{CHECKSUM, damaged};
 use crate::store::values::key::Key;
-use crate::store::values::payload::Payload;
-use crate::store::values::raw::{Raw, number_in, read_number};
+use crate::store::values::payload::{CHECKSUM, Payload, damaged};
+use crate::store::values::raw::{Order, Raw, number_in, read_number};
 use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
 
 /// The tenant that a record's bytes count towards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -8,6 +8,11 @@ mod impl_record;
 mod read;
 mod sum;
 
+pub(crate) use impl_record::impl_record;
+pub use read::Tx;
+pub use sum::Sum;
+pub(super) use sum::Summand;
+
 use std::marker::PhantomData;
 
 use serde::Serialize;
@@ -15,17 +20,11 @@ use serde::de::DeserializeOwned;
 
 use crate::error::{Error, Result};
 use crate::json::JsonText;
-use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
-use crate::store::values::payload::{Payload, begin_payload, meta_bytes};
+use crate::store::values::payload::{Payload, begin_payload, damaged, meta_bytes};
 use crate::store::values::schema::{Table, count_key};
 
 use byte_usage::Owner;
-
-pub(crate) use impl_record::impl_record;
-pub use read::Tx;
-pub use sum::Sum;
-pub(super) use sum::Summand;
 
 /// A resource as the store keeps it.
 pub trait Record: Sized + 'static {

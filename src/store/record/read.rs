@@ -3,11 +3,10 @@
 use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
-use crate::store::values::checksum::{HexKey, damaged};
 use crate::store::values::key::{Key, prefix_end};
-use crate::store::values::raw::{Raw, read_number};
+use crate::store::values::payload::{HexKey, damaged};
+use crate::store::values::raw::{Order, Raw, Window, read_number};
 use crate::store::values::schema::{Table, count_key};
-use crate::store::values::window::{Order, Window};
 
 use super::{Index, Indexed, Record, Row, split_entry};
 

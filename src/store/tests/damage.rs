@@ -2,10 +2,11 @@
 
 use redb::ReadableTable;
 
-use super::*;
 use crate::store::record::payload;
-use crate::store::values::checksum::{self, seal, unseal};
+use crate::store::values::payload::{HexKey, seal, unseal};
 use crate::store::values::schema::count_key;
+
+use super::*;
 
 /// Opens the file, checks it and returns the reported problems.
 async fn problems(scratch: &Scratch) -> Vec<String> {
@@ -22,7 +23,7 @@ fn key(id: u64) -> Vec<u8> {
 
 /// Formats a key as messages do.
 fn hex(key: &[u8]) -> String {
-    checksum::HexKey(key).to_string()
+    HexKey(key).to_string()
 }
 
 fn rank_key(id: u64) -> Vec<u8> {

@@ -4,11 +4,13 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use redb::ReadableDatabase;
 
-use super::*;
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::{FileSystem, OsFileSystem};
 use crate::store::format::migrate::{Step, format_of, migrate};
-use crate::store::values::{checksum, raw};
+use crate::store::values::payload::seal;
+use crate::store::values::raw;
+
+use super::*;
 
 /// Asserts that opening fails with this text and does not change the file.
 #[track_caller]
@@ -21,7 +23,7 @@ fn assert_refused(scratch: &Scratch, text: &str) {
 
 fn set_format(scratch: &Scratch, format: u64) {
     scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = checksum::seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
+        let sealed = seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
         table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("written");
     });
 }
@@ -237,7 +239,7 @@ async fn older_file_is_migrated_once() {
 
 fn set_table_names(scratch: &Scratch, names: &[&str]) {
     scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = checksum::seal(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
+        let sealed = seal(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
         table.insert(schema::TABLES_KEY, sealed.as_slice()).expect("written");
     });
 }

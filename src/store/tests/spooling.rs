@@ -9,11 +9,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tokio::runtime::Handle;
 
-use super::*;
 use crate::store::reads::progress::Steps;
-use crate::store::values::checksum::seal;
+use crate::store::values::payload::seal;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY};
 use crate::store::whole::sliced_walk::SliceLimit;
+
+use super::*;
 
 /// Returns a progress that writes to `store` when the copying begins, and notes how often `state` is held when the next
 /// stage begins.

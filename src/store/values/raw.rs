@@ -1,13 +1,12 @@
-//! Access to keys and payloads, from a snapshot or from a write under way.
+//! Access to keys and payloads, from a snapshot or from a write under way, and the part of a list that a walk reads.
 
 use std::ops::ControlFlow;
 
 use crate::error::Result;
 
-use super::checksum::damaged;
 use super::key::{Key, prefix_end};
+use super::payload::damaged;
 use super::schema::Table;
-use super::window::Order;
 
 /// Called with a key and its verified payload; decides whether the walk continues.
 pub(in crate::store) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
@@ -90,4 +89,41 @@ pub(in crate::store) fn read_number<X: Raw + ?Sized>(
 /// Returns the number in a payload of `table`.
 pub(in crate::store) fn number_in(table: Table, mut payload: &[u8]) -> Result<u64> {
     u64::read(&mut payload).ok_or_else(|| damaged(table, &"not a number"))
+}
+
+/// The direction of a walk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// From the least key to the greatest.
+    Ascending,
+    /// From the greatest key to the least.
+    Descending,
+}
+
+/// The part of a list to show.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// How many rows to skip.
+    pub offset: usize,
+    /// How many rows to show at most.
+    pub limit: usize,
+    /// The direction of the walk.
+    pub order: Order,
+}
+
+impl Window {
+    /// The whole list, in this order.
+    pub const fn all(order: Order) -> Self {
+        Self { offset: 0, limit: usize::MAX, order }
+    }
+
+    /// Whether the window begins within a list of `count` rows. If not, the list need not be walked.
+    pub fn begins_within(&self, count: u64) -> bool {
+        u64::try_from(self.offset).is_ok_and(|offset| offset < count)
+    }
+
+    /// Whether the row at this position is in the window.
+    pub const fn shows(&self, position: usize) -> bool {
+        position >= self.offset && position - self.offset < self.limit
+    }
 }

@@ -1,7 +1,7 @@
 //! Every table and index of a data file, and the version of the file format.
 //!
 //! All tables map bytes to bytes. [`Key`] encodes the keys. Every value is sealed with a checksum over
-//! table, key and value ([`checksum`](super::checksum)), which each read verifies.
+//! table, key and value ([`payload`](super::payload)), which each read verifies.
 //!
 //! In the key descriptions below, "as above" stands for the primary key of the indexed record.
 
@@ -302,5 +302,24 @@ impl Table {
     /// Returns the tables that a backup contains.
     pub(in crate::store) fn backed_up() -> Vec<Self> {
         Self::ALL.iter().filter(|table| !table.is_transient()).copied().collect()
+    }
+}
+
+/// One slot for each table, found by index instead of by hash.
+pub(in crate::store) struct PerTable<T>([T; Table::ALL.len()]);
+
+impl<T> PerTable<T> {
+    pub(in crate::store) fn new(empty: impl Fn() -> T) -> Self {
+        Self(std::array::from_fn(|_| empty()))
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
+    pub(in crate::store) fn slot(&self, table: Table) -> &T {
+        &self.0[table as usize]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "there is a slot for each table")]
+    pub(in crate::store) fn slot_mut(&mut self, table: Table) -> &mut T {
+        &mut self.0[table as usize]
     }
 }

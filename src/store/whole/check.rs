@@ -26,8 +26,8 @@ use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::check_report::{CheckReport, MAX_REPORTED, check_sums};
 use crate::store::reads::progress::{Progress, Steps};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::checksum::HexKey;
 use crate::store::values::key::Key;
+use crate::store::values::payload::HexKey;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 

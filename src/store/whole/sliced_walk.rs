@@ -17,7 +17,7 @@ use crate::store::disk::file::folder_of;
 use crate::store::disk::panics::catch_panic;
 use crate::store::reads::progress::Steps;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::checksum::{HexKey, damaged, unseal};
+use crate::store::values::payload::{HexKey, damaged, unseal};
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 use crate::store::writer::task::Task;

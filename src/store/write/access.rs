@@ -5,9 +5,8 @@
 
 use crate::error::{Error, Result};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::raw::{Raw, Visit};
+use crate::store::values::raw::{Order, Raw, Visit};
 use crate::store::values::schema::{Table, count_key};
-use crate::store::values::window::Order;
 
 use super::WriteTx;
 

@@ -10,7 +10,7 @@ use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::TableChanges;
 use crate::store::disk::engine::{Bytes, storage_error};
 use crate::store::packed;
-use crate::store::values::checksum::payload_of;
+use crate::store::values::payload::payload_of;
 
 use super::WriteTx;
 

@@ -7,8 +7,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
+use crate::store::values::payload::damaged;
 use crate::store::values::raw::{Raw, read_number};
 use crate::store::values::schema::{CELL_KEY, Table};
 

@@ -4,8 +4,8 @@ use crate::error::{Error, Result};
 use crate::store::changes::write_changes::Change;
 use crate::store::record::byte_usage::{self, Owner};
 use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};
-use crate::store::values::checksum::damaged;
 use crate::store::values::key::Key;
+use crate::store::values::payload::damaged;
 use crate::store::values::raw::read_number;
 use crate::store::values::schema::Table;
 

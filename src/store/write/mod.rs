@@ -24,12 +24,12 @@ use crate::store::changes::write_changes::{Change, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::record::byte_usage::Growth;
 use crate::store::record::{self, Index, Record, Row, Tx};
-use crate::store::values::checksum::{damaged, seal};
 use crate::store::values::key::Key;
-use crate::store::values::payload::has_same_content;
-use crate::store::values::per_table::PerTable;
-use crate::store::values::schema::{FORMAT, FORMAT_KEY, MARK, MARK_KEY, TABLES_KEY, Table};
-use crate::store::values::window::{Order, Window};
+use crate::store::values::payload::{damaged, has_same_content, seal};
+use crate::store::values::raw::{Order, Window};
+use crate::store::values::schema::{
+    FORMAT, FORMAT_KEY, MARK, MARK_KEY, PerTable, TABLES_KEY, Table,
+};
 
 use image::Image;
 

@@ -4,10 +4,9 @@ use crate::error::Result;
 use crate::store::changes::pending_values::{PendingValue, walk_merged};
 use crate::store::disk::engine::{get_value, walk_range};
 use crate::store::packed;
-use crate::store::values::checksum::payload_of;
-use crate::store::values::raw::{Raw, Visit};
+use crate::store::values::payload::payload_of;
+use crate::store::values::raw::{Order, Raw, Visit};
 use crate::store::values::schema::Table;
-use crate::store::values::window::Order;
 
 use super::WriteTx;
 

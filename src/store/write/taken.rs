@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::store::disk::engine::storage_error;
-use crate::store::values::checksum::unseal;
+use crate::store::values::payload::unseal;
 use crate::store::values::position::Row;
 use crate::store::values::schema::Table;
 

@@ -2,7 +2,6 @@
 
 mod contract;
 mod scripted;
-
 #[expect(dead_code, reason = "other tests use the other functions")]
 #[path = "../../../../tests/support/postgres.rs"]
 pub(super) mod support;
@@ -10,12 +9,11 @@ pub(super) mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::wait::TEST_TIMEOUT;
+
 use super::postgres::Postgres;
 use super::scripted::Scripted;
 use super::*;
-use crate::wait::TEST_TIMEOUT;
-
-use support::Schema;
 
 /// A database that two nodes share.
 pub(super) struct Nodes {

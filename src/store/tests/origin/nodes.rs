@@ -163,14 +163,13 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     let key = (1_u64, 1_u64).encoded();
     let troubles = store.troubles();
     let [(Trouble::Copy, cause)] = &troubles[..] else { panic!("{troubles:?}") };
-    for part in
-        ["projects/1", "checksum", &crate::store::values::checksum::HexKey(&key).to_string()]
+    for part in ["projects/1", "checksum", &crate::store::values::payload::HexKey(&key).to_string()]
     {
         assert!(cause.contains(part), "{part}: {cause}");
     }
     let refused = shared.open("b").err().expect("a refusal").to_string();
     assert!(refused.contains("projects/1") && refused.contains("steward check"), "{refused}");
-    let sealed = crate::store::values::checksum::seal(Table::Projects, &key, b"x");
+    let sealed = crate::store::values::payload::seal(Table::Projects, &key, b"x");
     shared.origin.commit_as_other(&[Row { table: Table::Projects, key, sealed: Some(sealed) }]);
     until(|| store.ready()).await;
     assert_eq!(store.troubles(), []);

@@ -1,9 +1,10 @@
 //! A database that an older or a newer release wrote.
 
-use super::*;
 use crate::store::disk::engine::definition;
-use crate::store::values::checksum::seal;
+use crate::store::values::payload::seal;
 use crate::store::values::position::Row;
+
+use super::*;
 
 /// Returns the list of tables of a release that had all but one of them.
 fn older_tables() -> Vec<u8> {
