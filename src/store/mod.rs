@@ -33,24 +33,20 @@ mod values {
 
 /// The data file on its disk, redb over it, and the names by which it is found.
 mod disk {
-    pub(super) mod address;
+    pub(super) mod database_address;
     pub(super) mod engine;
     pub(super) mod file;
+    pub(super) mod file_names;
     pub mod file_system;
     pub(super) mod open_error;
     pub(super) mod overlay;
-    pub(super) mod owner;
-    pub(super) mod panics;
-    pub(super) mod paths;
     pub(super) mod place;
-    pub(super) mod shown_path;
 }
 
 /// Reading one committed state.
 mod reads {
     pub(super) mod bounded_read;
     pub(super) mod check_report;
-    pub(super) mod opened_file;
     pub(super) mod progress;
     pub(super) mod snapshot;
     pub(super) mod stored_rows;
@@ -105,12 +101,12 @@ mod node {
 
 pub(crate) use changes::batch_diff::CommitsOf;
 pub use changes::write_changes::Change;
-pub use disk::address::{looks_like_address, mask_addresses};
+pub use disk::database_address::{looks_like_address, mask_addresses};
 pub use disk::engine::DEFAULT_CACHE;
 pub use disk::file::{beside, folder_of, follow_link};
+pub use disk::file_names::give_to_owner;
 pub use disk::file_system;
 pub use disk::open_error::OpenError;
-pub use disk::owner::give_to_owner;
 pub use disk::place::{DatabaseUrl, Destination, Place};
 pub use export::import::{Imported, import};
 pub use export::organization_export::{SelectOrganization, Selected};

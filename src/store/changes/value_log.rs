@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
-use crate::store::disk::paths::unnamed_file;
+use crate::store::disk::file_names::unnamed_file;
 use crate::store::values::schema::Table;
 
 /// Called with a table, a key and its sealed value; `None` for a removed value.

@@ -1,6 +1,9 @@
-//! How the store uses redb: table definitions, transactions, reads, and the meaning of redb's errors.
+//! How the store uses redb: table definitions, transactions, reads, and the meaning of redb's errors and panics.
 
+use std::cell::Cell;
 use std::ops::{Bound, ControlFlow};
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+use std::sync::Once;
 
 use redb::{
     Database, Durability, ReadTransaction, ReadableDatabase, ReadableTable, TableDefinition,
@@ -145,4 +148,33 @@ fn to_control_flow(step: Result<ControlFlow<()>>) -> ControlFlow<Result<()>> {
         Ok(ControlFlow::Break(())) => ControlFlow::Break(Ok(())),
         Err(error) => ControlFlow::Break(Err(error)),
     }
+}
+
+thread_local! {
+    /// Whether [`catch_panic`] catches a panic on this thread.
+    static EXPECTED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Returns the result of `work`, or `None` if it panics.
+pub(in crate::store) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
+    silence_expected();
+    let outer = EXPECTED.replace(true);
+    let outcome = catch_unwind(AssertUnwindSafe(work)).ok();
+    EXPECTED.set(outer);
+    outcome
+}
+
+/// Installs a panic hook that reports only panics that are not caught.
+fn silence_expected() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let report = take_hook();
+        set_hook(Box::new(move |panic| {
+            if EXPECTED.get() {
+                tracing::debug!(%panic, "redb panicked");
+            } else {
+                report(panic);
+            }
+        }));
+    });
 }

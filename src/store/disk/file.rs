@@ -1,6 +1,9 @@
 //! The data file: how it is locked, created, opened and replaced.
 
-mod names;
+pub use super::file_names::{beside, folder_of};
+pub(in crate::store) use super::file_names::{
+    copy, free_name, not_replaced, publish, replace, sync_folder,
+};
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -10,15 +13,11 @@ use std::sync::Arc;
 
 use redb::{Database, DatabaseError, StorageError};
 
-use super::engine::close;
+use super::engine::{catch_panic, close};
+use super::file_names::{adopt, give_to_owner};
 use super::file_system::{FsFile, FsHandle, open_no_follow};
 use super::open_error::OpenError;
 use super::overlay::Overlay;
-use super::owner::{adopt, give_to_owner};
-use super::panics::catch_panic;
-
-pub use super::paths::{beside, folder_of};
-pub(in crate::store) use names::{free_name, not_replaced, publish, replace};
 
 /// The lock file beside a data file. A process holds the lock while it opens, creates or replaces the data
 /// file. The operating system releases the lock when the process exits for any reason.
@@ -267,20 +266,6 @@ pub(in crate::store) fn new_draft(
     fs.file_system().create(draft).map_err(OpenError::io("create", draft))
 }
 
-/// Copies the file at `from` to a new file at `to`, and syncs its bytes.
-pub(in crate::store) fn copy(from: &Path, to: &Path) -> Result<(), OpenError> {
-    let opened = open_no_follow(OpenOptions::new().read(true), from);
-    let mut source = opened.map_err(OpenError::io("open", from))?;
-    let mut options = OpenOptions::new();
-    let created = options.write(true).create_new(true).mode(0o600).open(to);
-    let mut target = created.map_err(OpenError::io("create", to))?;
-    let copied = io::copy(&mut source, &mut target).and_then(|_| target.sync_all());
-    copied.map_err(|cause| {
-        let _ = fs::remove_file(to);
-        OpenError::io("write", to)(cause)
-    })
-}
-
 /// Removes the file at `path`, if it exists.
 pub(in crate::store) fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenError> {
     match fs.file_system().remove(path) {
@@ -289,12 +274,6 @@ pub(in crate::store) fn remove(fs: &FsHandle, path: &Path) -> Result<(), OpenErr
         }
         _ => Ok(()),
     }
-}
-
-/// Makes the name of `data` durable.
-pub(in crate::store) fn sync_folder(fs: &FsHandle, data: &Path) -> Result<(), OpenError> {
-    let folder = folder_of(data);
-    fs.file_system().sync_folder(folder).map_err(OpenError::io("sync", folder))
 }
 
 /// Calls `read` with the existing file at `data`, in whatever state it is. Does not change the file. redb opens

@@ -5,10 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::address::{MASK, looks_like_address};
-use super::shown_path::ShownPath;
+use super::database_address::{MASK, looks_like_address};
 
 const FORMAT_HINT: &str = "write postgres://user:password@host/database, with the special characters of user and password \
                            percent-encoded, or ./NAME for a file with such a name";
@@ -227,6 +226,23 @@ impl fmt::Display for DatabaseUrl {
 impl fmt::Debug for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "DatabaseUrl({})", self.shown)
+    }
+}
+
+/// A path in the result of a command. Bytes that are not UTF-8 are shown as U+FFFD: the work is done by then, and a name does
+/// not make it fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownPath(pub PathBuf);
+
+impl fmt::Display for ShownPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+impl Serialize for ShownPath {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

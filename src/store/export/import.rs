@@ -13,8 +13,7 @@ use crate::store::disk::engine::{DEFAULT_CACHE, begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::disk::place::Destination;
-use crate::store::disk::shown_path::ShownPath;
+use crate::store::disk::place::{Destination, ShownPath};
 use crate::store::kinds::import_writer::ImportWriter;
 use crate::store::kinds::json_lines::{
     self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,

@@ -22,7 +22,7 @@ use crate::store::disk::engine::{RETRY_AFTER, begin_unsynced};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::disk::shown_path::ShownPath;
+use crate::store::disk::place::ShownPath;
 use crate::store::kinds::json_lines::{self, ExportLine, IncludedSecrets, Sequence};
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;

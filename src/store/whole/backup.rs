@@ -15,7 +15,7 @@ use crate::store::disk::engine::begin;
 use crate::store::disk::file::{self, FileLock, Owner};
 use crate::store::disk::file_system::{FileReader, FsHandle};
 use crate::store::disk::open_error::OpenError;
-use crate::store::disk::shown_path::ShownPath;
+use crate::store::disk::place::ShownPath;
 use crate::store::kinds::record_registry::RecordRegistry;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;

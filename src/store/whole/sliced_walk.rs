@@ -12,9 +12,8 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::store::changes::value_log::{ValueLog, Visitor};
-use crate::store::disk::engine::RETRY_AFTER;
+use crate::store::disk::engine::{RETRY_AFTER, catch_panic};
 use crate::store::disk::file::folder_of;
-use crate::store::disk::panics::catch_panic;
 use crate::store::reads::progress::Steps;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::{HexKey, damaged, unseal};

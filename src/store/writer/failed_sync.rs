@@ -16,10 +16,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
 use crate::store::changes::fill::PAGE_CACHE;
+use crate::store::disk::engine::catch_panic;
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::disk::panics::catch_panic;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::{InspectSealed, Snapshot};
 use crate::store::values::schema::Table;

@@ -7,11 +7,10 @@ use redb::Database;
 use crate::error::Result;
 use crate::store::changes::fill::fill;
 use crate::store::changes::value_log::Visitor;
-use crate::store::disk::engine::begin;
+use crate::store::disk::engine::{begin, catch_panic};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::disk::panics::catch_panic;
 use crate::store::reads::progress::Progress;
 
 /// Fills the copy at `draft` with the values that `source` passes on, and lets redb check what was written. Returns what
