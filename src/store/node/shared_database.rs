@@ -13,7 +13,7 @@ use crate::store::disk::file_system::{FileSystem, FsHandle};
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::Place;
 use crate::store::format::stored_position::put_position;
-use crate::store::opening::create::fill_new;
+use crate::store::opening::fill_new;
 use crate::store::origin::copy::{self, origin_error};
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::postgres::Postgres;

@@ -6,12 +6,9 @@
 pub(super) mod byte_usage;
 mod impl_record;
 mod read;
-mod sum;
 
 pub(crate) use impl_record::impl_record;
 pub use read::Tx;
-pub use sum::Sum;
-pub(super) use sum::Summand;
 
 use std::marker::PhantomData;
 
@@ -22,6 +19,7 @@ use crate::error::{Error, Result};
 use crate::json::JsonText;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{Payload, begin_payload, damaged, meta_bytes};
+use crate::store::values::raw::{Raw, read_number};
 use crate::store::values::schema::{Table, count_key};
 
 use byte_usage::Owner;
@@ -262,5 +260,44 @@ fn split_entry(form: IndexForm, entry: &[u8]) -> Option<(&[u8], Option<&[u8]>)> 
             let (primary, payload) = rest.split_at_checked(length)?;
             Some((primary, Some(payload)))
         }
+    }
+}
+
+/// The encoded tenant whose sum a record adds to, and the amount.
+pub type Summand = (Vec<u8>, u64);
+
+/// A maintained sum over the records of type `R`, one for each tenant, stored beside the counts.
+///
+/// The amount of a record may depend on other records that it refers to. The store updates the sum when the record itself is
+/// written or deleted. Code that changes a record it refers to must call
+/// [`WriteTx::adjust`](crate::store::write::WriteTx::adjust).
+pub struct Sum<R: Record> {
+    name: &'static str,
+    of: fn(&dyn Raw, &Row<'_, R>) -> Result<Summand>,
+}
+
+impl<R: Record> Sum<R> {
+    /// Creates the sum of the amounts that `of` returns. `name` must differ from the name of every other sum
+    /// and every table, because counts use the names of their tables.
+    pub const fn per(name: &'static str, of: fn(&dyn Raw, &Row<'_, R>) -> Result<Summand>) -> Self {
+        Self { name, of }
+    }
+
+    /// Returns the key of the sum that a record adds to, and the amount.
+    pub(in crate::store) fn summand(&self, tx: &dyn Raw, payload: &[u8]) -> Result<Summand> {
+        let (tenant, amount) = (self.of)(tx, &Row::read(payload)?)?;
+        Ok((self.key(&tenant), amount))
+    }
+
+    /// Returns the sum of a tenant.
+    pub fn read(&self, tx: &impl Tx, tenant: &impl Key) -> Result<u64> {
+        read_number(tx, Table::Counts, &self.key(&tenant.encoded()))
+    }
+
+    /// Returns the key of a tenant's sum in [`Table::Counts`].
+    pub(in crate::store) fn key(&self, tenant: &[u8]) -> Vec<u8> {
+        let mut key = self.name.to_owned().encoded();
+        key.extend_from_slice(tenant);
+        key
     }
 }

@@ -29,8 +29,7 @@ use crate::store::disk::engine::{
 };
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::FsHandle;
-use crate::store::reads::opened_file::OpenedFile;
-use crate::store::reads::snapshot::Snapshot;
+use crate::store::reads::snapshot::{OpenedFile, Snapshot};
 use crate::store::write::{FinishedBatch, WriteTx};
 
 use super::file_place::DISPLACED;
