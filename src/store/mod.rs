@@ -55,7 +55,7 @@ mod reads {
 /// What a batch changes: in memory until it is applied, and for the copies that follow it.
 mod changes {
     pub(super) mod batch_diff;
-    pub(super) mod fill;
+    pub(super) mod file_copy;
     pub(super) mod hot_values;
     pub(super) mod pending_values;
     pub(super) mod value_log;
@@ -65,8 +65,6 @@ mod changes {
 /// What `check`, exports and imports do with a record of any type.
 mod kinds {
     pub(super) mod canonical;
-    pub(super) mod expected_counts;
-    pub(super) mod import_writer;
     pub(super) mod json_lines;
     pub(super) mod record_registry;
 }
@@ -136,10 +134,9 @@ pub use whole::compact::Compacted;
 pub use whole::restore::PreparedRestore;
 pub use whole::sent_copy::SentCopy;
 pub use whole::space::{FreeSpace, SpaceUsage};
-pub use write::WriteTx;
 pub use write::access::{AccessTables, AccessVersion};
-pub use write::adopt::{find_taken, payload_of};
 pub use write::cell::{Cell, stored_cell};
+pub use write::{WriteTx, find_taken, payload_of};
 pub use writer::Store;
 pub use writer::metrics::{PageCache, RecordCounts, StoreMetrics};
 pub(crate) use writer::watchers::{WakeOnCommit, Watch};

@@ -14,9 +14,9 @@ use crate::store::disk::file::{self, FileLock, Owner};
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, ShownPath};
-use crate::store::kinds::import_writer::ImportWriter;
 use crate::store::kinds::json_lines::{
-    self, ExportLine, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator, invalid_field,
+    self, ExportLine, ImportWriter, IncludedSecrets, NO_TABLE, NOT_CANONICAL, Regenerator,
+    invalid_field,
 };
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};
 use crate::store::reads::progress::Progress;

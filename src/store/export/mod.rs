@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
 use crate::secret::SigningSecret;
-use crate::store::changes::fill::{fill, open_unnamed, require_length};
+use crate::store::changes::file_copy::{fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin_unsynced};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::file_system::FsHandle;

@@ -8,7 +8,7 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 use crate::secret::{SeededRng, SigningSecret};
-use crate::store::changes::fill::open_unnamed;
+use crate::store::changes::file_copy::open_unnamed;
 use crate::store::disk::open_error::OpenError;
 use crate::store::kinds::json_lines::{Regenerator, invalid_field};
 use crate::store::kinds::record_registry::{RecordRegistry, RecordTypes};

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::Result;
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::changes::fill::{PAGE_CACHE, fill, require_length};
+use crate::store::changes::file_copy::{PAGE_CACHE, fill, require_length};
 use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::begin;
 use crate::store::disk::file::{self, FileLock, Owner};

@@ -14,14 +14,13 @@ use redb::backends::FileBackend;
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::changes::fill::{fill, open_unnamed};
+use crate::store::changes::file_copy::{fill, open_unnamed};
 use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, begin_unsynced, catch_panic};
 use crate::store::disk::file::builder;
 use crate::store::disk::file_names::{folder_of, unnamed_file};
 use crate::store::disk::file_system::{FileReader, FsHandle};
-use crate::store::kinds::expected_counts::ExpectedCounts;
-use crate::store::kinds::record_registry::RecordRegistry;
+use crate::store::kinds::record_registry::{ExpectedCounts, RecordRegistry};
 use crate::store::reads::check_report::{CheckReport, MAX_REPORTED, check_sums};
 use crate::store::reads::progress::{Progress, Steps};
 use crate::store::reads::snapshot::Snapshot;

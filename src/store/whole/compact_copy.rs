@@ -10,7 +10,7 @@ use tokio::sync::{OwnedRwLockWriteGuard, oneshot};
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::changes::fill::{PAGE_CACHE, fill};
+use crate::store::changes::file_copy::{NotSwapped, PAGE_CACHE, fill, fill_copy, swap};
 use crate::store::disk::engine::{RETRY_AFTER, begin, catch_panic};
 use crate::store::disk::file;
 use crate::store::disk::file_names::adopt;
@@ -22,7 +22,6 @@ use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 use crate::store::writer::queued::flatten_reply;
-use crate::store::writer::swap::{NotSwapped, fill_copy, swap};
 use crate::store::writer::task::{Replacement, Task};
 
 use super::sliced_walk::{SliceLimit, SlicedWalk};

@@ -9,7 +9,7 @@ use redb::Database;
 
 use crate::error::{Error, Result};
 use crate::low_priority::{Priority, run_low_priority};
-use crate::store::changes::fill::{PAGE_CACHE, fill, open_unnamed, require_length};
+use crate::store::changes::file_copy::{PAGE_CACHE, fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin, close};
 use crate::store::disk::file::{change_draft, folder_of, new_draft};
 use crate::store::disk::file_names::unnamed_file;

@@ -1,14 +1,11 @@
 //! Changing records, and keeping their indexes, counts and sums up to date.
 
 pub(super) mod access;
-pub(super) mod adopt;
 mod apply;
 mod batch;
 pub(super) mod cell;
 mod image;
-mod measure;
 mod reads;
-mod taken;
 
 pub(super) use apply::FinishedBatch;
 
@@ -23,10 +20,10 @@ use crate::store::changes::pending_values::{PendingValue, PendingValues};
 use crate::store::changes::write_changes::{Change, WriteChanges};
 use crate::store::disk::engine::{Bytes, definition, storage_error};
 use crate::store::record::byte_usage::Growth;
-use crate::store::record::{self, Index, Record, Row, Tx};
+use crate::store::record::{self, Index, IndexForm, Record, Row, Tx};
 use crate::store::values::key::Key;
 use crate::store::values::payload::{damaged, has_same_content, seal};
-use crate::store::values::raw::{Order, Window};
+use crate::store::values::raw::{Order, Raw, Window};
 use crate::store::values::schema::{
     FORMAT, FORMAT_KEY, MARK, MARK_KEY, PerTable, TABLES_KEY, Table,
 };
@@ -265,5 +262,62 @@ impl<'t> WriteTx<'t> {
             Some(Change { before: Some(before), .. }) => Row::<R>::version_of(before),
             None => self.version::<R>(key),
         }
+    }
+}
+
+/// Returns the table in which another record has the key of `record`, or one of its unique keys.
+pub fn find_taken<R: Record>(tx: &impl Tx, record: &R) -> Result<Option<Table>> {
+    if exists(tx, R::TABLE, &record.key().encoded())? {
+        return Ok(Some(R::TABLE));
+    }
+    for index in R::INDEXES.iter().filter(|index| index.form() == IndexForm::Unique) {
+        if let Some(entry) = index.entry(record)
+            && exists(tx, index.table(), &entry)?
+        {
+            return Ok(Some(index.table()));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the stored form of a record at a version.
+///
+/// # Errors
+/// 500 when the record cannot be serialized.
+pub fn payload_of<R: Record>(version: u64, record: &R) -> Result<Vec<u8>> {
+    record::payload(version, record)
+}
+
+fn exists(tx: &impl Raw, table: Table, key: &[u8]) -> Result<bool> {
+    let mut is_found = false;
+    tx.raw_get(table, key, &mut |_| {
+        is_found = true;
+        Ok(())
+    })?;
+    Ok(is_found)
+}
+
+impl WriteTx<'_> {
+    /// Adds a record at the version that it has in another installation. If this cell created its number, the sequence
+    /// assigns the number to no other record.
+    ///
+    /// # Errors
+    /// 500 when a key of the record is [taken](find_taken).
+    pub fn adopt<R: Record>(
+        &mut self,
+        record: &R,
+        version: u64,
+        number: Option<u64>,
+    ) -> Result<()> {
+        let projected = record.projected();
+        let record = projected.as_ref().unwrap_or(record);
+        if R::REUSES_KEYS {
+            self.reserve_number(R::TABLE, version)?;
+        }
+        if let Some(number) = number {
+            self.reserve_number(R::TABLE, number)?;
+        }
+        let payload = record::payload(version, record)?;
+        self.replace(record.key().encoded(), None, None, record, payload)
     }
 }

@@ -15,7 +15,7 @@ use redb::Database;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::error::{Error, Result};
-use crate::store::changes::fill::PAGE_CACHE;
+use crate::store::changes::file_copy::{NotSwapped, PAGE_CACHE, fill_copy, swap};
 use crate::store::disk::engine::catch_panic;
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
@@ -23,8 +23,6 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::{InspectSealed, Snapshot};
 use crate::store::values::schema::Table;
-
-use super::swap::{NotSwapped, fill_copy, swap};
 
 /// Rewrites the data file if possible.
 ///

@@ -7,7 +7,6 @@ pub(super) mod metrics;
 pub(super) mod queue;
 pub(super) mod queued;
 pub(super) mod shared;
-pub(super) mod swap;
 pub(super) mod task;
 pub(super) mod thread;
 pub(super) mod watchers;
