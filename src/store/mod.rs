@@ -49,7 +49,6 @@ mod reads {
     pub(super) mod check_report;
     pub(super) mod progress;
     pub(super) mod snapshot;
-    pub(super) mod stored_rows;
 }
 
 /// What a batch changes: in memory until it is applied, and for the copies that follow it.
@@ -81,7 +80,6 @@ mod whole {
     pub(super) mod backup;
     pub(super) mod check;
     pub(super) mod compact;
-    pub(super) mod compact_copy;
     pub(super) mod restore;
     pub(super) mod sent_copy;
     pub(super) mod sliced_walk;
@@ -107,17 +105,15 @@ pub use disk::file_system;
 pub use disk::open_error::OpenError;
 pub use disk::place::{DatabaseUrl, Destination, Place};
 pub use export::import::{Imported, import};
-pub use export::organization_export::{SelectOrganization, Selected};
-pub use export::organization_import::StagedExport;
+pub use export::organization::{SelectOrganization, Selected, StagedExport};
 pub use export::{ExportOptions, require_absent};
 pub use format::secrets::{WorkspaceId, signing_secret_of};
 pub use kinds::canonical::canonical_line;
 pub use kinds::json_lines::Redaction;
 pub use kinds::record_registry::{RecordRegistry, RecordType, RecordTypeOf};
 pub use node::shared_restore::{found_from, require_no_workspace};
-pub(crate) use origin::metrics::{OriginCall, OriginMetrics};
-pub use origin::repeated_warning::RepeatedWarning;
-pub use origin::trouble::Trouble;
+pub(crate) use origin::state::{OriginCall, OriginMetrics};
+pub use origin::trouble::{RepeatedWarning, Trouble};
 pub use reads::bounded_read::{BoundedRead, CancelToken};
 pub use reads::check_report::CheckReport;
 pub use reads::progress::{Progress, Stage};

@@ -2,8 +2,7 @@
 //! copy that a server sends.
 
 pub(super) mod import;
-pub(super) mod organization_export;
-pub(super) mod organization_import;
+pub(super) mod organization;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -37,7 +36,7 @@ use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;
 use crate::store::writer::Store;
 
-use organization_export::{OrganizationHeader, OrganizationRecords, SelectOrganization};
+use organization::{OrganizationHeader, OrganizationRecords, SelectOrganization};
 
 /// The version of the line format.
 pub(super) const EXPORT_FORMAT: u64 = 1;

@@ -12,8 +12,7 @@ use crate::store::origin::state::OriginState;
 use crate::store::origin::trouble::{At, Trouble};
 use crate::store::origin::{Beat, Fault, Origin};
 use crate::store::values::position::Position;
-use crate::store::writer::Store;
-use crate::store::writer::shared::Shared;
+use crate::store::writer::{Shared, Store};
 use crate::time::Clock;
 
 /// The time between two heartbeats.

@@ -13,11 +13,10 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::disk::place::{Destination, Place, ShownPath};
 use crate::store::format::secrets::{SecretsOf, require_same_secret, stored_secret};
 use crate::store::origin::copy::origin_error;
-use crate::store::origin::copy_source::{CopySource, take_rows, take_turn};
+use crate::store::origin::copy_source::{CopySource, StoredRows, take_rows, take_turn};
 use crate::store::origin::{Origin, random_name};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::reads::stored_rows::StoredRows;
 use crate::store::values::position::{Position, Row};
 use crate::store::whole::restore::{PreparedRestore, Restored};
 

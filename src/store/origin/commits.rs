@@ -9,7 +9,7 @@ use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::values::position::Position;
 
 use super::copy_source::CopySource;
-use super::metrics::OriginCall;
+use super::state::OriginCall;
 use super::{Commit, Fault, Origin, Outcome, Turn};
 
 /// The pause before the origin is asked again.

@@ -2,29 +2,31 @@
 //!
 //! The origin has the data, so a copy can always be made again. A copy that is damaged, or that belongs to another past of
 //! the origin, is kept under another name, and a new one takes its place.
+//!
+//! The first node of a release migrates the content of the origin. It takes the turn, migrates a copy as it would a data file,
+//! and replaces all rows in one commit. Nodes of older releases then stop serving, and say why.
 
 use std::path::Path;
 
 use redb::{Database, WriteTransaction};
 
 use crate::error::{Error, Result};
-use crate::store::disk::engine::close;
+use crate::store::disk::engine::{begin, close, storage_error};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
 use crate::store::disk::open_error::OpenError;
-use crate::store::format::migrate::format_of;
+use crate::store::format::migrate::{STEPS, format_of, migrate, names_all_tables, stored_format};
 use crate::store::format::secrets::WorkspaceId;
 use crate::store::format::stored_position::{position_of, primary_of, put_position};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{damaged, unseal};
 use crate::store::values::position::Position;
-use crate::store::values::schema::{CELL_KEY, SECRET_KEY, Table};
+use crate::store::values::schema::{CELL_KEY, FORMAT, SECRET_KEY, Table};
 
-use super::copy_source::{CopySource, take_rows};
+use super::copy_source::{CopySource, StoredRows, take_rows, take_turn};
 use super::trouble::not_taken;
-use super::upgrade::{is_current, upgrade};
-use super::{Fault, Origin, Take};
+use super::{Fault, Origin, Take, random_name};
 
 /// Opens the copy at `path`, and takes what changed since. Makes the copy again if it is missing, damaged, or not of this
 /// past of the origin. If the origin is away, the copy is opened as it is. Returns its position.
@@ -249,4 +251,36 @@ pub(in crate::store) fn origin_error(origin: &dyn Origin, fault: Fault) -> OpenE
         Fault::Copy(error) => error.into(),
         fault => OpenError::Database { database, cause: fault.to_string() },
     }
+}
+
+/// Whether a copy has the format and all tables of this release, so its database has them, too.
+pub(in crate::store) fn is_current(database: &Database) -> Result<bool> {
+    let snapshot = Snapshot::begin(database)?;
+    Ok(stored_format(&snapshot)? == Some(FORMAT) && names_all_tables(&snapshot)?)
+}
+
+/// Fills an empty copy with all rows of the origin, and migrates both, unless another node was first. Returns the last commit.
+pub(in crate::store) fn upgrade(
+    database: &Database,
+    source: &CopySource,
+) -> Result<Position, Fault> {
+    let known = take_rows(database, |take| source.all(take), |_, _| Ok(()))?;
+    // No node commits from here on.
+    let (mut position, turn) = take_turn(database, source, known)?;
+    if !is_current(database)? {
+        turn.extend()?;
+        let found = stored_format(&Snapshot::begin(database)?)?.unwrap_or_default();
+        migrate(database, found, STEPS, FORMAT).map_err(|error| not_migrated(&error))?;
+        position =
+            turn.replace(random_name(), &mut StoredRows::new(&Snapshot::begin(database)?))?;
+        tracing::info!(from = found, to = FORMAT, "migrated the database to this release");
+    }
+    let transaction = begin(database)?;
+    put_position(&transaction, position, source.origin.primary())?;
+    transaction.commit().map_err(storage_error)?;
+    Ok(position)
+}
+
+fn not_migrated(error: &OpenError) -> Fault {
+    Fault::Refused(format!("the database was not migrated: {error}"))
 }

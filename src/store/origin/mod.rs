@@ -7,16 +7,13 @@
 pub(super) mod commits;
 pub(super) mod copy;
 pub(super) mod copy_source;
-pub(super) mod metrics;
 pub(in crate::store) mod postgres;
-pub(super) mod repeated_warning;
 #[cfg(test)]
 pub(in crate::store) mod scripted;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;
 pub(super) mod trouble;
-pub(super) mod upgrade;
 
 use std::fmt::{self, Debug, Display};
 

@@ -1,7 +1,7 @@
-//! What the threads of a store with an origin share: who waits for a fresh state, and how the origin answers.
+//! What the threads of a store with an origin share: who waits for a fresh state, how the origin answers, and what they count.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
@@ -10,6 +10,7 @@ use tokio::time::timeout;
 use crate::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, closed};
 use crate::store::reads::snapshot::Snapshot;
+use crate::store::values::position::Position;
 
 use super::trouble::Troubles;
 
@@ -166,4 +167,95 @@ impl OriginState {
 /// The error of a request that needs an origin that is away.
 pub(in crate::store) fn away() -> Error {
     Error::unavailable(RETRY_AFTER, "the database cannot be reached")
+}
+
+/// A call that the origin answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OriginCall {
+    /// A question about what is new, which the store asked for this many readers at once. A store asks for none when it is idle.
+    Ask {
+        /// How many readers waited for the answer.
+        readers: usize,
+    },
+    /// An attempt to commit a batch, taken or not.
+    Commit,
+    /// A wait for the right to be next.
+    Turn,
+}
+
+/// Called on threads of the store after each answered call with the time that it took, so it must be quick.
+type Listener = Box<dyn Fn(OriginCall, Duration) + Send + Sync>;
+
+/// What the threads of a store count.
+#[derive(Default)]
+pub(in crate::store) struct OriginStats {
+    listener: OnceLock<Listener>,
+    overtaken: AtomicU64,
+    unknown: AtomicU64,
+    copies_made: AtomicU64,
+    behind: AtomicU64,
+}
+
+impl OriginStats {
+    /// Calls `listener` after each answered call from now on. Only the first listener is called.
+    pub(in crate::store) fn listen(
+        &self,
+        listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static,
+    ) {
+        let _kept = self.listener.set(Box::new(listener));
+    }
+
+    /// Returns the numbers, with whether the origin answered lately.
+    pub(in crate::store) fn metrics(&self, is_up: bool) -> OriginMetrics {
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        OriginMetrics {
+            is_up,
+            overtaken: read(&self.overtaken),
+            unknown: read(&self.unknown),
+            copies_made: read(&self.copies_made),
+            behind: read(&self.behind),
+        }
+    }
+
+    /// Records a call that began at `begun` and was answered now.
+    pub(in crate::store) fn note_call(&self, call: OriginCall, begun: Instant) {
+        if let Some(listener) = self.listener.get() {
+            listener(call, begun.elapsed());
+        }
+    }
+
+    /// Records a batch that must run again because another node was first.
+    pub(in crate::store) fn note_overtaken(&self) {
+        self.overtaken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records a commit that got no answer.
+    pub(super) fn note_unknown(&self) {
+        self.unknown.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records a copy that was made from all rows.
+    pub(super) fn note_copy_made(&self) {
+        self.copies_made.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Records the last commit of the origin, and that of the copy when it asked.
+    pub(in crate::store) fn note_head(&self, head: Position, known: Position) {
+        self.behind.store(head.seq.saturating_sub(known.seq), Ordering::Relaxed);
+    }
+}
+
+/// Numbers about the work with an origin since the store was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OriginMetrics {
+    /// Whether the origin answered lately.
+    pub is_up: bool,
+    /// How many batches ran again because another node was first.
+    pub overtaken: u64,
+    /// How many commits got no answer, so that the store had to ask whether they were done.
+    pub unknown: u64,
+    /// How often the copy was made from all rows.
+    pub copies_made: u64,
+    /// How many commits the copy lacked at the last question.
+    pub behind: u64,
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::error::Error;
-
-use super::repeated_warning::RepeatedWarning;
 
 /// What a node of a shared database cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -148,6 +147,39 @@ pub(in crate::store) fn not_taken(error: &Error) -> String {
     )
 }
 
+/// How often a warning is repeated while its reason lasts.
+const INTERVAL: Duration = Duration::from_secs(30);
+/// The time without a warning after which the reason may change [`MAX_CHANGES`] times again.
+const CHANGE_INTERVAL: Duration = Duration::from_secs(1);
+/// How many reasons are logged that follow one another at once.
+const MAX_CHANGES: u32 = 5;
+
+/// Decides when to log a warning about something that lasts.
+#[derive(Debug, Default)]
+pub struct RepeatedWarning {
+    logged: Option<(String, Instant)>,
+    changes: u32,
+}
+
+impl RepeatedWarning {
+    /// Whether to log this text now: it is new, or was logged a while ago.
+    pub fn is_due(&mut self, text: &str) -> bool {
+        if let Some((known, at)) = &self.logged {
+            let age = at.elapsed();
+            if age >= CHANGE_INTERVAL {
+                self.changes = 0;
+            }
+            let is_due = if known == text { age >= INTERVAL } else { self.changes < MAX_CHANGES };
+            if !is_due {
+                return false;
+            }
+        }
+        self.changes += 1;
+        self.logged = Some((text.to_owned(), Instant::now()));
+        true
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,5 +201,14 @@ mod tests {
         assert_eq!(troubles.list().len(), 1);
         troubles.end(&Trouble::ALL);
         assert_eq!(troubles.list(), []);
+    }
+
+    #[test]
+    fn warning_is_due_when_its_reason_changes_but_not_without_end() {
+        let mut warning = RepeatedWarning::default();
+        let due = ["a", "a", "b", "b", "a"].map(|reason| warning.is_due(reason));
+        assert_eq!(due, [true, false, true, false, true]);
+        let mut warning = RepeatedWarning::default();
+        assert!(!(0..10_000_u32).all(|number| warning.is_due(&number.to_string())));
     }
 }

@@ -6,10 +6,11 @@ use std::task::{Context, Wake, Waker};
 
 use futures_util::FutureExt;
 
-use super::*;
 use crate::fair_queue::Consumer;
 use crate::store::writer::queue::{LIMITS, MAX_QUEUED};
-use crate::store::writer::queued::{PendingWrite, QueuedWrite};
+use crate::store::writer::task::{PendingWrite, QueuedWrite};
+
+use super::*;
 
 /// How often a test tries to get several writes into one batch. A batch also ends after a time limit, which a busy machine
 /// may exceed.

@@ -12,16 +12,14 @@ use crate::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::metrics::OriginCall;
-use crate::store::origin::state::{OriginState, Reader, away};
+use crate::store::origin::state::{OriginCall, OriginState, Reader, away};
 use crate::store::origin::trouble::{At, Trouble, not_taken};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::{Position, Row};
 
-use super::Store;
 use super::queue::Sender;
-use super::shared::Shared;
 use super::task::{Lacked, NewRows, Task};
+use super::{Shared, Store};
 
 /// How long the origin is not asked if nobody reads.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);

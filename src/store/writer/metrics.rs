@@ -8,12 +8,11 @@ use redb::{Database, ReadableDatabase};
 use tokio::sync::oneshot;
 
 use crate::error::Result;
-use crate::store::origin::metrics::{OriginCall, OriginMetrics};
+use crate::store::origin::state::{OriginCall, OriginMetrics};
 use crate::store::record::byte_usage::Owner;
 
 use super::Store;
-use super::queued::flatten_reply;
-use super::task::Task;
+use super::task::{Task, flatten_reply};
 
 /// The time for which a heartbeat of a shared database proves that it takes writes.
 const BEAT_VALID_FOR: Duration = Duration::from_secs(5);

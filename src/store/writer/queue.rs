@@ -11,6 +11,9 @@
 //! it. Any other task goes into the channel at once. Reads wait for some of these, so they do not wait for all writes of a
 //! consumer.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -21,8 +24,7 @@ use crate::error::{Error, Result};
 use crate::fair_queue::{Backlogs, Consumer, FairQueueLimits, QueueFull, RecentConsumers};
 use crate::store::disk::engine::{RETRY_AFTER, closed};
 
-use super::queued::QueuedWrite;
-use super::task::{NextWrite, Task};
+use super::task::{NextWrite, QueuedWrite, Task};
 
 /// A channel with this many tasks takes no more but writes of consumers.
 pub(in crate::store) const MAX_QUEUED: usize = 4096;
@@ -353,6 +355,3 @@ impl Drop for Cooldown {
         self.queue.wake(state);
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -35,9 +35,8 @@ use crate::store::write::{FinishedBatch, WriteTx};
 use super::file_place::DISPLACED;
 use super::metrics::Commit;
 use super::queue::{Receiver, Sender};
-use super::queued::QueuedWrite;
-use super::shared::{CloseOnDrop, Shared};
-use super::task::{NextWrite, Task};
+use super::task::{NextWrite, QueuedWrite, Task};
+use super::{CloseOnDrop, Shared};
 
 /// The maximum number of writes in one batch.
 const BATCH_WRITES: usize = 512;

@@ -28,7 +28,7 @@ use crate::store::disk::place::DatabaseUrl;
 use crate::store::values::position::{Position, Primary};
 use crate::store::values::schema::Table;
 
-use super::repeated_warning::RepeatedWarning;
+use super::trouble::RepeatedWarning;
 use super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
 
 use connect::Connector;

@@ -1,6 +1,6 @@
-use super::super::queued::PendingWrite;
 use crate::store::write::WriteTx;
 
+use super::super::task::PendingWrite;
 use super::*;
 
 const GREEDY: Consumer = Consumer::User(1);

@@ -16,15 +16,13 @@ use crate::store::disk::engine::{RETRY_AFTER, storage_error};
 use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::{Sent, send};
 use crate::store::origin::copy_source::{CopySource, take_row};
-use crate::store::origin::metrics::OriginCall;
-use crate::store::origin::state::{OriginState, away};
+use crate::store::origin::state::{OriginCall, OriginState, away};
 use crate::store::origin::{Commit, Fault, Turn, random_name};
 use crate::store::values::position::{Position, Row};
 use crate::store::write::{FinishedBatch, WriteTx};
 
 use super::super::metrics::Commit as BatchCommit;
-use super::super::queued::QueuedWrite;
-use super::super::task::{Lacked, NewRows, NextWrite};
+use super::super::task::{Lacked, NewRows, NextWrite, QueuedWrite};
 use super::{BatchRun, Writer};
 
 /// How long a batch tries to get an answer of the origin.
