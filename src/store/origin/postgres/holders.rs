@@ -6,9 +6,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::super::Fault;
-use super::columns::column;
 use super::connect::Connector;
-use super::link::{ANSWER, Link};
+use super::link::{ANSWER, Link, column};
 use super::sql;
 
 /// How long a session waits for what a commit needs before it is asked what it waits for.

@@ -2,7 +2,6 @@
 
 mod password_file;
 mod settings;
-mod tls;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -102,7 +101,7 @@ fn servers_of(
     let own = settings.own_certificate();
     let own = own.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
     let needs_tls = hosts.iter().any(|host| privacy.needs_tls(host));
-    let connector = needs_tls.then(|| tls::connector(ca.as_deref(), own)).transpose()?;
+    let connector = needs_tls.then(|| settings::connector(ca.as_deref(), own)).transpose()?;
     let authorities = ca.map_or_else(
         || "the authorities of the system".to_owned(),
         |ca| format!("those in {}", ca.display()),

@@ -1,4 +1,4 @@
-//! One connection, and the runtime that drives it.
+//! One connection, the runtime that drives it, and the columns of its results.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,12 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{FromSql, ToSql};
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
 
 use crate::store::values::position::Primary;
 
-use super::failure::Failure;
+use super::super::Fault;
+use super::failure::{Failure, not_ours};
 
 /// How long a statement may take. The limits of the session are shorter, so that a statement that is late there fails with
 /// an error that says so.
@@ -127,4 +128,23 @@ impl Link {
         self.statements.insert(sql, statement.clone());
         Ok(statement)
     }
+}
+
+/// Returns a column.
+///
+/// # Errors
+/// [`Fault::Refused`] if the column has another type.
+pub(super) fn column<'r, T: FromSql<'r>>(row: &'r Row, at: usize) -> Result<T, Fault> {
+    row.try_get(at).map_err(|error| not_ours(&error.to_string()))
+}
+
+/// Returns a column with a number that is not negative.
+pub(super) fn number(row: &Row, at: usize) -> Result<u64, Fault> {
+    let found: i64 = column(row, at)?;
+    u64::try_from(found).map_err(|_| not_ours("a number is negative"))
+}
+
+/// Returns a number for a parameter. Numbers of commits never grow so large that they do not fit.
+pub(super) fn parameter(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -3,7 +3,6 @@
 //! Each call takes an idle connection, or makes one. A connection belongs to one call at a time, and is used again only
 //! if that call succeeded. So there are as many connections as threads that call at once.
 
-mod columns;
 mod connect;
 mod failure;
 mod holders;
@@ -13,14 +12,13 @@ mod read;
 mod sql;
 #[cfg(test)]
 mod tests;
-mod turn;
 mod upkeep;
-mod whole;
 mod write;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use futures_util::future::join3;
 use time::OffsetDateTime;
 use uuid::Uuid;
 
@@ -32,8 +30,8 @@ use super::trouble::RepeatedWarning;
 use super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
 
 use connect::Connector;
-use link::Link;
-use turn::HeldTurn;
+use failure::Failure;
+use link::{ANSWER, Link, parameter};
 
 /// A PostgreSQL database as the origin.
 #[derive(Debug)]
@@ -145,7 +143,7 @@ impl Origin for Postgres {
 
     fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
         let workspace = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
-        self.with_link(|link| whole::found(link, &self.node, (workspace, name), rows))
+        self.with_link(|link| write::found(link, &self.node, (workspace, name), rows))
     }
 
     fn head(&self) -> Result<Option<Head>, Fault> {
@@ -188,5 +186,77 @@ impl Origin for Postgres {
 
     fn shown(&self) -> &str {
         &self.shown
+    }
+}
+
+/// A transaction that has locked the head. Dropping it rolls the transaction back.
+struct HeldTurn<'o> {
+    origin: &'o Postgres,
+    /// Present until the turn ends.
+    link: Option<Link>,
+}
+
+impl<'o> HeldTurn<'o> {
+    /// Waits for the lock, then reads what changed.
+    fn begin(
+        origin: &'o Postgres,
+        known: Position,
+        take: &mut Take<'_>,
+    ) -> Result<(Position, Self), Fault> {
+        let question = |failure: Failure| failure.of_question();
+        let mut link = origin.link()?;
+        // Both are prepared, so that each is one message, and the lock is sent first. The question begins when the head
+        // is locked, and sees the state of that moment.
+        let lock = link.prepared(sql::LOCK_HEAD).map_err(question)?;
+        let since = link.prepared(sql::SINCE).map_err(question)?;
+        let asking = async {
+            let client = link.client();
+            let begin = client.batch_execute(sql::BEGIN);
+            let lock = client.query_opt(&lock, &[]);
+            let changes = client.query_raw(&since, [parameter(known.seq)]);
+            let (begun, locked, changes) = join3(begin, lock, changes).await;
+            begun?;
+            locked?;
+            changes
+        };
+        let changes = link.wait(ANSWER, asking).map_err(question)?;
+        let head = read::hand_over(&link, changes, known, take)?;
+        Ok((head, Self { origin, link: Some(link) }))
+    }
+}
+
+impl Turn for HeldTurn<'_> {
+    fn extend(&self) -> Result<(), Fault> {
+        let over = || Fault::Away("the turn has ended".to_owned());
+        let link = self.link.as_ref().filter(|link| link.is_open()).ok_or_else(over)?;
+        link.run(sql::LONG_WAIT).map_err(|failure| failure.of_question())
+    }
+
+    fn commit(mut self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+        // Without a link, or if the database has ended the session, the turn is over and nothing was sent.
+        let Some(mut link) = self.link.take().filter(Link::is_open) else {
+            return Ok(Outcome::Overtaken);
+        };
+        let outcome = write::commit_in_transaction(&mut link, &self.origin.node, commit)?;
+        self.origin.idle().push(link);
+        Ok(outcome)
+    }
+
+    fn replace(mut self: Box<Self>, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
+        let over = || Fault::Away("the turn has ended".to_owned());
+        let mut link = self.link.take().filter(Link::is_open).ok_or_else(over)?;
+        let position = write::replace(&mut link, &self.origin.node, name, rows)?;
+        self.origin.idle().push(link);
+        Ok(position)
+    }
+}
+
+impl Drop for HeldTurn<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take()
+            && link.run("ROLLBACK").is_ok()
+        {
+            self.origin.idle().push(link);
+        }
     }
 }

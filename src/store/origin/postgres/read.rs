@@ -14,9 +14,8 @@ use crate::store::values::position::{Position, Row};
 use crate::store::values::schema::{FORMAT, Table};
 
 use super::super::{Fault, Head, Lacking, Take};
-use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
-use super::link::{ANSWER, FAR, LONG, Link};
+use super::link::{ANSWER, FAR, LONG, Link, column, number, parameter};
 use super::sql;
 
 /// How many rows are handed over at a time.

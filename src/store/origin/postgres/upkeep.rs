@@ -6,9 +6,8 @@ use tokio_postgres::types::ToSql;
 use crate::store::values::position::Position;
 
 use super::super::{Beat, Fault, Node};
-use super::columns::{column, number, parameter};
 use super::failure::{Failure, no_workspace};
-use super::link::{ANSWER, LONG, Link};
+use super::link::{ANSWER, LONG, Link, column, number, parameter};
 use super::sql;
 
 /// Forgets what no copy needs that has one of the last `keep` commits.

@@ -1,13 +1,15 @@
-//! Settings that a URL leaves out: from PostgreSQL's variables, as its own clients read them.
+//! Settings that a URL leaves out: from PostgreSQL's variables, as its own clients read them; and TLS to the database.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::store::disk::place::DatabaseUrl;
 use crate::store::origin::Fault;
+use crate::trust_anchors::{Identity, client_config, read_certificates, system_certificates};
 
 /// Variables by which PostgreSQL's own clients find or check a server, and which this program does not read.
 const UNREAD: [&str; 6] =
@@ -131,6 +133,33 @@ impl<'u> Settings<'u> {
 
 fn number(name: &str, text: &str) -> Result<u16, Fault> {
     text.trim().parse().map_err(|_| Fault::Refused(format!("{name} is not a number")))
+}
+
+/// Returns what connects with TLS. The server's certificate must be valid for its name in the URL, and come from an
+/// authority in the PEM file `ca` or be in it, or come from one of the system's. `own` has the certificate and the key of the
+/// client.
+///
+/// # Errors
+/// [`Fault::Refused`] names the file and its problem.
+pub(super) fn connector(
+    ca: Option<&Path>,
+    own: Option<(&Path, &Path)>,
+) -> Result<MakeRustlsConnect, Fault> {
+    let identity = own.map(|(certificate, key)| Identity::read(certificate, key)).transpose();
+    let identity = identity.map_err(Fault::Refused)?;
+    let tls = if let Some(ca) = ca {
+        read_certificates(ca)
+            .and_then(|named| client_config(Vec::new(), named, identity))
+            .map_err(|why| Fault::Refused(format!("{}: {why}", ca.display())))?
+    } else {
+        let system = system_certificates();
+        if system.is_empty() {
+            let why = "the system has no certificates of authorities; name a file with --data-ca";
+            return Err(Fault::Refused(why.to_owned()));
+        }
+        client_config(system, Vec::new(), identity).map_err(Fault::Refused)?
+    };
+    Ok(MakeRustlsConnect::new(tls))
 }
 
 #[cfg(test)]
