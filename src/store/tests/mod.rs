@@ -1,17 +1,14 @@
 //! Tests of the store on real files, with record types of their own.
 
-mod compacting;
+mod copying;
 mod cooldowns;
 mod damage;
-mod failing;
 mod lines;
 mod migrating;
 mod names;
 mod opening;
 mod origin;
 mod packing;
-mod spans;
-mod spooling;
 mod upkeep;
 mod writing;
 

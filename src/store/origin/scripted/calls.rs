@@ -7,8 +7,7 @@ use crate::store::values::position::{Position, Primary, Row};
 use crate::store::values::schema::Table;
 
 use super::super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
-use super::state::State;
-use super::{Calls, Event, Ghost, Inner, Outage, Scripted};
+use super::{Calls, Event, Ghost, Inner, Outage, Scripted, State};
 
 fn away() -> Fault {
     Fault::Away("the script says so".to_owned())

@@ -6,7 +6,6 @@ mod faults;
 mod line;
 mod refusals;
 mod sessions;
-mod standbys;
 mod tls;
 
 use super::super::tests::{all, found, new_name, open, put, removal, since, support, taken, turn};
