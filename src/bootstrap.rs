@@ -117,7 +117,7 @@ pub fn create_at(
 /// Creates a data file, or the workspace of a shared database, from the lines of an export.
 ///
 /// # Errors
-/// Those of [`store::import`] and of [`store::found_from`].
+/// Those of [`store::import`] and of [`store::found_workspace_from`].
 pub fn import(
     place: &Place,
     from: impl BufRead,
@@ -138,7 +138,7 @@ pub fn import(
             })?;
             let file = folder.path().join("imported.redb");
             let imported = import(&file)?;
-            store::found_from(place, &file, progress)?;
+            store::found_workspace_from(place, &file, progress)?;
             Ok(Imported { to: Destination::Database(place.to_string()), ..imported })
         }
     }
@@ -151,7 +151,7 @@ fn write_initial_records(
     now: Timestamp,
 ) -> Result<CreatedWorkspace> {
     let mut rng = Seed::generate().rng();
-    tx.found_cell(first.cell);
+    tx.set_cell(first.cell);
     let secret = first.secret.as_ref().unwrap_or(secret);
     tx.put_secret(secret);
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);

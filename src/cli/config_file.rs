@@ -13,7 +13,7 @@ use rustix::process::geteuid;
 use toml::{Table, Value};
 use url::Url;
 
-use crate::store::{DatabaseUrl, looks_like_address};
+use crate::store::{DatabaseUrl, looks_like_database_address};
 
 use super::flags::{flags, is_secret, key};
 
@@ -196,7 +196,7 @@ pub(super) fn mask(flag: &Arg, text: &str) -> String {
     match text.parse::<DatabaseUrl>() {
         _ if key(flag) != "data" => mask_secret(text),
         Ok(url) => url.shown().to_owned(),
-        Err(_) if looks_like_address(text) => MASK.to_owned(),
+        Err(_) if looks_like_database_address(text) => MASK.to_owned(),
         Err(_) => text.to_owned(),
     }
 }

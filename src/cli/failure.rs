@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use crate::config::INVALID_CONFIGURATION;
 use crate::error::Error;
-use crate::store::{OpenError, mask_addresses};
+use crate::store::{OpenError, mask_database_addresses};
 
 use super::args::{ArgValue, Source};
 use super::flags::{is_named, key, variable_of};
@@ -104,7 +104,7 @@ pub(super) fn show_usage(error: &clap::Error) -> ExitCode {
         let text = error.to_string();
         let given = std::env::args_os().chain(std::env::vars_os().map(|(_, value)| value));
         let given = given.map(|word| word.to_string_lossy().into_owned());
-        let masked = mask_addresses(&text, given);
+        let masked = mask_database_addresses(&text, given);
         if masked == text {
             let _ = error.print();
         } else {

@@ -10,7 +10,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser, ValueParser};
 use ipnet::IpNet;
 use url::Url;
 
-use crate::store::looks_like_address;
+use crate::store::looks_like_database_address;
 
 /// The port of DNS servers.
 const DNS_PORT: u16 = 53;
@@ -133,7 +133,7 @@ fn require_file(path: PathBuf) -> Result<PathBuf, &'static str> {
 
 /// Fails if a database is named where only a file can be.
 fn require_path(path: PathBuf) -> Result<PathBuf, &'static str> {
-    if looks_like_address(&path.to_string_lossy()) {
+    if looks_like_database_address(&path.to_string_lossy()) {
         return Err(
             "this looks like the address of a database, which --data takes; write `./NAME` for a file with such a name",
         );

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{
     Change, Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table, Tx,
-    WriteTx, find_taken,
+    WriteTx, find_used_key,
 };
 
 use super::access_objects::Object;
@@ -253,7 +253,12 @@ pub trait RegisteredRecord: Sync {
     /// Returns the fields that responses show of a record.
     fn fields(&self, payload: &[u8]) -> Result<Value>;
     /// Returns the table in which a key of a record of another installation is taken.
-    fn find_taken(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>>;
+    fn find_used_key(
+        &self,
+        tx: &Snapshot,
+        payload: &[u8],
+        users: &UserMap,
+    ) -> Result<Option<Table>>;
     /// Adds a record of another installation. Returns the table in which a key of the record is taken, if it adds none.
     fn adopt(&self, tx: &mut WriteTx<'_>, payload: &[u8], users: &UserMap)
     -> Result<Option<Table>>;
@@ -325,8 +330,13 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         serde_json::from_slice(Row::<R>::read(payload)?.fields).map_err(Error::internal)
     }
 
-    fn find_taken(&self, tx: &Snapshot, payload: &[u8], users: &UserMap) -> Result<Option<Table>> {
-        find_taken(tx, &self.arriving(payload, users)?.record)
+    fn find_used_key(
+        &self,
+        tx: &Snapshot,
+        payload: &[u8],
+        users: &UserMap,
+    ) -> Result<Option<Table>> {
+        find_used_key(tx, &self.arriving(payload, users)?.record)
     }
 
     fn adopt(
@@ -339,7 +349,7 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         if let Some(adapt) = self.adapt {
             adapt(&mut record, tx)?;
         }
-        let taken = find_taken(tx, &record)?;
+        let taken = find_used_key(tx, &record)?;
         if taken.is_none() {
             tx.adopt(&record, version, self.number.map(|number| number(&record)))?;
         }

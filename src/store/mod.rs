@@ -97,7 +97,7 @@ mod node {
 
 pub(crate) use changes::batch_diff::CommitsOf;
 pub use changes::write_changes::Change;
-pub use disk::database_address::{looks_like_address, mask_addresses};
+pub use disk::database_address::{looks_like_database_address, mask_database_addresses};
 pub use disk::engine::DEFAULT_CACHE;
 pub use disk::file::{beside, folder_of, follow_link};
 pub use disk::file_names::give_to_owner;
@@ -111,7 +111,7 @@ pub use format::secrets::{WorkspaceId, signing_secret_of};
 pub use kinds::canonical::canonical_line;
 pub use kinds::json_lines::Redaction;
 pub use kinds::record_registry::{RecordRegistry, RecordType, RecordTypeOf};
-pub use node::shared_restore::{found_from, require_no_workspace};
+pub use node::shared_restore::{found_workspace_from, require_no_workspace};
 pub(crate) use origin::state::{OriginCall, OriginMetrics};
 pub use origin::trouble::{RepeatedWarning, Trouble};
 pub use reads::bounded_read::{BoundedRead, CancelToken};
@@ -132,7 +132,7 @@ pub use whole::sent_copy::SentCopy;
 pub use whole::space::{FreeSpace, SpaceUsage};
 pub use write::access::{AccessTables, AccessVersion};
 pub use write::cell::{Cell, stored_cell};
-pub use write::{WriteTx, find_taken, payload_of};
+pub use write::{WriteTx, find_used_key, payload_of};
 pub use writer::Store;
 pub use writer::metrics::{PageCache, RecordCounts, StoreMetrics};
 pub(crate) use writer::watchers::{WakeOnCommit, Watch};

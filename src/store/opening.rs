@@ -44,7 +44,7 @@ impl Store {
     ) -> Result<(Self, T), OpenError> {
         let fs = FsHandle::new(file_system);
         file::require_absent(&fs, path)?;
-        let lock = FileLock::take(path)?;
+        let lock = FileLock::acquire(path)?;
         let mut filled = None;
         let created = file::create(&fs, (path, Owner::OfFolder), cache, |database| {
             filled = Some(fill_new(database, rng, fill)?);
@@ -88,7 +88,7 @@ impl Store {
     pub fn open_to_read(path: &Path, cache: usize) -> Result<Self, OpenError> {
         let path = &follow_link(path)?;
         let fs = FsHandle::new(Arc::new(ReadOnly { data: path.clone() }));
-        let lock = FileLock::take_to_read(&fs, path)?;
+        let lock = FileLock::acquire_shared(&fs, path)?;
         let database = open_database(&fs, path, cache)?;
         Self::start(fs, path, cache, lock, (database, None))
     }

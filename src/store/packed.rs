@@ -56,12 +56,7 @@ pub(in crate::store) fn unpack(table: Table, key: &[u8], block: &[u8]) -> Result
 
 /// Calls `visit` with the entries of a block of `table` that is stored under `key`, in the order of their keys, until it
 /// breaks.
-fn walk_block(
-    table: Table,
-    key: &[u8],
-    block: &[u8],
-    visit: &mut Visit<'_>,
-) -> Result<()> {
+fn walk_block(table: Table, key: &[u8], block: &[u8], visit: &mut Visit<'_>) -> Result<()> {
     let broken = || damaged(table, &"a block of entries cannot be read");
     // A block is a sequence as postcard stores it: the number of entries, then each of them.
     let (count, mut left) = postcard::take_from_bytes::<usize>(block).map_err(|_| broken())?;
@@ -88,19 +83,19 @@ fn walk_block(
     Ok(())
 }
 
-/// Divides entries, whose keys are in order, into blocks. Calls `take` with the key and the content of each.
+/// Divides entries, whose keys are in order, into blocks. Calls `visit` with the key and the content of each.
 pub(in crate::store) fn pack<'e>(
     entries: impl IntoIterator<Item = (&'e [u8], &'e [u8])>,
-    mut take: impl FnMut(&[u8], &[u8]) -> Result<()>,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {
     let mut block = Draft::default();
     for (key, payload) in entries {
         if block.size > FULL {
-            block.end(&mut take)?;
+            block.end(&mut visit)?;
         }
         block.add(key, payload);
     }
-    block.end(&mut take)
+    block.end(&mut visit)
 }
 
 /// A block to which entries are added.
@@ -132,12 +127,12 @@ impl<'e> Draft<'e> {
     }
 
     /// Passes the block on and begins the next one.
-    fn end(&mut self, take: &mut impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    fn end(&mut self, visit: &mut impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         if self.entries.is_empty() {
             return Ok(());
         }
         let block = postcard::to_stdvec(&self.entries).map_err(Error::internal)?;
-        take(self.key, &block)?;
+        visit(self.key, &block)?;
         *self = Self::default();
         Ok(())
     }

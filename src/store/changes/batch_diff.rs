@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::store::values::position::Row;
+use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 
 use super::value_log::{ValueLog, ValueLogs};
@@ -72,9 +72,9 @@ impl BatchDiff {
     }
 
     /// Returns the rows that were collected for the origin, each once, and keeps none.
-    pub(in crate::store) fn take_rows(&mut self) -> Vec<Row> {
+    pub(in crate::store) fn take_rows(&mut self) -> Vec<OriginRow> {
         let rows = self.rows.take().into_iter().flatten();
-        rows.map(|((table, key), sealed)| Row { table, key, sealed }).collect()
+        rows.map(|((table, key), sealed)| OriginRow { table, key, sealed }).collect()
     }
 
     /// Ends the commit in the logs. Call this once it is in the file.

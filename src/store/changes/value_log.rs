@@ -152,11 +152,11 @@ impl ValueLog {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `take` with the committed changes from the byte `from` on. Returns the byte at which they end.
+    /// Calls `visit` with the committed changes from the byte `from` on. Returns the byte at which they end.
     ///
     /// # Errors
     /// 503 when the log could not be written or cannot be read.
-    pub(in crate::store) fn each_from(&self, from: u64, take: &mut Visitor<'_>) -> Result<u64> {
+    pub(in crate::store) fn each_from(&self, from: u64, visit: &mut Visitor<'_>) -> Result<u64> {
         let end = {
             let written = self.written();
             if let Some(cause) = &written.failed {
@@ -168,7 +168,7 @@ impl ValueLog {
         let unreadable = |cause: io::Error| Error::unavailable(RETRY_AFTER, cause);
         while !changes.fill_buf().map_err(unreadable)?.is_empty() {
             let (table, key, sealed) = read_value(&mut changes).map_err(unreadable)?;
-            take(table, &key, sealed.as_deref())?;
+            visit(table, &key, sealed.as_deref())?;
         }
         Ok(end)
     }

@@ -20,19 +20,19 @@ const KEYWORDS: [&str; 10] = [
 
 /// Returns whether `text` looks like the address of a database, valid or not: a URL of any scheme, `user:password@host`, or a
 /// list such as `host=db user=ann`. A path that begins with `/`, `./` or `../` is a path, unless it has a password's place.
-pub fn looks_like_address(text: &str) -> bool {
+pub fn looks_like_database_address(text: &str) -> bool {
     let text = text.trim().trim_matches(['"', '\'']);
     is_url(text) || has_credentials(text) || has_keywords(text)
 }
 
 /// Returns the text with a mask in place of each word that looks like an address.
-pub fn mask_addresses(text: &str, words: impl IntoIterator<Item = String>) -> String {
+pub fn mask_database_addresses(text: &str, words: impl IntoIterator<Item = String>) -> String {
     let mut masked = text.to_owned();
     for word in words {
         // The value of a flag is a word of its own in messages.
         let value = word.split_once('=').filter(|(flag, _)| flag.starts_with("--"));
         let value = value.map_or(word.as_str(), |(_, value)| value);
-        if looks_like_address(value) {
+        if looks_like_database_address(value) {
             masked = masked.replace(value, MASK);
         }
     }
@@ -109,7 +109,7 @@ mod tests {
             "PASSWORD=hunter2",
             "file://x",
         ] {
-            assert!(looks_like_address(address), "{address}");
+            assert!(looks_like_database_address(address), "{address}");
         }
         for path in [
             "steward.redb",
@@ -128,7 +128,7 @@ mod tests {
             "a=b.redb",
             "C:\\steward.redb",
         ] {
-            assert!(!looks_like_address(path), "{path}");
+            assert!(!looks_like_database_address(path), "{path}");
         }
     }
 
@@ -136,7 +136,7 @@ mod tests {
     fn addresses_in_a_message_are_masked() {
         let words = ["serve", "--data=mysql://ann:hunter2@db", "ann:hunter2@db/x", "a.redb"];
         let text = "invalid value 'mysql://ann:hunter2@db'; unexpected argument 'ann:hunter2@db/x', a.redb";
-        let masked = mask_addresses(text, words.map(str::to_owned));
+        let masked = mask_database_addresses(text, words.map(str::to_owned));
         assert_eq!(masked, "invalid value '********'; unexpected argument '********', a.redb");
     }
 }

@@ -31,16 +31,16 @@ pub(in crate::store) struct FileLock {
 
 impl FileLock {
     /// Locks an existing redb file. Creates no lock file beside a file that redb did not write.
-    pub(in crate::store) fn take_for_existing(
+    pub(in crate::store) fn acquire_existing(
         fs: &FsHandle,
         data: &Path,
     ) -> Result<Self, OpenError> {
         open_redb_file(fs, data, Access::Write)?;
-        Self::take(data)
+        Self::acquire(data)
     }
 
     /// Shares the lock of an existing redb file with other readers. Creates no lock file.
-    pub(in crate::store) fn take_to_read(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
+    pub(in crate::store) fn acquire_shared(fs: &FsHandle, data: &Path) -> Result<Self, OpenError> {
         open_redb_file(fs, data, Access::Read)?;
         let path = beside(data, "lock");
         let file = match open_no_follow(OpenOptions::new().read(true), &path) {
@@ -55,11 +55,11 @@ impl FileLock {
         }
     }
 
-    /// Takes the lock.
+    /// Acquires the lock.
     ///
     /// # Errors
     /// [`OpenError::InUse`] when another process holds it.
-    pub(in crate::store) fn take(data: &Path) -> Result<Self, OpenError> {
+    pub(in crate::store) fn acquire(data: &Path) -> Result<Self, OpenError> {
         let path = beside(data, "lock");
         loop {
             let (file, is_new) = open_lock(&path).map_err(OpenError::io("create", &path))?;

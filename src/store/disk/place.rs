@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use super::database_address::{MASK, looks_like_address};
+use super::database_address::{MASK, looks_like_database_address};
 
 const FORMAT_HINT: &str = "write postgres://user:password@host/database, with the special characters of user and password \
                            percent-encoded, or ./NAME for a file with such a name";
@@ -44,7 +44,7 @@ impl Place {
         node: Option<&str>,
     ) -> Result<Self, String> {
         // What is not UTF-8 can begin like an address too.
-        match Some(data.to_string_lossy()).filter(|text| looks_like_address(text)) {
+        match Some(data.to_string_lossy()).filter(|text| looks_like_database_address(text)) {
             None => Ok(Self::File(data.into())),
             Some(text) => Ok(Self::Shared {
                 url: text.parse()?,

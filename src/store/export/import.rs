@@ -60,7 +60,7 @@ pub fn import(
 ) -> Result<Imported, OpenError> {
     let fs = FsHandle::os();
     file::require_absent(&fs, data)?;
-    let lock = FileLock::take(data)?;
+    let lock = FileLock::acquire(data)?;
     let mut imported = None;
     let mut reader = Reader::new(from);
     let created = file::create(&fs, (data, Owner::OfFolder), DEFAULT_CACHE, |database| {
@@ -156,7 +156,7 @@ pub(in crate::store) fn fill<R: BufRead>(
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);
     tx.begin_file()?;
-    tx.found_cell(cell);
+    tx.set_cell(cell);
     let regenerator = (secrets != IncludedSecrets::Everything).then_some(source);
     if let Some(regenerator) = &regenerator {
         tx.put_secret(&regenerator.secret);

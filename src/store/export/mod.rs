@@ -135,7 +135,7 @@ impl Store {
             let mut steps = how.progress.begin("copying", walk.of);
             let state = open_unnamed(how.unnamed_file()?)?;
             let copying = begin_unsynced(&state)?;
-            let values = fill(copying, |take| walk.each(&tables, &mut steps, take))?;
+            let values = fill(copying, |visit| walk.each(&tables, &mut steps, visit))?;
             require_length(&state, values)?;
             how.lines(&state)
         };

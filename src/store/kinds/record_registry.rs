@@ -169,7 +169,7 @@ fn check_entries_of<R: Record>(
         let Some(entry) = index.entry(found.record) else { continue };
         let expected = entry_payload(index.form(), found.key, found.payload);
         let wrong = match tx.get_raw(index.table(), &entry).ok().flatten() {
-            Some(stands) if stands == expected => continue,
+            Some(stored) if stored == expected => continue,
             Some(_) => "an entry differs from its record",
             None => "a record is missing from the index",
         };

@@ -16,7 +16,7 @@ use crate::store::reads::check_report::CheckReport;
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::HexKey;
-use crate::store::values::position::Row;
+use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 use crate::store::writer::Store;
 
@@ -109,6 +109,6 @@ fn compare_rows(copy: &Snapshot, database: &Snapshot, report: &mut CheckReport) 
     }
 }
 
-fn place(row: &Row) -> (Table, &[u8]) {
+fn place(row: &OriginRow) -> (Table, &[u8]) {
     (row.table, &row.key)
 }

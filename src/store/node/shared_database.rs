@@ -64,7 +64,7 @@ impl Store {
                 let fs = FsHandle::new(file_system);
                 let create = || {
                     let origin = connect(place)?;
-                    let filled = found(&fs, copy, cache, &*origin, rng, fill)?;
+                    let filled = found_workspace(&fs, copy, cache, &*origin, rng, fill)?;
                     Ok((open_copy(fs, copy, cache, CopySource::new(origin))?, filled))
                 };
                 let (opened, filled) = on_thread(create)?;
@@ -109,7 +109,7 @@ pub(in crate::store) fn open_copy(
     source: CopySource,
 ) -> Result<OpenedCopy, OpenError> {
     let path = follow_link(path)?;
-    let lock = FileLock::take(&path)?;
+    let lock = FileLock::acquire(&path)?;
     let open = || {
         file::remove_draft(&fs, &path)?;
         copy::open(&fs, &path, cache, &source)
@@ -138,7 +138,7 @@ pub(in crate::store) fn connect(place: &Place) -> Result<Arc<dyn Origin>, OpenEr
 }
 
 /// Founds a workspace with what `fill` writes, and leaves its copy. The copy appears after the workspace.
-pub(in crate::store) fn found<T>(
+pub(in crate::store) fn found_workspace<T>(
     fs: &FsHandle,
     copy: &Path,
     cache: usize,
@@ -150,12 +150,12 @@ pub(in crate::store) fn found<T>(
         return Err(OpenError::HasWorkspace(origin.shown().to_owned()));
     }
     file::require_absent(fs, copy)?;
-    let lock = FileLock::take(copy)?;
+    let lock = FileLock::acquire(copy)?;
     let mut filled = None;
     let founded = file::create(fs, (copy, Owner::OfFolder), cache, |database| {
         filled = Some(fill_new(database, rng, fill)?);
         let snapshot = Snapshot::begin(database)?;
-        let founded = origin.found(random_name(), &mut StoredRows::new(&snapshot));
+        let founded = origin.found_workspace(random_name(), &mut StoredRows::new(&snapshot));
         let position = founded.map_err(|fault| origin_error(origin, fault))?;
         let position =
             position.ok_or_else(|| OpenError::HasWorkspace(origin.shown().to_owned()))?;

@@ -17,7 +17,7 @@ use crate::store::origin::copy_source::{CopySource, StoredRows, take_rows, take_
 use crate::store::origin::{Origin, random_name};
 use crate::store::reads::progress::Progress;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::whole::restore::{PreparedRestore, Restored};
 
 use super::shared_database::{connect, on_thread};
@@ -40,7 +40,7 @@ impl PreparedRestore {
             let source = CopySource::new(connect(place)?);
             let to = Destination::Database(source.origin.shown().to_owned());
             with_file(self.path(), |backup| {
-                if found_with(&*source.origin, backup, progress)? {
+                if found_workspace_with(&*source.origin, backup, progress)? {
                     return Ok(Restored { to, replaced: None });
                 }
                 let kept = file::beside(place.file(), &format!("replaced-{stamp}"));
@@ -56,10 +56,15 @@ impl PreparedRestore {
 ///
 /// # Errors
 /// When the database cannot be reached, refuses this node, or already holds a workspace.
-pub fn found_from(place: &Place, from: &Path, progress: &Progress) -> Result<(), OpenError> {
+pub fn found_workspace_from(
+    place: &Place,
+    from: &Path,
+    progress: &Progress,
+) -> Result<(), OpenError> {
     on_thread(|| {
         let origin = connect(place)?;
-        let is_founded = with_file(from, |database| found_with(&*origin, database, progress))?;
+        let is_founded =
+            with_file(from, |database| found_workspace_with(&*origin, database, progress))?;
         is_founded.then_some(()).ok_or_else(|| OpenError::HasWorkspace(origin.shown().to_owned()))
     })
 }
@@ -67,7 +72,7 @@ pub fn found_from(place: &Place, from: &Path, progress: &Progress) -> Result<(),
 /// Fails if the shared database at `place` holds a workspace.
 ///
 /// # Errors
-/// As [`found_from`].
+/// As [`found_workspace_from`].
 pub fn require_no_workspace(place: &Place) -> Result<(), OpenError> {
     on_thread(|| {
         let origin = connect(place)?;
@@ -90,19 +95,19 @@ fn with_file<T>(
 }
 
 /// Returns the rows of a state, and shows how many were sent.
-fn uploaded(snapshot: &Snapshot, progress: &Progress) -> impl Iterator<Item = Result<Row>> {
+fn uploaded(snapshot: &Snapshot, progress: &Progress) -> impl Iterator<Item = Result<OriginRow>> {
     let mut steps = progress.begin("uploading", snapshot.values().unwrap_or(0));
     StoredRows::new(snapshot).inspect(move |_| steps.advance())
 }
 
 /// Founds a workspace with the content of a data file. Returns false if there is one already.
-fn found_with(
+fn found_workspace_with(
     origin: &dyn Origin,
     database: &Database,
     progress: &Progress,
 ) -> Result<bool, OpenError> {
     let snapshot = Snapshot::begin(database)?;
-    let founded = origin.found(random_name(), &mut uploaded(&snapshot, progress));
+    let founded = origin.found_workspace(random_name(), &mut uploaded(&snapshot, progress));
     Ok(founded.map_err(|fault| origin_error(origin, fault))?.is_some())
 }
 

@@ -1,4 +1,4 @@
-//! Sending a commit to the origin until it is known whether it stands.
+//! Sending a commit to the origin until it is known whether it was committed.
 
 use std::time::{Duration, Instant};
 
@@ -10,15 +10,15 @@ use crate::store::values::position::Position;
 
 use super::copy_source::CopySource;
 use super::state::OriginCall;
-use super::{Commit, Fault, Origin, Outcome, Turn};
+use super::{Commit, CommitOutcome, Fault, Origin, Turn};
 
 /// The pause before the origin is asked again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// What became of a commit.
-pub(in crate::store) enum Sent {
+pub(in crate::store) enum SentCommit {
     /// It is the commit at this position.
-    Stands(Position),
+    Committed(Position),
     /// Another commit came first. None of its attempts can be taken later.
     Overtaken,
     /// It was not taken, or it is not known whether it was.
@@ -34,7 +34,7 @@ pub(in crate::store) fn send(
     mut turn: Option<Box<dyn Turn + '_>>,
     commit: &Commit<'_>,
     until: Instant,
-) -> Sent {
+) -> SentCommit {
     let (origin, stats) = (&*source.origin, &source.stats);
     let mut is_unsure = false;
     loop {
@@ -47,8 +47,8 @@ pub(in crate::store) fn send(
             stats.note_call(OriginCall::Commit, begun);
         }
         let (fault, was_overtaken) = match outcome {
-            Ok(Outcome::Taken(position)) => return Sent::Stands(position),
-            Ok(Outcome::Overtaken) => (None, true),
+            Ok(CommitOutcome::Committed(position)) => return SentCommit::Committed(position),
+            Ok(CommitOutcome::Overtaken) => (None, true),
             Err(fault) => (Some(fault), false),
         };
         match &fault {
@@ -64,27 +64,29 @@ pub(in crate::store) fn send(
                     continue;
                 }
             }
-            Some(fault) => return Sent::Refused(refusal(is_unsure, fault)),
+            Some(fault) => return SentCommit::Refused(refusal(is_unsure, fault)),
         }
         match committed(origin, commit.name, until) {
             // Somebody may have ended the wait for the standby of the attempt that was taken.
             Ok(Some(seq)) if seq == commit.from.seq + 1 => {
                 let position = Position { seq, name: commit.name };
                 return match confirm(origin, position, until) {
-                    Ok(()) => Sent::Stands(position),
-                    Err(fault) => Sent::Refused(refusal(true, &fault)),
+                    Ok(()) => SentCommit::Committed(position),
+                    Err(fault) => SentCommit::Refused(refusal(true, &fault)),
                 };
             }
-            Ok(Some(_)) => return Sent::Refused(refusal(true, &Fault::Forked)),
-            Ok(None) if was_overtaken => return Sent::Overtaken,
+            Ok(Some(_)) => return SentCommit::Refused(refusal(true, &Fault::Forked)),
+            Ok(None) if was_overtaken => return SentCommit::Overtaken,
             Ok(None) if Instant::now() < until => {}
-            Ok(None) => return Sent::Refused(refusal(is_unsure, &"it does not answer in time")),
-            Err(fault) => return Sent::Refused(refusal(is_unsure, &fault)),
+            Ok(None) => {
+                return SentCommit::Refused(refusal(is_unsure, &"it does not answer in time"));
+            }
+            Err(fault) => return SentCommit::Refused(refusal(is_unsure, &fault)),
         }
     }
 }
 
-/// Asks whether the commit stands, until the origin answers.
+/// Asks whether the commit was made, until the origin answers.
 fn committed(origin: &dyn Origin, name: Uuid, until: Instant) -> Result<Option<u64>, Fault> {
     answer_of(|| origin.committed(name), until)
 }

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::unseal;
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::values::schema::{FORMAT, TABLES_KEY, Table};
 use crate::store::write::WriteTx;
 
@@ -134,7 +134,7 @@ pub(in crate::store) fn take_turn<'s>(
 /// # Errors
 /// [`Fault::Newer`] if the row says that the origin has tables of a newer release, and [`Fault::Copy`] if it is damaged or the
 /// copy fails.
-pub(in crate::store) fn take_row(tx: &mut WriteTx<'_>, row: Row) -> Result<(), Fault> {
+pub(in crate::store) fn take_row(tx: &mut WriteTx<'_>, row: OriginRow) -> Result<(), Fault> {
     if row.table == Table::Meta && row.key == TABLES_KEY && !names_known_tables(&row)? {
         return Err(Fault::Newer { found: FORMAT });
     }
@@ -142,7 +142,7 @@ pub(in crate::store) fn take_row(tx: &mut WriteTx<'_>, row: Row) -> Result<(), F
 }
 
 /// Whether this release knows all tables that the row names.
-fn names_known_tables(row: &Row) -> Result<bool> {
+fn names_known_tables(row: &OriginRow) -> Result<bool> {
     let Some(sealed) = &row.sealed else { return Ok(true) };
     let names = unseal(row.table, &row.key, sealed)?;
     let is_known = |name: &[u8]| Table::ALL.iter().any(|table| table.name().as_bytes() == name);
@@ -176,7 +176,7 @@ pub(in crate::store) struct StoredRows<'s> {
     table: Option<Table>,
     /// The last key of the current table that was read.
     after: Option<Vec<u8>>,
-    rows: vec::IntoIter<Row>,
+    rows: vec::IntoIter<OriginRow>,
 }
 
 impl<'s> StoredRows<'s> {
@@ -186,10 +186,10 @@ impl<'s> StoredRows<'s> {
     }
 
     /// Reads the next rows of a table.
-    fn read(&self, table: Table) -> Result<Vec<Row>> {
+    fn read(&self, table: Table) -> Result<Vec<OriginRow>> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         self.snapshot.each_stored_after(table, self.after.as_deref(), &mut |key, sealed| {
-            let row = Row { table, key: key.to_vec(), sealed: Some(sealed.to_vec()) };
+            let row = OriginRow { table, key: key.to_vec(), sealed: Some(sealed.to_vec()) };
             bytes += row.size();
             rows.push(row);
             Ok(if bytes < SLICE_BYTES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
@@ -199,7 +199,7 @@ impl<'s> StoredRows<'s> {
 }
 
 impl Iterator for StoredRows<'_> {
-    type Item = Result<Row>;
+    type Item = Result<OriginRow>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {

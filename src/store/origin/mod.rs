@@ -21,7 +21,7 @@ use time::OffsetDateTime;
 use uuid::Uuid;
 
 use crate::error::{Error, Result};
-use crate::store::values::position::{Position, Primary, Row};
+use crate::store::values::position::{OriginRow, Position, Primary};
 use crate::store::values::schema::{FORMAT, Table};
 
 /// A batch of changes on its way to the origin.
@@ -32,7 +32,7 @@ pub(in crate::store) struct Commit<'c> {
     /// The name of this commit. Every attempt to commit the same batch has the same name.
     pub name: Uuid,
     /// The changed rows. No two of them have the same table and key.
-    pub rows: &'c [Row],
+    pub rows: &'c [OriginRow],
 }
 
 /// Returns a random name for a commit.
@@ -42,9 +42,9 @@ pub(in crate::store) fn random_name() -> Uuid {
 
 /// What the origin did with a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::store) enum Outcome {
+pub(in crate::store) enum CommitOutcome {
     /// The commit is durable, and is the last one.
-    Taken(Position),
+    Committed(Position),
     /// Another commit came first, or this one was taken at an earlier attempt. Nothing was done.
     Overtaken,
 }
@@ -157,10 +157,10 @@ pub(in crate::store) struct Beat {
 }
 
 /// Receives rows of the origin, one at a time.
-pub(in crate::store) type Take<'t> = dyn FnMut(Row) -> Result<(), Fault> + 't;
+pub(in crate::store) type Take<'t> = dyn FnMut(OriginRow) -> Result<(), Fault> + 't;
 
 /// Rows on their way to the origin, one at a time.
-pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<Row>> + 'r;
+pub(in crate::store) type Rows<'r> = dyn Iterator<Item = Result<OriginRow>> + 'r;
 
 /// A shared database that holds the data.
 ///
@@ -179,7 +179,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
     fn lacking(&self, known: Position) -> Result<Lacking, Fault>;
 
     /// Applies `commit` if the last commit is still `commit.from`.
-    fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault>;
+    fn commit(&self, commit: &Commit<'_>) -> Result<CommitOutcome, Fault>;
 
     /// Waits for the right to be next, then does what [`since`](Self::since) does. No other node can commit until the
     /// turn ends. It ends when it is dropped or used, or after a few seconds. `known` is a commit: all rows would take too
@@ -201,7 +201,7 @@ pub(in crate::store) trait Origin: Debug + Send + Sync + 'static {
 
     /// Creates what the database lacks. If it holds no workspace, founds one with these rows in a commit of this name.
     /// Returns `None` if the database already holds a workspace.
-    fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault>;
+    fn found_workspace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault>;
 
     /// Returns the head of the workspace, or `None` if the database holds none. Does not change the database.
     fn head(&self) -> Result<Option<Head>, Fault>;
@@ -244,7 +244,7 @@ pub(in crate::store) trait Turn {
     fn extend(&self) -> Result<(), Fault>;
 
     /// Applies `commit` if the last commit is `commit.from`, and ends the turn.
-    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault>;
+    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<CommitOutcome, Fault>;
 
     /// Replaces all rows in one commit of this name, moves the horizon there, so that every node copies it again, and ends
     /// the turn.

@@ -291,9 +291,9 @@ async fn lock_file_remains_after_the_store_is_closed() {
     let (scratch, store) = Scratch::new();
     let lock = beside(&scratch.path(), "lock");
     let inode = std::fs::metadata(&lock).expect("the lock").ino();
-    assert!(matches!(FileLock::take(&scratch.path()), Err(OpenError::InUse(_))));
+    assert!(matches!(FileLock::acquire(&scratch.path()), Err(OpenError::InUse(_))));
     store.close().await;
-    let held = FileLock::take(&scratch.path()).expect("the released file");
+    let held = FileLock::acquire(&scratch.path()).expect("the released file");
     assert!(matches!(scratch.open(), Err(OpenError::InUse(_))));
     drop(held);
     assert_eq!(std::fs::metadata(&lock).expect("the lock").ino(), inode);

@@ -353,7 +353,7 @@ async fn numbers_stay_in_the_range_of_their_cell() {
     assert_eq!((refused.status(), refused.code()), (400, "limit_reached"));
     let found = Cell::new(1).expect("a cell");
     let cell = move |tx: &mut WriteTx<'_>| {
-        tx.found_cell(found);
+        tx.set_cell(found);
         Ok(())
     };
     store.write(cell).await.expect("founded");

@@ -36,7 +36,7 @@ impl Primary {
 
 /// A row of the origin.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::store) struct Row {
+pub(in crate::store) struct OriginRow {
     /// The table of the row.
     pub table: Table,
     /// The key in the table.
@@ -45,7 +45,7 @@ pub(in crate::store) struct Row {
     pub sealed: Option<Vec<u8>>,
 }
 
-impl Row {
+impl OriginRow {
     /// Returns how many bytes of key and value the row has.
     pub(in crate::store) fn size(&self) -> usize {
         self.key.len() + self.sealed.as_ref().map_or(0, Vec::len)

@@ -61,7 +61,7 @@ impl Store {
         let write = move || {
             let _under_way = walk_begun;
             let mut steps = progress.begin("copying", walk.of);
-            write(&fs, &to, &registry, &progress, |take| walk.each(&tables, &mut steps, take))
+            write(&fs, &to, &registry, &progress, |visit| walk.each(&tables, &mut steps, visit))
         };
         run_low_priority(Priority::Upkeep, write).await?
     }
@@ -97,7 +97,7 @@ pub fn receive(
 /// # Errors
 /// When the operating system reports an error.
 pub fn remove_incomplete_backup(to: &Path) -> Result<(), OpenError> {
-    let lock = match FileLock::take(to) {
+    let lock = match FileLock::acquire(to) {
         Err(OpenError::InUse(_)) => return Ok(()),
         taken => taken?,
     };
@@ -132,7 +132,7 @@ fn complete(
     create: impl FnOnce() -> Result<u64, OpenError>,
 ) -> Result<Backup, OpenError> {
     file::require_absent(fs, to)?;
-    let lock = FileLock::take(to)?;
+    let lock = FileLock::acquire(to)?;
     let created = create();
     lock.release();
     let values = created?;

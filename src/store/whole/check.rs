@@ -108,7 +108,7 @@ impl Store {
             let file = file.map_err(|cause| Error::unavailable(RETRY_AFTER, cause))?;
             let database = open_unnamed(file)?;
             let copying = begin_unsynced(&database)?;
-            let state = fill(copying, |take| copy_values(walk, &mut steps, &mut report, take))?;
+            let state = fill(copying, |visit| copy_values(walk, &mut steps, &mut report, visit))?;
             let copy = Snapshot::begin(&database)?;
             check_lengths(&state, &copy, &mut report);
             // The rest reads only the copy, so the file can be compacted.
@@ -126,7 +126,7 @@ fn copy_values(
     walk: SlicedWalk,
     steps: &mut Steps,
     report: &mut CheckReport,
-    take: &mut Visitor<'_>,
+    visit: &mut Visitor<'_>,
 ) -> Result<Arc<Snapshot>> {
     for table in Table::ALL {
         let read = walk.walk_table(
@@ -140,11 +140,11 @@ fn copy_values(
                 }
                 Ok(())
             },
-            take,
+            visit,
         )?;
         report_errors(*table, report, |_| read);
     }
-    walk.finish(Table::ALL, take)
+    walk.finish(Table::ALL, visit)
 }
 
 /// Compares the lengths of the tables with the numbers of keys in a copy: if a branch of a tree is lost, the walk does not find

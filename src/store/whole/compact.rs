@@ -249,9 +249,9 @@ fn copy(
     file::remove(fs, draft)?;
     file::fill_draft(fs, draft, PAGE_CACHE, |database| {
         let mut steps = progress.begin("copying", walk.of);
-        fill_copy(database, draft, progress, |take| walk.walk(Table::ALL, &mut steps, take))?;
+        fill_copy(database, draft, progress, |visit| walk.walk(Table::ALL, &mut steps, visit))?;
         for _ in 0..MAX_ROUNDS {
-            let changed = fill(begin(database)?, |take| walk.catch_up(Table::ALL, take))?;
+            let changed = fill(begin(database)?, |visit| walk.catch_up(Table::ALL, visit))?;
             if changed <= LAST_CHANGES {
                 return Ok(());
             }
@@ -270,7 +270,7 @@ fn complete(
     // Since the copy began, the file may have been restored.
     walk.state()?;
     let copy = file::open(fs, draft, cache).map_err(unavailable)?;
-    fill(begin(&copy)?, |take| walk.catch_up(Table::ALL, take))?;
+    fill(begin(&copy)?, |visit| walk.catch_up(Table::ALL, visit))?;
     carry_position(current, &copy)?;
     let lengths = |database| {
         let snapshot = Snapshot::begin(database)?;

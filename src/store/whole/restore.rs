@@ -70,9 +70,9 @@ impl PreparedRestore {
     ) -> Result<Self, OpenError> {
         let fs = FsHandle::os();
         let from = &follow_link(from)?;
-        let source = FileLock::take_to_read(&fs, from).map_err(OpenError::of_backup)?;
+        let source = FileLock::acquire_shared(&fs, from).map_err(OpenError::of_backup)?;
         let copy = copy_beside(data);
-        let lock = Some(FileLock::take(&copy)?);
+        let lock = Some(FileLock::acquire(&copy)?);
         let prepared = Self { data: data.to_owned(), copy, lock };
         progress.begin("copying", 0);
         let copied =
@@ -98,7 +98,7 @@ impl PreparedRestore {
     /// # Errors
     /// When the data file is in use or the copy of a shared database, or the operating system reports an error.
     pub fn swap(&self, stamp: &str) -> Result<Restored, OpenError> {
-        let lock = FileLock::take(&self.data)?;
+        let lock = FileLock::acquire(&self.data)?;
         let fs = FsHandle::os();
         let swapped = require_no_copy(&fs, &self.data)
             .and_then(|()| file::remove_draft(&fs, &self.data))

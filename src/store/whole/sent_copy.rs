@@ -44,7 +44,7 @@ impl Store {
             let mut file = unnamed_file(&folder).map_err(unwritable)?;
             let database = open_unnamed(file.try_clone().map_err(unwritable)?)?;
             let filling = begin(&database)?;
-            let values = fill(filling, |take| walk.each(&tables, &mut steps, take))?;
+            let values = fill(filling, |visit| walk.each(&tables, &mut steps, visit))?;
             require_length(&database, values)?;
             close(database)?;
             file.rewind().map_err(unwritable)?;
@@ -93,10 +93,10 @@ impl<R: Read> SentCopy<R> {
         Ok(database)
     }
 
-    /// Calls `take` with all bytes in pieces, each after its position.
+    /// Calls `visit` with all bytes in pieces, each after its position.
     fn each_piece(
         self,
-        mut take: impl FnMut(u64, &[u8]) -> Result<(), OpenError>,
+        mut visit: impl FnMut(u64, &[u8]) -> Result<(), OpenError>,
     ) -> Result<(), OpenError> {
         let Self { mut from, size } = self;
         let mut buffer = vec![0; PIECE_SIZE];
@@ -107,7 +107,7 @@ impl<R: Read> SentCopy<R> {
             from.read_exact(piece).map_err(|cause| {
                 Error::invalid("broken_off", format!("the copy broke off: {cause}"))
             })?;
-            take(at, piece)?;
+            visit(at, piece)?;
             at += piece.len() as u64;
         }
         Ok(())

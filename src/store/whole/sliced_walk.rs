@@ -113,30 +113,30 @@ impl Store {
 }
 
 impl SlicedWalk {
-    /// Calls `take` with every stored value of these tables, after verifying its checksum. Some are older than others:
+    /// Calls `visit` with every stored value of these tables, after verifying its checksum. Some are older than others:
     /// then call [`catch_up`](Self::catch_up).
     pub(in crate::store) fn walk(
         &self,
         tables: &[Table],
         steps: &mut Steps,
-        take: &mut Visitor<'_>,
+        visit: &mut Visitor<'_>,
     ) -> Result<()> {
         for table in tables {
             let mut verify =
                 |_: &Snapshot, key: &[u8], sealed: &[u8]| unseal(*table, key, sealed).map(drop);
-            self.walk_table(*table, steps, &mut verify, take)??;
+            self.walk_table(*table, steps, &mut verify, visit)??;
         }
         Ok(())
     }
 
-    /// Calls `inspect`, which may end the reading, and `take` with every stored value of a table. A damaged value is passed on
-    /// as it is. Returns how the reading ended; `take` gets what was read before.
+    /// Calls `inspect`, which may end the reading, and `visit` with every stored value of a table. A damaged value is passed on
+    /// as it is. Returns how the reading ended; `visit` gets what was read before.
     pub(super) fn walk_table(
         &self,
         table: Table,
         steps: &mut Steps,
         inspect: &mut InspectStored<'_>,
-        take: &mut Visitor<'_>,
+        visit: &mut Visitor<'_>,
     ) -> Result<Result<()>> {
         let mut after = None::<Vec<u8>>;
         loop {
@@ -144,7 +144,7 @@ impl SlicedWalk {
             let read =
                 catch_panic(|| self.read_slice(table, after.as_deref(), &mut slice, inspect));
             for (key, sealed) in slice.values() {
-                take(table, key, Some(sealed))?;
+                visit(table, key, Some(sealed))?;
                 steps.advance();
             }
             match slice.last_key() {
@@ -191,44 +191,44 @@ impl SlicedWalk {
         })
     }
 
-    /// Calls `take` with what commits have changed since the begin or the last call, in the order of the changes. Returns
+    /// Calls `visit` with what commits have changed since the begin or the last call, in the order of the changes. Returns
     /// the size of these changes in bytes.
     pub(in crate::store) fn catch_up(
         &mut self,
         tables: &[Table],
-        take: &mut Visitor<'_>,
+        visit: &mut Visitor<'_>,
     ) -> Result<u64> {
         let end = self.log.each_from(self.read, &mut |table, key, sealed| {
-            if tables.contains(&table) { take(table, key, sealed) } else { Ok(()) }
+            if tables.contains(&table) { visit(table, key, sealed) } else { Ok(()) }
         })?;
         let size = end - self.read;
         self.read = end;
         Ok(size)
     }
 
-    /// Calls `take` with what [`walk`](Self::walk) and [`catch_up`](Self::catch_up) return, so that the values are those of
+    /// Calls `visit` with what [`walk`](Self::walk) and [`catch_up`](Self::catch_up) return, so that the values are those of
     /// one commit. Returns how many values that commit left.
     pub(in crate::store) fn each(
         self,
         tables: &[Table],
         steps: &mut Steps,
-        take: &mut Visitor<'_>,
+        visit: &mut Visitor<'_>,
     ) -> Result<u64> {
-        self.walk(tables, steps, take)?;
-        self.finish(tables, take)?.values_of(tables)
+        self.walk(tables, steps, visit)?;
+        self.finish(tables, visit)?.values_of(tables)
     }
 
-    /// Calls `take` with what commits have changed since the last call of [`catch_up`](Self::catch_up), so that the values of
+    /// Calls `visit` with what commits have changed since the last call of [`catch_up`](Self::catch_up), so that the values of
     /// the walk are those of one commit. Returns the state of that commit.
     pub(in crate::store) fn finish(
         mut self,
         tables: &[Table],
-        take: &mut Visitor<'_>,
+        visit: &mut Visitor<'_>,
     ) -> Result<Arc<Snapshot>> {
         // What is left after this is small.
-        self.catch_up(tables, take)?;
+        self.catch_up(tables, visit)?;
         let state = self.end()?;
-        self.catch_up(tables, take)?;
+        self.catch_up(tables, visit)?;
         Ok(state)
     }
 

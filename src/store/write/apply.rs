@@ -11,7 +11,7 @@ use crate::store::changes::pending_values::TableChanges;
 use crate::store::disk::engine::{Bytes, storage_error};
 use crate::store::packed;
 use crate::store::values::payload::{payload_of, unseal};
-use crate::store::values::position::Row;
+use crate::store::values::position::OriginRow;
 use crate::store::values::schema::Table;
 
 use super::WriteTx;
@@ -126,8 +126,8 @@ impl WriteTx<'_> {
     }
 
     /// Stores a row of the origin as it is, once the batch is applied.
-    pub(in crate::store) fn take_row(&mut self, row: Row) -> Result<()> {
-        let Row { table, key, sealed } = row;
+    pub(in crate::store) fn take_row(&mut self, row: OriginRow) -> Result<()> {
+        let OriginRow { table, key, sealed } = row;
         if let Some(sealed) = &sealed {
             unseal(table, &key, sealed)?;
         }

@@ -73,7 +73,7 @@ pub fn stored_cell(tx: &impl Raw) -> Result<Cell> {
 
 impl WriteTx<'_> {
     /// Makes a new file a cell. A file without a number is cell 0.
-    pub fn found_cell(&mut self, cell: Cell) {
+    pub fn set_cell(&mut self, cell: Cell) {
         if cell != Cell::default() {
             self.put_raw(Table::Meta, CELL_KEY, &cell.number().encoded());
         }

@@ -266,7 +266,7 @@ impl<'t> WriteTx<'t> {
 }
 
 /// Returns the table in which another record has the key of `record`, or one of its unique keys.
-pub fn find_taken<R: Record>(tx: &impl Tx, record: &R) -> Result<Option<Table>> {
+pub fn find_used_key<R: Record>(tx: &impl Tx, record: &R) -> Result<Option<Table>> {
     if exists(tx, R::TABLE, &record.key().encoded())? {
         return Ok(Some(R::TABLE));
     }
@@ -302,7 +302,7 @@ impl WriteTx<'_> {
     /// assigns the number to no other record.
     ///
     /// # Errors
-    /// 500 when a key of the record is [taken](find_taken).
+    /// 500 when a key of the record is [taken](find_used_key).
     pub fn adopt<R: Record>(
         &mut self,
         record: &R,

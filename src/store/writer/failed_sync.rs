@@ -54,8 +54,8 @@ fn prepare(fs: &FsHandle, data: &Path, draft: &Path) -> Result<(), OpenError> {
     file::inspect(fs, data, PAGE_CACHE, |source| {
         file::fill_draft(fs, draft, PAGE_CACHE, |copy| {
             // Damaged values too, so that none is mistaken for a missing one.
-            let read = fill_copy(copy, draft, &Progress::silent(), |take| {
-                each(source, |table, put| put(&mut |key, sealed| take(table, key, Some(sealed))))
+            let read = fill_copy(copy, draft, &Progress::silent(), |visit| {
+                each(source, |table, put| put(&mut |key, sealed| visit(table, key, Some(sealed))))
             })?;
             if each(copy, |_, visit| visit(&mut |_, _| Ok(())))? == read {
                 return Ok(());

@@ -15,7 +15,7 @@ use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::state::{OriginCall, OriginState, Reader, away};
 use crate::store::origin::trouble::{At, Trouble, not_taken};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 
 use super::queue::Sender;
 use super::task::{Lacked, NewRows, Task};
@@ -151,7 +151,7 @@ impl FreshnessThread {
         let current = || self.shared.snapshot.load_full().ok_or_else(closed);
         let known = current()?;
         let mut new = Collected::default();
-        let (head, found) = match self.since(known.position, readers, &mut new) {
+        let (head, lacked) = match self.since(known.position, readers, &mut new) {
             Ok(head) if head == known.position => return Ok(known),
             Ok(head) => {
                 // The commit may be one of this node, which the writer has shown meanwhile.
@@ -171,7 +171,7 @@ impl FreshnessThread {
             Err(fault) => return Err(fault),
         };
         let (reply, taken) = mpsc::channel();
-        self.send(Task::Take(NewRows { known: known.position, found, reply }));
+        self.send(Task::TakeRows(NewRows { known: known.position, lacked, reply }));
         taken.recv().map_err(|_| closed())??;
         let shown = current()?;
         match head {
@@ -235,12 +235,12 @@ fn is_as_new(state: &Snapshot, head: Position) -> bool {
 /// New rows, unless they are too many.
 #[derive(Default)]
 struct Collected {
-    rows: Vec<Row>,
+    rows: Vec<OriginRow>,
     bytes: usize,
 }
 
 impl Collected {
-    fn add(&mut self, row: Row) -> Result<(), Fault> {
+    fn add(&mut self, row: OriginRow) -> Result<(), Fault> {
         self.bytes += row.size();
         if self.bytes > MAX_ROWS {
             return Err(Fault::Behind);

@@ -79,7 +79,7 @@ impl Store {
         cache: usize,
     ) -> Result<Self, OpenError> {
         let (fs, path) = (FsHandle::new(file_system), &follow_link(path)?);
-        let lock = FileLock::take_for_existing(&fs, path)?;
+        let lock = FileLock::acquire_existing(&fs, path)?;
         let opened = file::remove_draft(&fs, path);
         match opened.and_then(|()| open_database(&fs, path, cache)) {
             Ok(database) => Self::start(fs, path, cache, lock, (database, None)),

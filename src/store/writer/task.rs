@@ -11,7 +11,7 @@ use crate::fair_queue::Consumer;
 use crate::store::disk::engine::{RETRY_AFTER, begin, close, storage_error};
 use crate::store::origin::Fault;
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::write::WriteTx;
 
 use super::Store;
@@ -34,7 +34,7 @@ pub(in crate::store) enum Task {
     /// Commit an empty transaction, then send the reply.
     EmptyCommit(oneshot::Sender<()>),
     /// Take rows of the origin into the copy.
-    Take(NewRows),
+    TakeRows(NewRows),
     /// Make all commits of the copy durable.
     Sync,
     /// Close the file and stop.
@@ -45,7 +45,7 @@ pub(in crate::store) enum Task {
 pub(in crate::store) struct NewRows {
     /// The position of the copy.
     pub(in crate::store) known: Position,
-    pub(in crate::store) found: Lacked,
+    pub(in crate::store) lacked: Lacked,
     /// Receives the result. Dropped if the copy could not take the rows now.
     pub(in crate::store) reply: mpsc::Sender<Result<(), Fault>>,
 }
@@ -53,7 +53,7 @@ pub(in crate::store) struct NewRows {
 /// The rows that a copy lacks, if the origin returned them.
 pub(in crate::store) enum Lacked {
     /// The copy lacks these rows up to the commit `head`.
-    Rows { head: Position, rows: Vec<Row> },
+    Rows { head: Position, rows: Vec<OriginRow> },
     /// The copy lacks more rows than are kept in memory.
     Many,
     /// The copy is of another past, and must be made again.

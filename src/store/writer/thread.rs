@@ -130,7 +130,7 @@ impl Writer {
                 // Without an answer, the probe fails.
                 Task::EmptyCommit(_) if is_displaced => Ok(true),
                 Task::Write(first) => self.batch(&database, first).map(|()| true),
-                Task::Take(new) => self.take_rows(&database, new).map(|()| true),
+                Task::TakeRows(new) => self.take_rows(&database, new).map(|()| true),
                 Task::Sync => self.sync_copy(&database).map(|()| true),
                 Task::Quiesce(work) => {
                     self.sync_copy(&database)?;

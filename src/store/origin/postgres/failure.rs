@@ -5,7 +5,7 @@ use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use super::super::{Fault, Outcome};
+use super::super::{CommitOutcome, Fault};
 
 /// Why a statement has no result.
 #[derive(Debug)]
@@ -42,9 +42,9 @@ impl Failure {
     /// Returns what became of a commit that failed like this.
     ///
     /// An error of the statement rolls it back. If the connection ends, the commit may have been done.
-    pub(super) fn of_commit(&self) -> Result<Outcome, Fault> {
+    pub(super) fn of_commit(&self) -> Result<CommitOutcome, Fault> {
         match self.refused() {
-            Some(error) if is_overtaking(error.code()) => Ok(Outcome::Overtaken),
+            Some(error) if is_overtaking(error.code()) => Ok(CommitOutcome::Overtaken),
             // To try again at once would only hold up the writes that follow.
             Some(error) if *error.code() == SqlState::DISK_FULL => Err(Fault::Refused(text(error))),
             Some(_) => Err(self.of_question()),

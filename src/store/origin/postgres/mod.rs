@@ -27,7 +27,7 @@ use crate::store::values::position::{Position, Primary};
 use crate::store::values::schema::Table;
 
 use super::trouble::RepeatedWarning;
-use super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
+use super::{Beat, Commit, CommitOutcome, Fault, Head, Lacking, Node, Origin, Rows, Take, Turn};
 
 use connect::Connector;
 use failure::Failure;
@@ -119,7 +119,7 @@ impl Origin for Postgres {
         self.with_link(|link| read::lacking(link, known))
     }
 
-    fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+    fn commit(&self, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
         self.with_link(|link| write::commit(link, &self.node, commit))
     }
 
@@ -141,9 +141,9 @@ impl Origin for Postgres {
         self.with_link(|link| upkeep::confirm(link, known))
     }
 
-    fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
+    fn found_workspace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
         let workspace = uuid::Builder::from_random_bytes(rand::random()).into_uuid();
-        self.with_link(|link| write::found(link, &self.node, (workspace, name), rows))
+        self.with_link(|link| write::found_workspace(link, &self.node, (workspace, name), rows))
     }
 
     fn head(&self) -> Result<Option<Head>, Fault> {
@@ -232,10 +232,10 @@ impl Turn for HeldTurn<'_> {
         link.run(sql::LONG_WAIT).map_err(|failure| failure.of_question())
     }
 
-    fn commit(mut self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+    fn commit(mut self: Box<Self>, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
         // Without a link, or if the database has ended the session, the turn is over and nothing was sent.
         let Some(mut link) = self.link.take().filter(Link::is_open) else {
-            return Ok(Outcome::Overtaken);
+            return Ok(CommitOutcome::Overtaken);
         };
         let outcome = write::commit_in_transaction(&mut link, &self.origin.node, commit)?;
         self.origin.idle().push(link);

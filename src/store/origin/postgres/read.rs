@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Row as SqlRow, RowStream};
 use uuid::Uuid;
 
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::values::schema::{FORMAT, Table};
 
 use super::super::{Fault, Head, Lacking, Take};
@@ -170,11 +170,11 @@ fn head_of(found: &SqlRow, known: Position) -> Result<Position, Fault> {
 }
 
 /// Returns the changed row, if there is one: its table is the column `at`, its key and value are the next two.
-fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<Row>, Fault> {
+fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<OriginRow>, Fault> {
     let Some(name) = column::<Option<&str>>(found, at)? else { return Ok(None) };
     let sealed = column::<Option<Vec<u8>>>(found, at + 2)?;
     match TABLES.get(name) {
-        Some(table) => Ok(Some(Row { table: *table, key: column(found, at + 1)?, sealed })),
+        Some(table) => Ok(Some(OriginRow { table: *table, key: column(found, at + 1)?, sealed })),
         // A table that this release does not have lacks the row, too.
         None if sealed.is_none() => Ok(None),
         None => Err(Fault::Newer { found: format }),

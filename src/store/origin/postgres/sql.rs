@@ -159,7 +159,7 @@ pub(super) const COMMITTED: &str = "SELECT seq FROM steward_commits WHERE name =
      UNION ALL SELECT seq FROM steward_head WHERE name = $1 LIMIT 1";
 
 /// Creates the head of a workspace whose first commit is `$3`. No row: there is a head.
-pub(super) const FOUND: &str = "INSERT INTO steward_head (id, workspace, layout, format, seq, name, horizon) \
+pub(super) const FOUND_WORKSPACE: &str = "INSERT INTO steward_head (id, workspace, layout, format, seq, name, horizon) \
      VALUES (1, $1, $4, $2, 1, $3, 1) ON CONFLICT (id) DO NOTHING RETURNING seq";
 
 /// Records a commit that was not taken by [`COMMIT_IF_NEXT`].

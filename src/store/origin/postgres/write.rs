@@ -8,10 +8,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row as SqlRow, Statement};
 use uuid::Uuid;
 
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::values::schema::FORMAT;
 
-use super::super::{Commit, Fault, Outcome, Rows};
+use super::super::{Commit, CommitOutcome, Fault, Rows};
 use super::failure::{Failure, no_workspace};
 use super::link::{ANSWER, LONG, Link, column, number, parameter};
 use super::{read, sql};
@@ -30,7 +30,7 @@ struct Arrays<'r> {
 }
 
 impl<'r> Arrays<'r> {
-    fn of(rows: &'r [Row]) -> Self {
+    fn of(rows: &'r [OriginRow]) -> Self {
         Self {
             tables: rows.iter().map(|row| row.table.name()).collect(),
             keys: rows.iter().map(|row| row.key.as_slice()).collect(),
@@ -40,13 +40,17 @@ impl<'r> Arrays<'r> {
 }
 
 /// Applies `commit` in a transaction of its own.
-pub(super) fn commit(link: &mut Link, node: &str, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+pub(super) fn commit(
+    link: &mut Link,
+    node: &str,
+    commit: &Commit<'_>,
+) -> Result<CommitOutcome, Fault> {
     if size(commit.rows) > ONE_STATEMENT {
         link.run(sql::BEGIN).map_err(|failure| failure.of_question())?;
         return commit_in_transaction(link, node, commit);
     }
     let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
-    let sent = Sent::new(link, node, commit, commit.rows);
+    let sent = CommitStatement::new(link, node, commit, commit.rows);
     match link.wait_durably(ANSWER, sent.run(&statement)) {
         Ok(row) => outcome(row.as_ref(), commit.name),
         Err(failure) => failure.of_commit(),
@@ -58,16 +62,16 @@ pub(super) fn commit_in_transaction(
     link: &mut Link,
     node: &str,
     commit: &Commit<'_>,
-) -> Result<Outcome, Fault> {
+) -> Result<CommitOutcome, Fault> {
     let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
     if size(commit.rows) > ONE_STATEMENT {
         let outcome = commit_in_pieces(link, &statement, node, commit)?;
-        if outcome == Outcome::Overtaken {
+        if outcome == CommitOutcome::Overtaken {
             link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
         }
         return Ok(outcome);
     }
-    let sent = Sent::new(link, node, commit, commit.rows);
+    let sent = CommitStatement::new(link, node, commit, commit.rows);
     // Both statements are sent at once. If the first fails, the second rolls back.
     let both = async {
         let ending = link.client().batch_execute("COMMIT");
@@ -88,15 +92,15 @@ fn commit_in_pieces(
     statement: &Statement,
     node: &str,
     commit: &Commit<'_>,
-) -> Result<Outcome, Fault> {
+) -> Result<CommitOutcome, Fault> {
     let mut pieces = pieces(commit.rows);
     let first = pieces.next().unwrap_or_default();
-    let sent = Sent::new(link, node, commit, first);
+    let sent = CommitStatement::new(link, node, commit, first);
     let moved = match link.wait(ANSWER, sent.run(statement)) {
         Ok(row) => outcome(row.as_ref(), commit.name)?,
         Err(failure) => return rolled_back(&failure),
     };
-    let Outcome::Taken(position) = moved else { return Ok(moved) };
+    let CommitOutcome::Committed(position) = moved else { return Ok(moved) };
     for piece in pieces {
         if let Err(failure) = put(link, position.seq, piece, ANSWER) {
             return rolled_back(&failure);
@@ -110,7 +114,7 @@ fn commit_in_pieces(
 
 /// Returns what became of a commit whose transaction failed before its end. Nothing was done, for any reason of the
 /// failure.
-fn rolled_back(failure: &Failure) -> Result<Outcome, Fault> {
+fn rolled_back(failure: &Failure) -> Result<CommitOutcome, Fault> {
     match failure.of_commit() {
         Err(Fault::Unknown(why)) => Err(Fault::Away(why)),
         outcome => outcome,
@@ -118,7 +122,7 @@ fn rolled_back(failure: &Failure) -> Result<Outcome, Fault> {
 }
 
 /// Puts rows into the commit `seq`, whose transaction has moved the head. Waits for it at most for `limit`.
-fn put(link: &mut Link, seq: u64, rows: &[Row], limit: Duration) -> Result<(), Failure> {
+fn put(link: &mut Link, seq: u64, rows: &[OriginRow], limit: Duration) -> Result<(), Failure> {
     let statement = link.prepared(sql::PUT_MORE)?;
     let Arrays { tables, keys, values } = Arrays::of(rows);
     let seq = parameter(seq);
@@ -127,7 +131,7 @@ fn put(link: &mut Link, seq: u64, rows: &[Row], limit: Duration) -> Result<(), F
 }
 
 /// The parameters of [`sql::COMMIT_IF_NEXT`].
-struct Sent<'s> {
+struct CommitStatement<'s> {
     link: &'s Link,
     node: &'s str,
     arrays: Arrays<'s>,
@@ -135,8 +139,8 @@ struct Sent<'s> {
     name: Uuid,
 }
 
-impl<'s> Sent<'s> {
-    fn new(link: &'s Link, node: &'s str, commit: &Commit<'_>, rows: &'s [Row]) -> Self {
+impl<'s> CommitStatement<'s> {
+    fn new(link: &'s Link, node: &'s str, commit: &Commit<'_>, rows: &'s [OriginRow]) -> Self {
         let from = (parameter(commit.from.seq), commit.from.name);
         Self { link, node, arrays: Arrays::of(rows), from, name: commit.name }
     }
@@ -150,23 +154,23 @@ impl<'s> Sent<'s> {
     }
 }
 
-fn outcome(row: Option<&SqlRow>, name: Uuid) -> Result<Outcome, Fault> {
+fn outcome(row: Option<&SqlRow>, name: Uuid) -> Result<CommitOutcome, Fault> {
     match row {
-        Some(row) => Ok(Outcome::Taken(Position { seq: number(row, 0)?, name })),
-        None => Ok(Outcome::Overtaken),
+        Some(row) => Ok(CommitOutcome::Committed(Position { seq: number(row, 0)?, name })),
+        None => Ok(CommitOutcome::Overtaken),
     }
 }
 
-fn size(rows: &[Row]) -> usize {
-    rows.iter().map(Row::size).sum()
+fn size(rows: &[OriginRow]) -> usize {
+    rows.iter().map(OriginRow::size).sum()
 }
 
 /// Splits rows into pieces of about [`PIECE`] bytes.
-fn pieces(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+fn pieces(rows: &[OriginRow]) -> impl Iterator<Item = &[OriginRow]> {
     let mut rest = rows;
     std::iter::from_fn(move || {
         let mut left = PIECE;
-        let fits = |row: &&Row| {
+        let fits = |row: &&OriginRow| {
             let is_first = left == PIECE;
             left = left.saturating_sub(row.size().max(1));
             is_first || left > 0
@@ -182,7 +186,7 @@ fn pieces(rows: &[Row]) -> impl Iterator<Item = &[Row]> {
 const ATTEMPTS: usize = 5;
 
 /// Founds the workspace with these rows, unless there is one.
-pub(super) fn found(
+pub(super) fn found_workspace(
     link: &mut Link,
     node: &str,
     (workspace, name): (Uuid, Uuid),
@@ -197,8 +201,9 @@ pub(super) fn found(
     let format = parameter(FORMAT);
     // Waits for another node that is founding: then there is a head, or it has failed.
     let parameters: [&(dyn ToSql + Sync); 4] = [&workspace, &format, &name, &sql::LAYOUT];
-    let Some(head) =
-        link.ask(LONG, sql::FOUND, &parameters).map_err(|failure| failure.of_question())?
+    let Some(head) = link
+        .ask(LONG, sql::FOUND_WORKSPACE, &parameters)
+        .map_err(|failure| failure.of_question())?
     else {
         link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
         return Ok(None);
@@ -258,7 +263,7 @@ fn finish(
     let question = |failure: Failure| failure.of_question();
     let seq = parameter(position.seq);
     link.ask(ANSWER, sql::KEEP_COMMIT, &[&seq, &position.name, &node]).map_err(question)?;
-    let (mut piece, mut size) = (Vec::<Row>::new(), 0);
+    let (mut piece, mut size) = (Vec::<OriginRow>::new(), 0);
     for row in rows {
         let row = row?;
         size += row.size();

@@ -3,10 +3,12 @@
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::store::values::position::{Position, Primary, Row};
+use crate::store::values::position::{OriginRow, Position, Primary};
 use crate::store::values::schema::Table;
 
-use super::super::{Beat, Commit, Fault, Head, Lacking, Node, Origin, Outcome, Rows, Take, Turn};
+use super::super::{
+    Beat, Commit, CommitOutcome, Fault, Head, Lacking, Node, Origin, Rows, Take, Turn,
+};
 use super::{Calls, Event, Ghost, Inner, Outage, Scripted, State};
 
 fn away() -> Fault {
@@ -34,7 +36,7 @@ impl Inner {
     }
 
     /// Does what a commit does, with the event of this call.
-    fn commit(&mut self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+    fn commit(&mut self, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
         if self.is_away() {
             return Err(away());
         }
@@ -49,12 +51,13 @@ impl Inner {
             }
             Some(Event::FailAfter | Event::OvertakeWith(_)) | None => {}
         }
-        let outcome = self.apply(from, name, rows).map_or(Outcome::Overtaken, Outcome::Taken);
+        let outcome =
+            self.apply(from, name, rows).map_or(CommitOutcome::Overtaken, CommitOutcome::Committed);
         if matches!(event, Some(Event::FailAfter)) { Err(lost()) } else { Ok(outcome) }
     }
 
     /// Applies a commit to the head.
-    fn put_all(&mut self, name: Uuid, rows: &[Row]) -> Result<Position, Fault> {
+    fn put_all(&mut self, name: Uuid, rows: &[OriginRow]) -> Result<Position, Fault> {
         self.apply(self.state.position, name, rows).ok_or_else(away)
     }
 }
@@ -72,8 +75,8 @@ impl Origin for Scripted {
         self.inner().ask(Calls::Asking, |state| state.lacking(known))
     }
 
-    fn commit(&self, commit: &Commit<'_>) -> Result<Outcome, Fault> {
-        let Some(mut inner) = self.without_turn() else { return Ok(Outcome::Overtaken) };
+    fn commit(&self, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
+        let Some(mut inner) = self.without_turn() else { return Ok(CommitOutcome::Overtaken) };
         inner.commit(commit)
     }
 
@@ -106,7 +109,7 @@ impl Origin for Scripted {
         Ok(())
     }
 
-    fn found(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
+    fn found_workspace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
         let mut inner = self.inner();
         if inner.is_away() {
             return Err(away());
@@ -114,7 +117,7 @@ impl Origin for Scripted {
         if inner.state.head().is_some() {
             return Ok(None);
         }
-        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        let rows = rows.collect::<Result<Vec<OriginRow>, _>>()?;
         inner.state.workspace = inner.new_name();
         inner.put_all(name, &rows).map(Some)
     }
@@ -193,7 +196,7 @@ impl Turn for HeldTurn<'_> {
         if self.0.inner().is_away() { Err(away()) } else { Ok(()) }
     }
 
-    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<Outcome, Fault> {
+    fn commit(self: Box<Self>, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
         self.0.inner().commit(commit)
     }
 
@@ -202,7 +205,7 @@ impl Turn for HeldTurn<'_> {
         if inner.is_away() {
             return Err(away());
         }
-        let rows = rows.collect::<Result<Vec<Row>, _>>()?;
+        let rows = rows.collect::<Result<Vec<OriginRow>, _>>()?;
         inner.state.rows.clear();
         let position = inner.put_all(name, &rows)?;
         inner.state.horizon = position.seq;

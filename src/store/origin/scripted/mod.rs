@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use uuid::Uuid;
 
-use crate::store::values::position::{Position, Primary, Row};
+use crate::store::values::position::{OriginRow, Position, Primary};
 use crate::store::values::schema::{FORMAT, Table};
 use crate::wait::TEST_TIMEOUT;
 
@@ -33,7 +33,7 @@ pub(in crate::store) enum Event {
     /// The call has no effect, and its answer is lost. The caller cannot tell it from [`FailAfter`](Self::FailAfter).
     Lose,
     /// Another node commits these rows before the call.
-    OvertakeWith(Vec<Row>),
+    OvertakeWith(Vec<OriginRow>),
     /// The answer is lost. If the call is a commit, it has its effect only before the call of this number in the same
     /// group, or never if it does not fit then.
     LandBefore(u64),
@@ -73,7 +73,7 @@ enum Outage {
 struct Ghost {
     from: Position,
     name: uuid::Uuid,
-    rows: Vec<Row>,
+    rows: Vec<OriginRow>,
     due: u64,
 }
 
@@ -148,7 +148,7 @@ impl Scripted {
     }
 
     /// Commits these rows as another node does.
-    pub(in crate::store) fn commit_as_other(&self, rows: &[Row]) -> Position {
+    pub(in crate::store) fn commit_as_other(&self, rows: &[OriginRow]) -> Position {
         self.inner().commit_as_other(rows)
     }
 
@@ -208,13 +208,13 @@ impl Inner {
         uuid::Uuid::from_u64_pair(u64::MAX, self.drawn)
     }
 
-    fn commit_as_other(&mut self, rows: &[Row]) -> Position {
+    fn commit_as_other(&mut self, rows: &[OriginRow]) -> Position {
         let (from, name) = (self.state.position, self.new_name());
         self.apply(from, name, rows).expect("a commit after the last one")
     }
 
     /// Applies a commit if it fits. Returns the new head.
-    fn apply(&mut self, from: Position, name: uuid::Uuid, rows: &[Row]) -> Option<Position> {
+    fn apply(&mut self, from: Position, name: uuid::Uuid, rows: &[OriginRow]) -> Option<Position> {
         let position = self.state.apply(from, name, rows)?;
         self.past.insert(position.seq, self.state.clone());
         Some(position)
@@ -279,7 +279,12 @@ impl Default for State {
 
 impl State {
     /// Applies a commit if `from` is the head and its name is new. Returns the new head.
-    pub(super) fn apply(&mut self, from: Position, name: Uuid, rows: &[Row]) -> Option<Position> {
+    pub(super) fn apply(
+        &mut self,
+        from: Position,
+        name: Uuid,
+        rows: &[OriginRow],
+    ) -> Option<Position> {
         if self.position != from || self.commits.values().any(|taken| *taken == name) {
             return None;
         }
@@ -335,7 +340,7 @@ impl State {
         }
         for ((table, key), (sealed, seq)) in &self.rows {
             if *seq > known.seq && (sealed.is_some() || known != Position::NONE) {
-                take(Row { table: *table, key: key.clone(), sealed: sealed.clone() })?;
+                take(OriginRow { table: *table, key: key.clone(), sealed: sealed.clone() })?;
             }
         }
         Ok(self.position)

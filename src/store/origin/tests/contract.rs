@@ -70,7 +70,7 @@ fn founded_workspace_has_the_rows_and_the_first_commit(nodes: &Nodes) {
 fn only_the_first_of_two_nodes_founds_a_workspace(nodes: &Nodes) {
     let position = found(&*nodes.a, &[put("a", "1")]);
     let rows = &mut [put("a", "2")].into_iter().map(Ok);
-    assert_eq!(nodes.b.found(new_name(), rows).expect("an answer"), None);
+    assert_eq!(nodes.b.found_workspace(new_name(), rows).expect("an answer"), None);
     assert_eq!(all(&*nodes.b), (vec![put("a", "1")], position));
 }
 
@@ -123,7 +123,7 @@ fn new_copy_gets_the_rows_and_the_head_of_one_moment(nodes: &Nodes) {
 fn commit_on_an_older_state_is_overtaken_and_changes_nothing(nodes: &Nodes) {
     let first = found(&*nodes.a, &[put("a", "1")]);
     let second = taken(&*nodes.a, first, &[put("a", "2")]);
-    assert_eq!(commit(&*nodes.b, first, &[put("a", "3"), put("b", "3")]), Outcome::Overtaken);
+    assert_eq!(commit(&*nodes.b, first, &[put("a", "3"), put("b", "3")]), CommitOutcome::Overtaken);
     assert_eq!(all(&*nodes.b), (vec![put("a", "2")], second));
 }
 
@@ -131,7 +131,7 @@ fn commit_on_another_past_is_overtaken(nodes: &Nodes) {
     let first = found(&*nodes.a, &[put("a", "1")]);
     for seq in [first.seq - 1, first.seq, first.seq + 1] {
         let other = Position { seq, name: new_name() };
-        assert_eq!(commit(&*nodes.a, other, &[put("a", "2")]), Outcome::Overtaken);
+        assert_eq!(commit(&*nodes.a, other, &[put("a", "2")]), CommitOutcome::Overtaken);
     }
     assert_eq!(all(&*nodes.a), (vec![put("a", "1")], first));
 }
@@ -140,7 +140,7 @@ fn commit_of_a_known_name_is_overtaken(nodes: &Nodes) {
     let first = found(&*nodes.a, &[put("a", "1")]);
     let second = taken(&*nodes.a, first, &[put("a", "2")]);
     let again = Commit { from: second, name: second.name, rows: &[put("a", "3")] };
-    assert_eq!(nodes.a.commit(&again).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(nodes.a.commit(&again).expect("an outcome"), CommitOutcome::Overtaken);
     assert_eq!(all(&*nodes.a), (vec![put("a", "2")], second));
 }
 
@@ -189,7 +189,7 @@ pub(super) fn count_at_once(nodes: &Nodes, checked: bool) -> (u64, u64) {
             loop {
                 let head = || origin.head().expect("an answer").expect("a head").position;
                 let from = if checked { read } else { head() };
-                let is_taken = matches!(commit(origin, from, &rows), Outcome::Taken(_));
+                let is_taken = matches!(commit(origin, from, &rows), CommitOutcome::Committed(_));
                 count += u64::from(is_taken);
                 if is_taken || checked {
                     break;
@@ -225,10 +225,10 @@ fn large_commit_is_applied_whole(nodes: &Nodes) {
     rows.push(put("a", "1"));
     assert_eq!(all(&*nodes.b), (rows, second));
     let many: Vec<_> = (100..200).map(|number| put(&number.to_string(), &long)).collect();
-    assert_eq!(commit(&*nodes.b, first, &many), Outcome::Overtaken);
+    assert_eq!(commit(&*nodes.b, first, &many), CommitOutcome::Overtaken);
     let (_, held) = turn(&*nodes.b, second);
     let last = Commit { from: second, name: new_name(), rows: &many };
-    assert!(matches!(held.commit(&last), Ok(Outcome::Taken(Position { seq: 3, .. }))));
+    assert!(matches!(held.commit(&last), Ok(CommitOutcome::Committed(Position { seq: 3, .. }))));
 }
 
 fn commit_without_rows_is_a_commit(nodes: &Nodes) {
@@ -250,7 +250,7 @@ fn turn_shows_what_changed_and_commits(nodes: &Nodes) {
     assert_eq!((rows, head), (vec![put("a", "2"), removal("b")], second));
     let commit = Commit { from: head, name: new_name(), rows: &[put("a", "3")] };
     let third = Position { seq: 3, name: commit.name };
-    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Taken(third));
+    assert_eq!(held.commit(&commit).expect("an outcome"), CommitOutcome::Committed(third));
     assert_eq!(all(&*nodes.b), (vec![put("a", "3")], third));
 }
 
@@ -286,8 +286,8 @@ fn commit_of_another_node_waits_for_the_turn_to_end(nodes: &Nodes) {
     thread::scope(|scope| {
         let other = scope.spawn(|| commit(&*nodes.b, first, &[put("a", "b's")]));
         let commit = Commit { from: head, name: new_name(), rows: &[put("a", "a's")] };
-        assert!(matches!(held.commit(&commit), Ok(Outcome::Taken(_))));
-        assert_eq!(other.join().expect("an outcome"), Outcome::Overtaken);
+        assert!(matches!(held.commit(&commit), Ok(CommitOutcome::Committed(_))));
+        assert_eq!(other.join().expect("an outcome"), CommitOutcome::Overtaken);
     });
     assert_eq!(all(&*nodes.b).0, [put("a", "a's")]);
 }
@@ -305,7 +305,7 @@ fn turn_does_not_commit_on_an_older_state(nodes: &Nodes) {
     let second = taken(&*nodes.b, first, &[put("a", "2")]);
     let (_, held) = turn(&*nodes.a, first);
     let commit = Commit { from: first, name: new_name(), rows: &[put("a", "3")] };
-    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(held.commit(&commit).expect("an outcome"), CommitOutcome::Overtaken);
     assert_eq!(all(&*nodes.b), (vec![put("a", "2")], second));
 }
 
@@ -358,7 +358,7 @@ fn replaced_rows_are_all_rows_and_every_copy_is_forked(nodes: &Nodes) {
     assert!(matches!(since(&*nodes.a, second), Err(Fault::TooOld)));
     let elsewhere = Position { name: new_name(), ..second };
     assert!(matches!(since(&*nodes.a, elsewhere), Err(Fault::Forked)));
-    assert_eq!(commit(&*nodes.a, second, &[put("a", "2")]), Outcome::Overtaken);
+    assert_eq!(commit(&*nodes.a, second, &[put("a", "2")]), CommitOutcome::Overtaken);
     assert_eq!(taken(&*nodes.a, third, &[put("a", "10")]).seq, 4);
 }
 

@@ -61,47 +61,50 @@ pub(super) fn new_name() -> Uuid {
 }
 
 /// Returns a row with this value.
-pub(super) fn put(key: &str, value: &str) -> Row {
-    Row { table: Table::Users, key: key.into(), sealed: Some(value.into()) }
+pub(super) fn put(key: &str, value: &str) -> OriginRow {
+    OriginRow { table: Table::Users, key: key.into(), sealed: Some(value.into()) }
 }
 
 /// Returns the removal of a row.
-pub(super) fn removal(key: &str) -> Row {
-    Row { table: Table::Users, key: key.into(), sealed: None }
+pub(super) fn removal(key: &str) -> OriginRow {
+    OriginRow { table: Table::Users, key: key.into(), sealed: None }
 }
 
 /// Founds a workspace with these rows.
-pub(super) fn found(origin: &dyn Origin, rows: &[Row]) -> Position {
-    let founded = origin.found(new_name(), &mut rows.iter().cloned().map(Ok));
+pub(super) fn found(origin: &dyn Origin, rows: &[OriginRow]) -> Position {
+    let founded = origin.found_workspace(new_name(), &mut rows.iter().cloned().map(Ok));
     founded.expect("an answer").expect("a new workspace")
 }
 
 /// Returns what changed after `known`, ordered by table and key, and the head.
-pub(super) fn since(origin: &dyn Origin, known: Position) -> Result<(Vec<Row>, Position), Fault> {
+pub(super) fn since(
+    origin: &dyn Origin,
+    known: Position,
+) -> Result<(Vec<OriginRow>, Position), Fault> {
     let mut rows = Vec::new();
     let head = origin.since(known, &mut |row| {
         rows.push(row);
         Ok(())
     })?;
-    rows.sort_by(|a: &Row, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
+    rows.sort_by(|a: &OriginRow, b| (a.table, &a.key).cmp(&(b.table, &b.key)));
     Ok((rows, head))
 }
 
 /// Returns all rows, and the head.
-pub(super) fn all(origin: &dyn Origin) -> (Vec<Row>, Position) {
+pub(super) fn all(origin: &dyn Origin) -> (Vec<OriginRow>, Position) {
     since(origin, Position::NONE).expect("all rows")
 }
 
 /// Commits these rows under a new name.
-pub(super) fn commit(origin: &dyn Origin, from: Position, rows: &[Row]) -> Outcome {
+pub(super) fn commit(origin: &dyn Origin, from: Position, rows: &[OriginRow]) -> CommitOutcome {
     origin.commit(&Commit { from, name: new_name(), rows }).expect("an outcome")
 }
 
 /// Commits these rows, and returns the position of the commit.
-pub(super) fn taken(origin: &dyn Origin, from: Position, rows: &[Row]) -> Position {
+pub(super) fn taken(origin: &dyn Origin, from: Position, rows: &[OriginRow]) -> Position {
     match commit(origin, from, rows) {
-        Outcome::Taken(position) => position,
-        Outcome::Overtaken => panic!("overtaken"),
+        CommitOutcome::Committed(position) => position,
+        CommitOutcome::Overtaken => panic!("overtaken"),
     }
 }
 
@@ -117,7 +120,7 @@ fn origin() -> (Scripted, Position) {
     (origin, first)
 }
 
-fn attempt(origin: &Scripted, from: Position, name: Uuid) -> Result<Outcome, Fault> {
+fn attempt(origin: &Scripted, from: Position, name: Uuid) -> Result<CommitOutcome, Fault> {
     origin.commit(&Commit { from, name, rows: &[put("a", "2")] })
 }
 
@@ -139,7 +142,7 @@ fn call_that_is_overtaken_finds_the_rows_of_the_other_node() {
     let (origin, first) = origin();
     origin.at(Calls::Writing, 1, Event::OvertakeWith(vec![put("b", "9")]));
     let outcome = attempt(&origin, first, new_name()).expect("an outcome");
-    assert_eq!(outcome, Outcome::Overtaken);
+    assert_eq!(outcome, CommitOutcome::Overtaken);
     assert_eq!(since(&origin, first).expect("an answer").0, [put("b", "9")]);
 }
 
@@ -150,7 +153,7 @@ fn late_commit_lands_before_a_later_call_unless_it_no_longer_fits() {
         origin.at(Calls::Writing, 1, Event::LandBefore(if is_first { 2 } else { 3 }));
         assert!(matches!(attempt(&origin, first, name), Err(Fault::Unknown(_))));
         let second = attempt(&origin, first, new_name()).expect("an outcome");
-        assert_eq!(second == Outcome::Overtaken, is_first);
+        assert_eq!(second == CommitOutcome::Overtaken, is_first);
         assert_eq!(origin.committed(name).expect("an answer").is_some(), is_first);
     }
 }

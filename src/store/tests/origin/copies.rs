@@ -14,7 +14,7 @@ fn names(shared: &Shared) -> Vec<String> {
 #[tokio::test]
 async fn second_workspace_cannot_be_founded() {
     let (shared, store) = Shared::new();
-    let refused = shared.found("b").expect_err("a refusal");
+    let refused = shared.found_workspace("b").expect_err("a refusal");
     assert!(matches!(refused, OpenError::HasWorkspace(_)), "{refused}");
     store.close().await;
     assert!(!shared.path("b").exists());

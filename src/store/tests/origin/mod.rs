@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::store::disk::file_system::{FsHandle, OsFileSystem};
-use crate::store::node::shared_database::{found, open_copy};
+use crate::store::node::shared_database::{found_workspace, open_copy};
 use crate::store::origin::Origin;
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::scripted::{Calls, Event, Scripted};
@@ -29,15 +29,15 @@ impl Shared {
             folder: tempfile::tempdir().expect("a folder"),
             origin: Arc::new(Scripted::default()),
         };
-        shared.found("a").expect("a workspace");
+        shared.found_workspace("a").expect("a workspace");
         let store = shared.open("a").expect("a node");
         (shared, store)
     }
 
-    fn found(&self, name: &str) -> Result<(), OpenError> {
+    fn found_workspace(&self, name: &str) -> Result<(), OpenError> {
         let fs = FsHandle::new(OsFileSystem::shared());
         let mut rng = Seed::generate().rng();
-        found(&fs, &self.path(name), NO_CACHE, &*self.origin, &mut rng, |tx, _| {
+        found_workspace(&fs, &self.path(name), NO_CACHE, &*self.origin, &mut rng, |tx, _| {
             (0..3).try_for_each(|id| tx.put(&Owner { id }))?;
             Ok(())
         })

@@ -5,7 +5,7 @@ use futures_util::FutureExt;
 use super::*;
 use crate::store::changes::batch_diff::CommitsOf;
 use crate::store::origin::trouble::Trouble;
-use crate::store::values::position::Row;
+use crate::store::values::position::OriginRow;
 
 #[tokio::test]
 async fn acknowledged_write_shows_in_the_next_read_on_every_node() {
@@ -154,7 +154,7 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     let (shared, store) = Shared::new();
     add_thing(&store).await.expect("a write");
     let key = (1_u64, 1_u64).encoded();
-    let row = Row { table: Table::Projects, key, sealed: Some(vec![7; 40]) };
+    let row = OriginRow { table: Table::Projects, key, sealed: Some(vec![7; 40]) };
     shared.origin.commit_as_other(&[row]);
     assert_unavailable(&store.fresh().await.map(drop));
     assert!(!store.ready());
@@ -170,7 +170,11 @@ async fn damaged_row_of_the_origin_is_named_and_not_taken() {
     let refused = shared.open("b").err().expect("a refusal").to_string();
     assert!(refused.contains("projects/1") && refused.contains("steward check"), "{refused}");
     let sealed = crate::store::values::payload::seal(Table::Projects, &key, b"x");
-    shared.origin.commit_as_other(&[Row { table: Table::Projects, key, sealed: Some(sealed) }]);
+    shared.origin.commit_as_other(&[OriginRow {
+        table: Table::Projects,
+        key,
+        sealed: Some(sealed),
+    }]);
     until(|| store.ready()).await;
     assert_eq!(store.troubles(), []);
 }

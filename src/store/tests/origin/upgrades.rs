@@ -2,7 +2,7 @@
 
 use crate::store::disk::engine::definition;
 use crate::store::values::payload::seal;
-use crate::store::values::position::Row;
+use crate::store::values::position::OriginRow;
 
 use super::*;
 
@@ -23,7 +23,7 @@ impl Shared {
     /// Lets another node put this value.
     fn put_meta(&self, key: &[u8], payload: &[u8]) {
         let sealed = Some(seal(Table::Meta, key, payload));
-        self.origin.commit_as_other(&[Row { table: Table::Meta, key: key.to_vec(), sealed }]);
+        self.origin.commit_as_other(&[OriginRow { table: Table::Meta, key: key.to_vec(), sealed }]);
     }
 }
 

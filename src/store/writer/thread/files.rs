@@ -110,7 +110,7 @@ impl Writer {
                         return None;
                     }
                     self.shared.ready.store(true, Ordering::Release);
-                    self.answer_unanswered();
+                    self.answer_unshown();
                     return Some(database);
                 }
                 Err(cause) => self.note_closed(&cause),
@@ -128,8 +128,8 @@ impl Writer {
         if !self.note_trouble(cause) {
             tracing::error!(%cause, "the data file cannot be opened yet");
         }
-        let unanswered = self.origin.as_mut().and_then(|origin| origin.unanswered.take());
-        for write in unanswered.into_iter().flat_map(|(_, writes)| writes) {
+        let unshown = self.origin.as_mut().and_then(|origin| origin.unshown.take());
+        for write in unshown.into_iter().flat_map(|unshown| unshown.writes) {
             write.answer(Err(Error::outcome_unknown(RETRY_AFTER, cause)));
         }
     }
@@ -218,7 +218,7 @@ fn refuse(task: Task) -> StoreClosed {
         | Task::Replace(_)
         | Task::Probe
         | Task::Inspect(_)
-        | Task::Take(_)
+        | Task::TakeRows(_)
         | Task::Sync
         | Task::EmptyCommit(_) => {}
         Task::Close => return StoreClosed::Yes,

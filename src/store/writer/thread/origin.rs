@@ -14,11 +14,11 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, storage_error};
 use crate::store::format::stored_position::put_position;
-use crate::store::origin::commits::{Sent, send};
+use crate::store::origin::commits::{SentCommit, send};
 use crate::store::origin::copy_source::{CopySource, take_row};
 use crate::store::origin::state::{OriginCall, OriginState, away};
 use crate::store::origin::{Commit, Fault, Turn, random_name};
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 use crate::store::write::{FinishedBatch, WriteTx};
 
 use super::super::metrics::Commit as BatchCommit;
@@ -43,8 +43,14 @@ pub(in crate::store) struct OriginWriter {
     pub(super) synced_at: Instant,
     /// The last commit of which this node knows that a failover keeps it.
     pub(super) kept: Position,
-    /// Writes that the origin has in a commit of this number, but the copy has not.
-    pub(super) unanswered: Option<(u64, Vec<Box<dyn QueuedWrite>>)>,
+    pub(super) unshown: Option<UnshownWrites>,
+}
+
+/// Writes that the origin has in a commit, but the copy has not.
+pub(super) struct UnshownWrites {
+    /// The number of the commit.
+    seq: u64,
+    pub(super) writes: Vec<Box<dyn QueuedWrite>>,
 }
 
 impl OriginWriter {
@@ -54,7 +60,7 @@ impl OriginWriter {
         position: Position,
     ) -> Self {
         let (synced_at, kept) = (Instant::now(), Position::NONE);
-        Self { source, state, position, batches_with_turn: 0, synced_at, kept, unanswered: None }
+        Self { source, state, position, batches_with_turn: 0, synced_at, kept, unshown: None }
     }
 }
 
@@ -154,12 +160,12 @@ impl Writer {
             from
         } else {
             match send(source, turn, &Commit { from, name, rows: &rows }, until) {
-                Sent::Stands(position) => position,
-                Sent::Overtaken => {
+                SentCommit::Committed(position) => position,
+                SentCommit::Overtaken => {
                     transaction.abort().map_err(storage_error)?;
                     return Ok(Attempt::Overtaken);
                 }
-                Sent::Refused(error) => {
+                SentCommit::Refused(error) => {
                     transaction.abort().map_err(storage_error)?;
                     return Ok(Attempt::Refused(error));
                 }
@@ -171,7 +177,7 @@ impl Writer {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
             if let Some(origin) = &mut self.origin {
-                origin.unanswered = Some((position.seq, writes));
+                origin.unshown = Some(UnshownWrites { seq: position.seq, writes });
             }
             return Err(cause);
         }
@@ -206,17 +212,17 @@ impl Writer {
         let Some(source) = self.origin.as_ref().map(|origin| Arc::clone(&origin.source)) else {
             return Ok(());
         };
-        let NewRows { known, found, reply } = new;
+        let NewRows { known, lacked, reply } = new;
         let from = self.position();
         let is_known = |head: &Position| *head == from || head.seq < from.seq;
-        if matches!(&found, Lacked::Rows { head, .. } if is_known(head)) {
+        if matches!(&lacked, Lacked::Rows { head, .. } if is_known(head)) {
             let _ = reply.send(Ok(()));
             return Ok(());
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
         let mut tx = self.begin_batch(&transaction);
-        let mut take = |row: Row| take_row(&mut tx, row);
-        let caught_up = match found {
+        let mut take = |row: OriginRow| take_row(&mut tx, row);
+        let caught_up = match lacked {
             Lacked::Rows { head, rows } if known == from => {
                 rows.into_iter().try_for_each(&mut take).map(|()| head)
             }
@@ -276,9 +282,9 @@ impl Writer {
     }
 
     /// Answers the writes of the last batch that the origin had and the copy could not commit, now that it is open again.
-    pub(super) fn answer_unanswered(&mut self) {
-        let unanswered = self.origin.as_mut().and_then(|origin| origin.unanswered.take());
-        let Some((seq, writes)) = unanswered else { return };
+    pub(super) fn answer_unshown(&mut self) {
+        let unshown = self.origin.as_mut().and_then(|origin| origin.unshown.take());
+        let Some(UnshownWrites { seq, writes }) = unshown else { return };
         let caught_up = self.shared.snapshot.load_full();
         let answer = caught_up.filter(|state| state.position.seq >= seq).ok_or_else(|| {
             Error::unavailable(RETRY_AFTER, "the change was made, but the copy could not show it")

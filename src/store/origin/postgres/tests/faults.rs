@@ -85,7 +85,7 @@ fn commit_whose_answer_is_lost_is_unknown_and_then_found_done() {
     let direct = open(&schema.url(), "node b");
     let _ = direct.turn(second, &mut |_| Ok(()));
     assert_eq!(origin.committed(name).expect("an answer"), Some(3));
-    assert_eq!(origin.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(origin.commit(&commit).expect("an outcome"), CommitOutcome::Overtaken);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn turn_that_the_database_has_ended_is_overtaken() {
     );
     assert_eq!(database.schema.execute(&kill), [["t"]]);
     let commit = Commit { from: head, name: new_name(), rows: &[put("a", "2")] };
-    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(held.commit(&commit).expect("an outcome"), CommitOutcome::Overtaken);
     assert_eq!(taken(&database.origin, head, &[put("a", "3")]).seq, 2);
 }
 
@@ -216,7 +216,7 @@ fn node_that_stops_to_read_while_it_has_the_turn_is_ended() {
         });
         let commit = Commit { from: second, name: new_name(), rows: &[put("a", "2")] };
         until("the other node is ended", || match database.origin.commit(&commit) {
-            Ok(Outcome::Taken(_)) => Some(()),
+            Ok(CommitOutcome::Committed(_)) => Some(()),
             Err(Fault::Held(why)) => {
                 assert!(why.contains("steward stalled"), "{why}");
                 None
@@ -256,9 +256,9 @@ fn overtaken_large_commit_leaves_no_transaction_open() {
     let long = "x".repeat(1 << 20);
     let rows = [put("b", &long), put("c", &long)];
     let commit = Commit { from: database.first, name: new_name(), rows: &rows };
-    assert_eq!(database.origin.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(database.origin.commit(&commit).expect("an outcome"), CommitOutcome::Overtaken);
     let (_, held) = turn(&database.origin, second);
-    assert_eq!(held.commit(&commit).expect("an outcome"), Outcome::Overtaken);
+    assert_eq!(held.commit(&commit).expect("an outcome"), CommitOutcome::Overtaken);
     let pids = "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) \
                 WHERE state LIKE 'idle in transaction%' AND relation = 'steward_head'::regclass";
     assert_eq!(database.schema.execute(pids), [["0"]]);
@@ -270,7 +270,7 @@ fn failed_founding_leaves_no_workspace() {
     let schema = Schema::new();
     let origin = open(&schema.url(), "node a");
     let rows = [Ok(put("a", "1")), Err(crate::error::Error::internal("no more rows"))];
-    let failed = origin.found(new_name(), &mut rows.into_iter()).expect_err("a failure");
+    let failed = origin.found_workspace(new_name(), &mut rows.into_iter()).expect_err("a failure");
     assert!(matches!(failed, Fault::Copy(_)), "{failed:?}");
     assert_eq!(origin.head().expect("an answer"), None);
     assert_eq!(found(&origin, &[put("a", "2")]).seq, 1);
@@ -281,8 +281,8 @@ fn failed_founding_leaves_no_workspace() {
 fn two_first_starts_at_once_found_one_workspace() {
     let schema = Schema::new();
     let start = |node: &str| {
-        let rows = &mut [put(node, "1")].into_iter().map(Ok::<Row, crate::error::Error>);
-        open(&schema.url(), node).found(new_name(), rows).expect("an answer")
+        let rows = &mut [put(node, "1")].into_iter().map(Ok::<OriginRow, crate::error::Error>);
+        open(&schema.url(), node).found_workspace(new_name(), rows).expect("an answer")
     };
     let start = &start;
     let founded: Vec<_> = thread::scope(|scope| {

@@ -9,10 +9,10 @@ mod sessions;
 mod tls;
 
 use super::super::tests::{all, found, new_name, open, put, removal, since, support, taken, turn};
-use super::super::{Commit, Fault, Outcome};
+use super::super::{Commit, CommitOutcome, Fault};
 use super::link::ANSWER;
 use super::*;
-use crate::store::values::position::{Position, Row};
+use crate::store::values::position::{OriginRow, Position};
 
 use support::{Schema, Server};
 

@@ -122,7 +122,7 @@ fn unknown_database_and_schema_are_refused() {
     assert!(why.contains("\"missing\" does not exist"), "{why}");
     let schema = Schema::on(&server);
     let elsewhere = open(&schema.url().replace(schema.name(), "missing"), "node a");
-    let why = refusal(elsewhere.found(new_name(), &mut std::iter::empty()));
+    let why = refusal(elsewhere.found_workspace(new_name(), &mut std::iter::empty()));
     assert!(why.contains("no schema has been selected"), "{why}");
 }
 
@@ -135,7 +135,7 @@ fn missing_grants_are_refused_by_name() {
     let owner = open(&guest.schema.url(), "node b");
     let grant = |what: &str| guest.schema.execute(&format!("GRANT {what} TO {role}"));
     grant(&format!("USAGE ON SCHEMA {schema}"));
-    let why = refusal(origin.found(new_name(), &mut std::iter::empty()));
+    let why = refusal(origin.found_workspace(new_name(), &mut std::iter::empty()));
     assert!(why.contains("permission denied for schema"), "{why}");
     let first = found(&owner, &[put("a", "1")]);
     let why = refusal(origin.head());
@@ -207,7 +207,7 @@ fn tables_of_another_program_are_refused() {
 #[ignore = "needs PostgreSQL"]
 fn newer_formats_and_tables_stop_this_release() {
     let Database { schema, origin, first } = Database::new();
-    let newer = |fault: Result<(Vec<Row>, Position), Fault>| match fault {
+    let newer = |fault: Result<(Vec<OriginRow>, Position), Fault>| match fault {
         Err(Fault::Newer { found }) => Some(found),
         _ => None,
     };

@@ -177,7 +177,7 @@ impl Waiting {
         let seq = self.origin.committed(name).expect("an answer").expect("it is done");
         self.head = Position { seq, name };
         match outcome {
-            Ok(Outcome::Taken(_)) => false,
+            Ok(CommitOutcome::Committed(_)) => false,
             Err(Fault::Unknown(_)) => true,
             outcome => panic!("{outcome:?}"),
         }
