@@ -122,7 +122,7 @@ pub use record::byte_usage::Owner;
 pub(crate) use record::impl_record;
 pub use record::{Count, Index, Indexed, Record, Reference, Row, Sum, Tx};
 pub use values::key::Key;
-pub use values::raw::{AnyTx, Order, Raw, Window};
+pub use values::raw::{AnyTx, KeySpan, Order, Raw, Window};
 pub use values::schema::Table;
 pub use values::{key, schema};
 pub use whole::backup::{Backup, receive, remove_incomplete_backup};

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::values::payload::{damaged, payload_of, seal, unseal};
-use crate::store::values::raw::{Order, Visit};
+use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::Table;
 
 /// A block ends once its entries take more than this many bytes. So mostly two blocks fit on one page of the file.
@@ -180,7 +180,7 @@ pub(in crate::store) fn get(
 pub(in crate::store) fn walk(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
-    span: (&[u8], Option<&[u8]>),
+    span: KeySpan<'_>,
     (skip, order): (usize, Order),
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
@@ -199,16 +199,16 @@ pub(in crate::store) fn walk(
     Ok(())
 }
 
-/// Returns the entries whose keys lie from `span.0` up to, but not including, `span.1` (`None`: the end of the table).
+/// Returns the entries whose keys lie in the span.
 pub(in crate::store) fn entries<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,
     table: Table,
-    span: (&'s [u8], Option<&'s [u8]>),
+    span: KeySpan<'s>,
     order: Order,
 ) -> Result<impl Iterator<Item = Result<Entry>> + 's> {
     // The block of the first entry may begin before it.
-    let first = block_key(source, span.0)?;
-    let blocks = range_of(source, (first.as_deref().unwrap_or(span.0), span.1))?;
+    let first = block_key(source, span.from)?;
+    let blocks = range_of(source, KeySpan { from: first.as_deref().unwrap_or(span.from), ..span })?;
     let blocks: Box<dyn Iterator<Item = StoredBlock<'s>> + 's> = match (blocks, order) {
         (None, _) => Box::new(std::iter::empty()),
         (Some(blocks), Order::Ascending) => Box::new(blocks),
@@ -225,7 +225,7 @@ fn entries_of(table: Table, stored: StoredBlock<'_>) -> Result<Vec<Entry>> {
 /// Returns those entries that lie in the span, in this order.
 fn in_span(
     block: Result<Vec<Entry>>,
-    (from, until): (&[u8], Option<&[u8]>),
+    KeySpan { from, until }: KeySpan<'_>,
     order: Order,
 ) -> Vec<Result<Entry>> {
     let mut block = match block {

@@ -9,7 +9,7 @@ use crate::resources::import_mark::{Attempt, ImportMark};
 use crate::resources::organizations::Organization;
 use crate::resources::registration::RegisteredRecord;
 use crate::resources::{record_in, records};
-use crate::store::{Key, Order, Raw, Snapshot, Table, Tx, WriteTx};
+use crate::store::{Key, KeySpan, Order, Raw, Snapshot, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::Plan;
@@ -143,7 +143,7 @@ impl Batches {
         let (mut last, mut is_full) = (None, false);
         self.export.raw_between(
             table,
-            (&from, None),
+            KeySpan { from: &from, until: None },
             0,
             Order::Ascending,
             &mut |key, payload| {

@@ -12,7 +12,7 @@ use crate::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::packed::{self, Entry};
 use crate::store::values::payload::{payload_of, unseal};
-use crate::store::values::raw::{Order, Visit};
+use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::{PerTable, Table};
 
 /// A sealed value, or `None` for a key that the batch removed.
@@ -89,19 +89,19 @@ impl PendingValues {
     }
 }
 
-/// Walks the keys from `span.0` up to, but not including, `span.1`, as they will be once `pending` is applied to `base`.
+/// Walks the keys of `span` as they will be once `pending` is applied to `base`.
 /// Calls `visit` with each verified payload after the first `skip` keys, until it breaks.
 pub(in crate::store) fn walk_merged(
     base: &impl ReadableTable<Bytes, Bytes>,
     (table, pending): (Table, &TableChanges),
-    span: (&[u8], Option<&[u8]>),
+    span: KeySpan<'_>,
     skip: usize,
     order: Order,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let Some(range) = range_of(base, span)? else { return Ok(()) };
-    let upper = span.1.map_or(Bound::Unbounded, Bound::Excluded);
-    let changed = pending.range::<[u8], _>((Bound::Included(span.0), upper));
+    let upper = span.until.map_or(Bound::Unbounded, Bound::Excluded);
+    let changed = pending.range::<[u8], _>((Bound::Included(span.from), upper));
     let mut merge = Merge { table, skip, visit };
     let walked = match order {
         _ if table.is_packed() => {

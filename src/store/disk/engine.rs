@@ -12,7 +12,7 @@ use redb::{
 
 use crate::error::{Error, Result};
 use crate::store::values::payload::unseal;
-use crate::store::values::raw::{Order, Visit};
+use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::Table;
 
 /// The default size of redb's page cache: 64 MiB.
@@ -94,11 +94,10 @@ pub(in crate::store) fn get_value(
     }
 }
 
-/// Returns the entries from `from` up to, but not including, `until` (`None`: the end of the table). Returns `None` if there
-/// can be none.
+/// Returns the entries of a span, or `None` if there can be none.
 pub(in crate::store) fn range_of<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,
-    (from, until): (&[u8], Option<&[u8]>),
+    KeySpan { from, until }: KeySpan<'_>,
 ) -> Result<Option<redb::Range<'s, Bytes, Bytes>>> {
     // redb panics on a range whose end is before its start.
     if until.is_some_and(|until| until <= from) {
@@ -109,13 +108,12 @@ pub(in crate::store) fn range_of<'s>(
     Ok(Some(range))
 }
 
-/// Calls `visit` with each key from `span.0` up to, but not including, `span.1`, and its verified payload, after
-/// the first `skip` keys. Calls `spend` with the size of each value before verifying it, and with 0 for each
-/// skipped key.
+/// Calls `visit` with each key of `span` and its verified payload, after the first `skip` keys. Calls `spend` with the size of
+/// each value before verifying it, and with 0 for each skipped key.
 pub(in crate::store) fn walk_range(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
-    span: (&[u8], Option<&[u8]>),
+    span: KeySpan<'_>,
     mut skip: usize,
     order: Order,
     spend: impl Fn(usize) -> Result<()>,

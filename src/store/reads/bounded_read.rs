@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
-use crate::store::values::raw::{Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
 use crate::store::values::schema::Table;
 
 use super::snapshot::Snapshot;
@@ -130,7 +130,7 @@ impl Raw for BoundedRead<'_> {
     fn raw_between(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,

@@ -12,7 +12,7 @@ use crate::store::disk::engine::{
 use crate::store::packed::{self, unpack};
 use crate::store::values::payload::unseal;
 use crate::store::values::position::Position;
-use crate::store::values::raw::{Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
 use crate::store::values::schema::{PerTable, Table};
 
 /// Called with a key and its verified payload, or the error of its verification.
@@ -196,7 +196,7 @@ impl Snapshot {
     pub(super) fn between_spending(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         (skip, order): (usize, Order),
         spend: impl Fn(usize) -> Result<()>,
         visit: &mut Visit<'_>,
@@ -232,7 +232,7 @@ impl Raw for Snapshot {
     fn raw_between(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::error::{Error, Result};
 use crate::store::values::key::{Key, prefix_end};
 use crate::store::values::payload::{HexKey, damaged};
-use crate::store::values::raw::{Order, Raw, Window, read_number};
+use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number};
 use crate::store::values::schema::{Table, count_key};
 
 use super::{Index, Indexed, Record, Row, split_entry};
@@ -112,7 +112,7 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
-        let span = (from.as_slice(), Some(until.as_slice()));
+        let span = KeySpan { from: &from, until: Some(&until) };
         self.raw_between(index.table(), span, 0, Order::Descending, &mut |_, entry| {
             self.raw_entry(index, (None, entry), &mut visit)
         })
@@ -128,13 +128,10 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (from, until) = (from.encoded(), prefix_end(&prefix.encoded()));
-        self.raw_between(
-            index.table(),
-            (&from, until.as_deref()),
-            0,
-            Order::Ascending,
-            &mut |_, entry| self.raw_entry(index, (None, entry), &mut visit),
-        )
+        let span = KeySpan { from: &from, until: until.as_deref() };
+        self.raw_between(index.table(), span, 0, Order::Ascending, &mut |_, entry| {
+            self.raw_entry(index, (None, entry), &mut visit)
+        })
     }
 
     /// Walks the records whose primary key lies from `from` up to, but not including, `until`, until `visit` breaks.
@@ -146,7 +143,7 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
-        let span = (from.as_slice(), Some(until.as_slice()));
+        let span = KeySpan { from: &from, until: Some(&until) };
         self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
     }
 

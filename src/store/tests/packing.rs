@@ -44,12 +44,7 @@ fn steps() -> impl Strategy<Value = Step> {
 }
 
 /// Returns what a walk shows.
-fn walked(
-    tx: &impl Raw,
-    span: (&[u8], Option<&[u8]>),
-    skip: usize,
-    order: Order,
-) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn walked(tx: &impl Raw, span: KeySpan<'_>, skip: usize, order: Order) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut seen = Vec::new();
     let mut note = |key: &[u8], payload: &[u8]| {
         seen.push((key.to_vec(), payload.to_vec()));
@@ -61,9 +56,16 @@ fn walked(
 
 fn assert_shows(tx: &impl Raw, model: &Model, skip: usize, ends: &[Vec<u8>; 2]) {
     let (from, until) = (ends[0].as_slice(), ends[1].as_slice());
-    for span in [(&[][..], None), (from, None), (&[][..], Some(until)), (from, Some(until))] {
+    let all = KeySpan { from: &[], until: None };
+    let spans = [
+        all,
+        KeySpan { from, ..all },
+        KeySpan { until: Some(until), ..all },
+        KeySpan { from, until: Some(until) },
+    ];
+    for span in spans {
         let within = |(key, _): &(&Vec<u8>, &Vec<u8>)| {
-            key.as_slice() >= span.0 && span.1.is_none_or(|until| key.as_slice() < until)
+            key.as_slice() >= span.from && span.until.is_none_or(|until| key.as_slice() < until)
         };
         let entries =
             || model.iter().filter(within).map(|(key, value)| (key.clone(), value.clone()));

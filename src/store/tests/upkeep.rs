@@ -272,7 +272,10 @@ fn walks(tx: &WriteTx<'_>, skip: usize, cut: u8) -> Vec<Vec<u8>> {
     let mut seen = Vec::new();
     for table in Table::ALL {
         for order in [Order::Ascending, Order::Descending] {
-            for span in [(&[][..], None), (&middle[..], None), (&[][..], Some(&middle[..]))] {
+            for (from, until) in
+                [(&[][..], None), (&middle[..], None), (&[][..], Some(&middle[..]))]
+            {
+                let span = KeySpan { from, until };
                 let mut left = 5;
                 let mut note = |key: &[u8], _: &[u8]| {
                     seen.push(key.to_vec());

@@ -11,6 +11,15 @@ use super::schema::Table;
 /// Called with a key and its verified payload; decides whether the walk continues.
 pub(in crate::store) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
+/// The keys from `from` up to, but not including, `until`.
+#[derive(Debug, Clone, Copy)]
+pub struct KeySpan<'k> {
+    /// The first key that may be in the span.
+    pub from: &'k [u8],
+    /// The first key behind the span; `None` for the end of the table.
+    pub until: Option<&'k [u8]>,
+}
+
 /// Access to keys and payloads, which both kinds of transaction provide.
 pub trait Raw {
     /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
@@ -22,13 +31,12 @@ pub trait Raw {
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()>;
 
-    /// Calls `visit` with each key from `span.0` up to, but not including, `span.1` (`None`: the end of the table),
-    /// after the first `skip` keys, until `visit` breaks.
+    /// Calls `visit` with each key of `span`, after the first `skip` keys, until `visit` breaks.
     #[doc(hidden)]
     fn raw_between(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,
@@ -44,7 +52,9 @@ pub trait Raw {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.raw_between(table, (prefix, prefix_end(prefix).as_deref()), skip, order, visit)
+        let until = prefix_end(prefix);
+        let span = KeySpan { from: prefix, until: until.as_deref() };
+        self.raw_between(table, span, skip, order, visit)
     }
 }
 
@@ -64,7 +74,7 @@ impl Raw for AnyTx<'_> {
     fn raw_between(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,

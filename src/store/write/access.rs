@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::raw::{Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
 use crate::store::values::schema::{Table, count_key};
 
 use super::WriteTx;
@@ -72,7 +72,7 @@ impl<X: Raw> Raw for AccessTables<'_, X> {
     fn raw_between(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,

@@ -5,7 +5,7 @@ use crate::store::changes::pending_values::{PendingValue, walk_merged};
 use crate::store::disk::engine::{get_value, walk_range};
 use crate::store::packed;
 use crate::store::values::payload::payload_of;
-use crate::store::values::raw::{Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
 use crate::store::values::schema::Table;
 
 use super::WriteTx;
@@ -23,7 +23,7 @@ impl Raw for WriteTx<'_> {
     fn raw_between(
         &self,
         table: Table,
-        span: (&[u8], Option<&[u8]>),
+        span: KeySpan<'_>,
         skip: usize,
         order: Order,
         visit: &mut Visit<'_>,

@@ -71,7 +71,7 @@ fn walk(store: &Store) -> (Values, bool) {
             Ok(ControlFlow::Continue(()))
         };
         let walked = catch_unwind(AssertUnwindSafe(|| {
-            store.snapshot()?.raw_between(*table, (&[], None), 0, Order::Ascending, &mut visit)
+            store.snapshot()?.raw_walk(*table, &[], 0, Order::Ascending, &mut visit)
         }));
         broke |= !matches!(walked, Ok(Ok(())));
     }

@@ -30,9 +30,7 @@ pub fn dump(store: &Store) -> Hash {
             }
             Ok(std::ops::ControlFlow::Continue(()))
         };
-        snapshot
-            .raw_between(*table, (&[], None), 0, Order::Ascending, &mut visit)
-            .expect("readable");
+        snapshot.raw_walk(*table, &[], 0, Order::Ascending, &mut visit).expect("readable");
     }
     hasher.finalize()
 }
