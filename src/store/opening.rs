@@ -46,7 +46,7 @@ impl Store {
         file::require_absent(&fs, path)?;
         let lock = FileLock::acquire(path)?;
         let mut filled = None;
-        let created = file::create(&fs, (path, Owner::OfFolder), cache, |database| {
+        let created = file::create(&fs, path, Owner::OfFolder, cache, |database| {
             filled = Some(fill_new(database, rng, fill)?);
             Ok(())
         });
@@ -55,7 +55,7 @@ impl Store {
             return Err(error);
         }
         let database = open_database(&fs, path, cache)?;
-        let store = Self::start(fs, path, cache, lock, (database, None))?;
+        let store = Self::start(fs, path, cache, lock, database, None)?;
         let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
         Ok((store, filled))
     }
@@ -90,7 +90,7 @@ impl Store {
         let fs = FsHandle::new(Arc::new(ReadOnly { data: path.clone() }));
         let lock = FileLock::acquire_shared(&fs, path)?;
         let database = open_database(&fs, path, cache)?;
-        Self::start(fs, path, cache, lock, (database, None))
+        Self::start(fs, path, cache, lock, database, None)
     }
 }
 

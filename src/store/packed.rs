@@ -181,7 +181,8 @@ pub(in crate::store) fn walk(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'_>,
-    (skip, order): (usize, Order),
+    skip: usize,
+    order: Order,
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {

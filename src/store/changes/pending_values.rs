@@ -93,7 +93,8 @@ impl PendingValues {
 /// Calls `visit` with each verified payload after the first `skip` keys, until it breaks.
 pub(in crate::store) fn walk_merged(
     base: &impl ReadableTable<Bytes, Bytes>,
-    (table, pending): (Table, &TableChanges),
+    table: Table,
+    pending: &TableChanges,
     span: KeySpan<'_>,
     skip: usize,
     order: Order,

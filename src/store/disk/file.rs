@@ -154,7 +154,8 @@ pub(in crate::store) enum Owner {
 /// opens. Linking does not overwrite an existing file.
 pub(in crate::store) fn create(
     fs: &FsHandle,
-    (data, owner): (&Path, Owner),
+    data: &Path,
+    owner: Owner,
     cache: usize,
     fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
@@ -241,13 +242,14 @@ pub(in crate::store) fn fill_draft(
     fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     let file = new_draft(fs, draft)?;
-    change_draft(fs, (draft, file), cache, fill_in)
+    change_draft(fs, draft, file, cache, fill_in)
 }
 
 /// Passes the file at `draft` to `change` as a database, and syncs its bytes. An empty file becomes an empty database.
 pub(in crate::store) fn change_draft(
     fs: &FsHandle,
-    (draft, file): (&Path, Arc<dyn FsFile>),
+    draft: &Path,
+    file: Arc<dyn FsFile>,
     cache: usize,
     change: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {

@@ -63,7 +63,7 @@ pub fn import(
     let lock = FileLock::acquire(data)?;
     let mut imported = None;
     let mut reader = Reader::new(from);
-    let created = file::create(&fs, (data, Owner::OfFolder), DEFAULT_CACHE, |database| {
+    let created = file::create(&fs, data, Owner::OfFolder, DEFAULT_CACHE, |database| {
         let header = reader.header()?;
         if header.organization.is_some() {
             let text = "it has one organization only; import it into a workspace with `steward import --organization`";

@@ -77,7 +77,7 @@ impl Store {
     pub(in crate::store) fn start_copy(opened: OpenedCopy) -> Result<Self, OpenError> {
         let OpenedCopy { fs, path, cache, lock, database, position, source } = opened;
         let origin = OriginWriter::new(Arc::new(source), Arc::default(), position);
-        Self::start(fs, &path, cache, lock, (database, Some(origin)))
+        Self::start(fs, &path, cache, lock, database, Some(origin))
     }
 }
 
@@ -152,7 +152,7 @@ pub(in crate::store) fn found_workspace<T>(
     file::require_absent(fs, copy)?;
     let lock = FileLock::acquire(copy)?;
     let mut filled = None;
-    let founded = file::create(fs, (copy, Owner::OfFolder), cache, |database| {
+    let founded = file::create(fs, copy, Owner::OfFolder, cache, |database| {
         filled = Some(fill_new(database, rng, fill)?);
         let snapshot = Snapshot::begin(database)?;
         let founded = origin.found_workspace(random_name(), &mut StoredRows::new(&snapshot));

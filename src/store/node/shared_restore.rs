@@ -148,7 +148,7 @@ pub(in crate::store) fn keep(
     kept: &Path,
 ) -> Result<Position, OpenError> {
     let mut position = Position::NONE;
-    file::create(fs, (kept, Owner::OfFolder), DEFAULT_CACHE, |database| {
+    file::create(fs, kept, Owner::OfFolder, DEFAULT_CACHE, |database| {
         let taken = take_rows(database, |take| source.all(take), |_, _| Ok(()));
         position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
         Ok(())

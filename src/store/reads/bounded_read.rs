@@ -136,6 +136,6 @@ impl Raw for BoundedRead<'_> {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let spend = |bytes| self.spend(bytes);
-        self.snapshot.between_spending(table, span, (skip, order), spend, visit)
+        self.snapshot.between_spending(table, span, skip, order, spend, visit)
     }
 }

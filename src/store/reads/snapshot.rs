@@ -197,13 +197,14 @@ impl Snapshot {
         &self,
         table: Table,
         span: KeySpan<'_>,
-        (skip, order): (usize, Order),
+        skip: usize,
+        order: Order,
         spend: impl Fn(usize) -> Result<()>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let walk = |opened| {
             if table.is_packed() {
-                packed::walk(opened, table, span, (skip, order), spend, visit)
+                packed::walk(opened, table, span, skip, order, spend, visit)
             } else {
                 walk_range(opened, table, span, skip, order, spend, visit)
             }
@@ -237,7 +238,7 @@ impl Raw for Snapshot {
         order: Order,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
-        self.between_spending(table, span, (skip, order), |_| Ok(()), visit)
+        self.between_spending(table, span, skip, order, |_| Ok(()), visit)
     }
 }
 

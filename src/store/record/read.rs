@@ -79,7 +79,7 @@ pub trait Tx: Raw {
         }
         let (order, is_page) = (window.order, window.limit <= MAX_PAGE);
         self.raw_walk(index.table(), &prefix.encoded(), window.offset, order, &mut |key, entry| {
-            self.raw_entry(index, (is_page.then_some(key), entry), &mut |row| {
+            self.raw_entry(index, is_page.then_some(key), entry, &mut |row| {
                 visit(row)?;
                 left -= 1;
                 Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -98,7 +98,7 @@ pub trait Tx: Raw {
     ) -> Result<()> {
         let prefix = prefix.encoded();
         self.raw_walk(index.table(), &prefix, skip, order, &mut |_, entry| {
-            self.raw_entry(index, (None, entry), &mut visit)
+            self.raw_entry(index, None, entry, &mut visit)
         })
     }
 
@@ -114,7 +114,7 @@ pub trait Tx: Raw {
         let (from, until) = (from.encoded(), until.encoded());
         let span = KeySpan { from: &from, until: Some(&until) };
         self.raw_between(index.table(), span, 0, Order::Descending, &mut |_, entry| {
-            self.raw_entry(index, (None, entry), &mut visit)
+            self.raw_entry(index, None, entry, &mut visit)
         })
     }
 
@@ -130,7 +130,7 @@ pub trait Tx: Raw {
         let (from, until) = (from.encoded(), prefix_end(&prefix.encoded()));
         let span = KeySpan { from: &from, until: until.as_deref() };
         self.raw_between(index.table(), span, 0, Order::Ascending, &mut |_, entry| {
-            self.raw_entry(index, (None, entry), &mut visit)
+            self.raw_entry(index, None, entry, &mut visit)
         })
     }
 
@@ -153,7 +153,8 @@ pub trait Tx: Raw {
     fn raw_entry<R: Record, K: Key>(
         &self,
         index: &Index<R, K>,
-        (key, entry): (Option<&[u8]>, &[u8]),
+        key: Option<&[u8]>,
+        entry: &[u8],
         visit: &mut dyn FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<ControlFlow<()>> {
         match split_entry(index.form(), entry) {

@@ -116,7 +116,7 @@ fn write(
 ) -> Result<Backup, OpenError> {
     complete(fs, to, || {
         let mut values = 0;
-        file::create(fs, (to, Owner::Caller), PAGE_CACHE, |database| {
+        file::create(fs, to, Owner::Caller, PAGE_CACHE, |database| {
             values = fill(begin(database)?, source)?;
             require_length(database, values)?;
             require_valid(to, database, registry, progress)

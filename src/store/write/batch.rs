@@ -102,7 +102,7 @@ impl WriteTx<'_> {
             self.write_changes.first_entries(Table::Counts, &prefix)
         {
             let mut number = 0;
-            self.pending_or_stored(before.as_ref(), (Table::Counts, key), &mut |payload| {
+            self.pending_or_stored(before.as_ref(), Table::Counts, key, &mut |payload| {
                 number = number_in(Table::Counts, payload)?;
                 Ok(())
             })?;

@@ -17,7 +17,7 @@ impl Raw for WriteTx<'_> {
         key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.pending_or_stored(self.pending.get(table, key), (table, key), visit)
+        self.pending_or_stored(self.pending.get(table, key), table, key, visit)
     }
 
     fn raw_between(
@@ -32,7 +32,7 @@ impl Raw for WriteTx<'_> {
         if changed.is_empty() && !table.is_packed() {
             return walk_range(stored, table, span, skip, order, |_| Ok(()), visit);
         }
-        walk_merged(stored, (table, changed), span, skip, order, visit)
+        walk_merged(stored, table, changed, span, skip, order, visit)
     }
 }
 
@@ -41,7 +41,8 @@ impl WriteTx<'_> {
     pub(super) fn pending_or_stored(
         &self,
         pending: Option<&PendingValue>,
-        (table, key): (Table, &[u8]),
+        table: Table,
+        key: &[u8],
         visit: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
         match pending {

@@ -82,7 +82,7 @@ impl Store {
         let lock = FileLock::acquire_existing(&fs, path)?;
         let opened = file::remove_draft(&fs, path);
         match opened.and_then(|()| open_database(&fs, path, cache)) {
-            Ok(database) => Self::start(fs, path, cache, lock, (database, None)),
+            Ok(database) => Self::start(fs, path, cache, lock, database, None),
             Err(error) => {
                 lock.release();
                 Err(error)
@@ -95,7 +95,8 @@ impl Store {
         path: &Path,
         cache: usize,
         lock: FileLock,
-        (database, origin): (Database, Option<OriginWriter>),
+        database: Database,
+        origin: Option<OriginWriter>,
     ) -> Result<Self, OpenError> {
         let (queue, tasks) = queue::queue();
         let queue = Arc::new(queue);
