@@ -84,7 +84,7 @@ fn walk_block(table: Table, key: &[u8], block: &[u8], visit: &mut Visit<'_>) -> 
 }
 
 /// Divides entries, whose keys are in order, into blocks. Calls `visit` with the key and the content of each.
-pub(in crate::store) fn pack<'e>(
+fn pack<'e>(
     entries: impl IntoIterator<Item = (&'e [u8], &'e [u8])>,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>,
 ) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Tests of the store on real files, with record types of their own.
 
-mod copying;
 mod cooldowns;
+mod copying;
 mod damage;
 mod lines;
 mod migrating;
