@@ -44,7 +44,7 @@ impl PreparedRestore {
                     return Ok(Restored { to, replaced: None });
                 }
                 let kept = file::beside(place.file(), &format!("replaced-{stamp}"));
-                replace_with(&source, (backup, progress), &kept)?;
+                replace_with(&source, backup, progress, &kept)?;
                 Ok(Restored { to, replaced: Some(ShownPath(kept)) })
             })
         };
@@ -113,9 +113,10 @@ fn found_workspace_with(
 
 /// Replaces the content of the origin with that of a backup. Leaves what the origin had in a data file at `kept`, on disk
 /// before anything is replaced.
-pub(super) fn replace_with(
+fn replace_with(
     source: &CopySource,
-    (backup, progress): (&Database, &Progress),
+    backup: &Database,
+    progress: &Progress,
     kept: &Path,
 ) -> Result<(), OpenError> {
     let (fs, origin) = (FsHandle::os(), &*source.origin);

@@ -194,7 +194,7 @@ impl Store {
         let (reply, answer) = oneshot::channel();
         let fs = self.fs.clone();
         self.queue.send_always(Task::Replace(Box::new(move |current, cache| {
-            let complete = || complete(&fs, (current, &draft.path, cache), &mut walk);
+            let complete = || complete(&fs, current, &draft.path, cache, &mut walk);
             let copy = catch_panic(complete);
             let copy = match copy.unwrap_or_else(|| Err(Error::internal("redb panicked"))) {
                 Ok(copy) => copy,
@@ -264,7 +264,9 @@ fn copy(
 /// Applies the last changes to the copy, and compares it with the current file.
 fn complete(
     fs: &FsHandle,
-    (current, draft, cache): (&Database, &Path, usize),
+    current: &Database,
+    draft: &Path,
+    cache: usize,
     walk: &mut SlicedWalk,
 ) -> Result<Database> {
     // Since the copy began, the file may have been restored.

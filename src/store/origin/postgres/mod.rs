@@ -160,8 +160,7 @@ impl Origin for Postgres {
         now: OffsetDateTime,
         problem: Option<&str>,
     ) -> Result<Beat, Fault> {
-        let node = (self.node.as_str(), env!("CARGO_PKG_VERSION"));
-        self.with_link(|link| upkeep::heartbeat(link, node, (position, problem), now))
+        self.with_link(|link| upkeep::heartbeat(link, &self.node, position, problem, now))
     }
 
     fn trim(&self, keep: u64) -> Result<(), Fault> {

@@ -34,13 +34,15 @@ pub(super) fn trim(link: &Link, keep: u64) -> Result<(), Fault> {
 /// Records that the node works, and what keeps it from serving.
 pub(super) fn heartbeat(
     link: &mut Link,
-    (node, release): (&str, &str),
-    (position, problem): (Position, Option<&str>),
+    node: &str,
+    position: Position,
+    problem: Option<&str>,
     now: OffsetDateTime,
 ) -> Result<Beat, Fault> {
     // Every encoding of a database has these characters.
     let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
     let seq = parameter(position.seq);
+    let release = env!("CARGO_PKG_VERSION");
     let parameters: [&(dyn ToSql + Sync); 4] = [&node, &release, &seq, &problem];
     let question = |failure: Failure| failure.of_question();
     let statement = link.prepared(sql::HEARTBEAT).map_err(question)?;

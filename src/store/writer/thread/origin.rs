@@ -106,7 +106,7 @@ impl Writer {
         let (name, until) = (random_name(), Instant::now() + COMMIT_TIMEOUT);
         let mut first = Some(first);
         loop {
-            let refused = match self.attempt(database, (source, name, until), &mut first, ran)? {
+            let refused = match self.attempt(database, source, name, until, &mut first, ran)? {
                 Attempt::Done => return Ok(None),
                 Attempt::Overtaken => {
                     source.stats.note_overtaken();
@@ -129,7 +129,9 @@ impl Writer {
     fn attempt(
         &mut self,
         database: &Database,
-        (source, name, until): (&CopySource, Uuid, Instant),
+        source: &CopySource,
+        name: Uuid,
+        until: Instant,
         first: &mut Option<NextWrite>,
         ran: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<Attempt> {
@@ -173,7 +175,7 @@ impl Writer {
         };
         let (writes, is_own) = (ran.len(), !rows.is_empty());
         let copy_commit = CopyCommit { position, finished, writes, is_own };
-        if let Err(cause) = self.commit_to_copy(database, (transaction, is_synced), copy_commit) {
+        if let Err(cause) = self.commit_to_copy(database, transaction, is_synced, copy_commit) {
             // The origin has the batch: it is answered when the copy has caught up.
             let writes = std::mem::take(ran);
             if let Some(origin) = &mut self.origin {
@@ -240,7 +242,7 @@ impl Writer {
         };
         let finished = tx.finish()?;
         let copy_commit = CopyCommit { position, finished, writes: 0, is_own: false };
-        self.commit_to_copy(database, (transaction, is_synced), copy_commit)?;
+        self.commit_to_copy(database, transaction, is_synced, copy_commit)?;
         let _ = reply.send(Ok(()));
         Ok(())
     }
@@ -249,7 +251,8 @@ impl Writer {
     fn commit_to_copy(
         &mut self,
         database: &Database,
-        (transaction, is_synced): (WriteTransaction, bool),
+        transaction: WriteTransaction,
+        is_synced: bool,
         copy_commit: CopyCommit,
     ) -> Result<()> {
         let CopyCommit { position, finished, writes, is_own } = copy_commit;
