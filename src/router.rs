@@ -20,7 +20,7 @@ use crate::http::startup::{self, livez};
 use crate::http::{metrics, openapi};
 use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
-use crate::resources::list::for_each_resource;
+use crate::resources::shared::list::for_each_resource;
 use crate::state::App;
 use crate::trusted_proxies::TrustedProxies;
 

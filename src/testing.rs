@@ -86,12 +86,6 @@ pub mod resources {
             pub use crate::resources::access_controls::rules::{AccessRule, BY_MEMBER, BY_ROLE};
         }
     }
-    pub mod access_objects {
-        pub use crate::resources::access_objects::{Kind, Object};
-    }
-    pub mod access_subject {
-        pub use crate::resources::access_subject::Subject;
-    }
     pub mod activity {
         pub use crate::resources::activity::{Detail, Entry, Fields, Meta, NO_ORGANIZATION};
     }
@@ -108,7 +102,7 @@ pub mod resources {
             delete_account_data, delete_batch, delete_member, delete_organization, delete_project,
             delete_role, delete_up_to, needs_batches,
         };
-        pub use crate::resources::pending_deletion::PendingDeletion;
+        pub use crate::resources::shared::pending_deletion::PendingDeletion;
     }
     pub mod collaborators {
         pub use crate::resources::collaborators::{BY_USER, Collaborator};
@@ -132,9 +126,6 @@ pub mod resources {
     }
     pub mod domains {
         pub use crate::resources::domains::{Domain, verify};
-    }
-    pub mod import_mark {
-        pub use crate::resources::import_mark::{Attempt, ImportMark};
     }
     pub mod invites {
         pub use crate::resources::invites::InviteMail;
@@ -160,6 +151,17 @@ pub mod resources {
         pub use crate::resources::roles::{
             DefaultRole, PendingListing, Role, RoleMembership, continue_listing, set_listed,
         };
+    }
+    pub mod shared {
+        pub mod access_objects {
+            pub use crate::resources::shared::access_objects::{Kind, Object};
+        }
+        pub mod access_subject {
+            pub use crate::resources::shared::access_subject::Subject;
+        }
+        pub mod import_mark {
+            pub use crate::resources::shared::import_mark::{Attempt, ImportMark};
+        }
     }
     pub mod sharing {
         pub use crate::resources::sharing::{Sharing, SharingTokens};

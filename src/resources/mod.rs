@@ -1,12 +1,10 @@
 //! One module per resource: `mod.rs` holds the records and their rules, `api.rs` what requests and responses contain and
-//! what happens to the records, `http.rs` has the routes.
+//! what happens to the records, `http.rs` has the routes. [`shared`] has what all of them use.
 //!
-//! [`list`] is the only list of resources. Other code finds their records by [`records`], and the router their routes.
-//! No two modules use each other, directly or through others.
+//! [`shared::list`] is the only list of resources. Other code finds their records by [`records`], and the router their
+//! routes. No two modules use each other, directly or through others.
 
 pub mod access_controls;
-pub mod access_objects;
-pub mod access_subject;
 pub mod activity;
 pub mod api_keys;
 pub mod batch_exports;
@@ -14,19 +12,15 @@ pub mod cascade_delete;
 pub mod collaborators;
 pub mod dashboards;
 pub mod domains;
-pub mod import_mark;
 pub mod insights;
 pub mod invites;
-pub mod list;
-pub mod loggable;
 pub mod members;
 pub mod organizations;
-pub mod pending_deletion;
 pub mod projects;
-pub mod registration;
 pub mod relocation;
 pub mod roles;
 pub mod sessions;
+pub mod shared;
 pub mod sharing;
 pub mod signup;
 pub mod users;
@@ -36,10 +30,10 @@ use crate::store::{
     Record, RecordRegistry, RecordType, RecordTypeOf, Redaction, Reference, Snapshot, Table, Tx,
 };
 use crate::{idempotency, leases, mail};
-use import_mark::ImportMark;
-use list::logged_records;
-use pending_deletion::PendingDeletion;
-use registration::RegisteredRecord;
+use shared::import_mark::ImportMark;
+use shared::list::logged_records;
+use shared::pending_deletion::PendingDeletion;
+use shared::registration::RegisteredRecord;
 
 /// The types of records that belong to no resource.
 const OTHER_RECORD_TYPES: &[&[&dyn RecordType]] = &[

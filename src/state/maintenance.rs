@@ -13,7 +13,8 @@ use futures_util::future::select_all;
 use crate::error::{Error, Result};
 use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
-use crate::resources::{activity, cascade_delete, import_mark, roles, sessions};
+use crate::resources::shared::import_mark;
+use crate::resources::{activity, cascade_delete, roles, sessions};
 use crate::store::{OpenError, Snapshot, Store, Table, WriteTx};
 use crate::time::{Clock, Timestamp};
 

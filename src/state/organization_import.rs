@@ -12,9 +12,9 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::low_priority::{Priority, run_low_priority};
 use crate::resources::cascade_delete;
-use crate::resources::import_mark::Attempt;
 use crate::resources::record_registry;
 use crate::resources::relocation::{Accounts, Batches, Plan, select};
+use crate::resources::shared::import_mark::Attempt;
 use crate::secret::Seed;
 use crate::store::{OpenError, Progress, Snapshot, StagedExport, WriteTx, folder_of};
 

@@ -14,11 +14,11 @@ use crate::input::{
 use crate::json::{WrittenBy, output};
 use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_objects::{Kind, Object};
-use crate::resources::loggable::{Location, Loggable};
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{Grant, GrantLevel};
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::access_objects::{Kind, Object};
+use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users;
 use crate::store::{Reference, Row, Tx};
 use crate::time::Timestamp;

@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::ids::UserId;
 use crate::input::Choices;
-use crate::resources::access_objects::Kind;
 use crate::resources::members::Membership;
+use crate::resources::shared::access_objects::Kind;
 
 /// As a restriction: all members of the project can edit. As a privilege: can view.
 pub const EVERYONE_EDITS: i64 = 21;

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use crate::error::{Error, Result};
 use crate::ids::ProjectId;
-use crate::resources::access_objects::Kind;
+use crate::resources::shared::access_objects::Kind;
 use crate::store::{Order, Tx, Window};
 
 use super::rules::{AccessRule, RuleKey};

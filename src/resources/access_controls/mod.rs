@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::ids::{MembershipId, OrganizationId, RoleId};
 use crate::patch::Patch;
-use crate::resources::access_subject::Subject;
+use crate::resources::shared::access_subject::Subject;
 use crate::resources::{members, roles};
 use crate::store::Tx;
 

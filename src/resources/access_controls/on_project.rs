@@ -5,9 +5,9 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::input::Parsed;
 use crate::json::{Array, WriteJson, WrittenBy};
-use crate::resources::access_subject::Subject;
 use crate::resources::projects;
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
+use crate::resources::shared::access_subject::Subject;
 use crate::store::{Order, Tx, Window, WriteTx};
 use crate::time::Timestamp;
 

@@ -8,11 +8,11 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_objects::{Kind, Object};
-use crate::resources::access_subject::Subject;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::roles;
+use crate::resources::shared::access_objects::{Kind, Object};
+use crate::resources::shared::access_subject::Subject;
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 

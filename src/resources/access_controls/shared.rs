@@ -5,7 +5,7 @@ use std::str::FromStr;
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId};
-use crate::resources::access_objects::{Kind, Object};
+use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Record, Tx};
 
 /// A type of objects that have access rules and public pages: dashboards and insights. A key is the project and the

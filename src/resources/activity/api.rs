@@ -9,8 +9,8 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::ids::{ActivityId, ProjectId};
 use crate::input::Schema;
 use crate::json::{JsonText, output};
-use crate::resources::loggable::FieldAction;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::loggable::FieldAction;
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser};
 use crate::time::Timestamp;
 

@@ -21,9 +21,9 @@ use uuid::Uuid;
 
 use crate::error::Result;
 use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_objects::Object;
-use crate::resources::list::log_rules_of;
-use crate::resources::loggable::{LogTarget, LoggedAs};
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::list::log_rules_of;
+use crate::resources::shared::loggable::{LogTarget, LoggedAs};
 use crate::resources::users;
 use crate::secret::SeededRng;
 use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_record};

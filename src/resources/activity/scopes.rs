@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use crate::resources::access_objects::Object;
-use crate::resources::list::logged_records;
-use crate::resources::loggable::FieldAction;
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::list::logged_records;
+use crate::resources::shared::loggable::FieldAction;
 
 /// What all types of records with one scope declare together.
 pub(super) struct Scope {

@@ -13,15 +13,15 @@ use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_controls::caller_levels::{CallerLevels, level_on};
 use crate::resources::access_controls::shared::Shared;
-use crate::resources::access_objects::Object;
 use crate::resources::collaborators::Collaborator;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
-use crate::resources::loggable::Loggable;
 use crate::resources::members::Membership;
 use crate::resources::projects::grants::Grant;
 use crate::resources::projects::{self, Project};
-use crate::resources::registration::VisitUser;
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::loggable::Loggable;
+use crate::resources::shared::registration::VisitUser;
 use crate::store::{Row, Tx};
 
 use super::scopes::Scope;

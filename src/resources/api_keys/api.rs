@@ -16,10 +16,12 @@ use crate::input::{
     UuidField,
 };
 use crate::json::{Array, WriteJson, output};
-use crate::resources::loggable::{FieldAction, Location, Loggable, public_fields, public_text};
 use crate::resources::members;
 use crate::resources::organizations::Organization;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::loggable::{
+    FieldAction, Location, Loggable, public_fields, public_text,
+};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Row, Tx, Window};
 use crate::time::Timestamp;
 

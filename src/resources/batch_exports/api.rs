@@ -11,9 +11,9 @@ use crate::input::{
     Name, Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
 };
 use crate::patch::Patch;
-use crate::resources::loggable::{FieldAction, Location, Loggable};
 use crate::resources::projects;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::loggable::{FieldAction, Location, Loggable};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Redaction, Row, Tx};
 use crate::time::Timestamp;
 

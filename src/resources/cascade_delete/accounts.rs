@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::{records, roles};
 use crate::store::{Tx, WriteTx};
 

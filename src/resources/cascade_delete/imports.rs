@@ -2,9 +2,9 @@
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, UserId};
-use crate::resources::import_mark::{self, ImportMark};
 use crate::resources::organizations::Organization;
 use crate::resources::roles::PendingListing;
+use crate::resources::shared::import_mark::{self, ImportMark};
 use crate::resources::users::{Profile, UnverifiedAccount, User};
 use crate::resources::{members, records};
 use crate::store::{Record, Tx, WriteTx};

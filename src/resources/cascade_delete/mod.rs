@@ -7,10 +7,10 @@ mod imports;
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
-use crate::resources::import_mark;
 use crate::resources::members::{self, Membership};
-use crate::resources::pending_deletion::PendingDeletion;
 use crate::resources::projects::{self, Project};
+use crate::resources::shared::import_mark;
+use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::{organizations, records, roles};
 use crate::store::{Order, Record, Tx, Window, WriteTx};
 use crate::time::Timestamp;

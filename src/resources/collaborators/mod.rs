@@ -17,11 +17,11 @@ use crate::json::{Array, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{
     self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS,
 };
-use crate::resources::access_objects::Object;
-use crate::resources::loggable::{Location, Loggable};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
 use crate::store::{

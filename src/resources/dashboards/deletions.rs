@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
-use crate::resources::access_objects::{Kind, Object};
+use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Order, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 

@@ -10,7 +10,7 @@ use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{UserId, UserUuid};
 use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
-use crate::resources::access_objects::Kind;
+use crate::resources::shared::access_objects::Kind;
 use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
 

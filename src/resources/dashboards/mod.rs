@@ -31,10 +31,10 @@ use crate::resources::access_controls::levels::{
 };
 use crate::resources::access_controls::rules;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
-use crate::resources::access_objects::{Kind, Object};
 use crate::resources::collaborators;
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
+use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;
 

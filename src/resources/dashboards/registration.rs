@@ -6,10 +6,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::resources::access_objects::Object;
-use crate::resources::loggable::{FieldAction, Location, Loggable, SHARING_ACTIONS, public_fields};
 use crate::resources::projects;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::loggable::{
+    FieldAction, Location, Loggable, SHARING_ACTIONS, public_fields,
+};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
 
 use super::deletions::Deletion;

@@ -8,8 +8,8 @@ use crate::ids::DashboardId;
 use crate::resources::access_controls::caller_levels::CallerLevels;
 use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::access_controls::rules;
-use crate::resources::access_objects::Kind;
 use crate::resources::collaborators;
+use crate::resources::shared::access_objects::Kind;
 use crate::store::Tx;
 
 use super::{Dashboard, Meta};

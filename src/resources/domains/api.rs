@@ -11,8 +11,8 @@ use crate::input::{
     Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,
     Text, WebUrl, choices_schema,
 };
-use crate::resources::loggable::{Location, Loggable, public_text};
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::loggable::{Location, Loggable, public_text};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Row, Tx};
 
 use super::certificate::Certificate;

@@ -6,11 +6,11 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, ProjectId};
 use crate::resources::access_controls::caller_levels::CallerLevels;
-use crate::resources::access_objects::Kind;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
 use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
+use crate::resources::shared::access_objects::Kind;
 use crate::store::{Order, Row, Tx, Window};
 
 use super::api::InsightItems;

@@ -17,7 +17,7 @@ use crate::input;
 use crate::input::{Choice, Choices};
 use crate::json::WriteJson;
 use crate::resources::organizations::Organization;
-use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::users::{self, User};
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};

@@ -12,10 +12,10 @@ use crate::input::{
 };
 use crate::json::{JsonText, output};
 use crate::patch::{Apply, Patch};
-use crate::resources::loggable::{Location, Loggable};
 use crate::resources::members::Level;
-use crate::resources::pending_deletion::PendingDeletion;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
 
 use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, SessionReplay};

@@ -11,9 +11,9 @@ use utoipa::ToSchema;
 
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
-use crate::resources::access_subject::{Subject, highest};
 use crate::resources::members::Membership;
 use crate::resources::roles;
+use crate::resources::shared::access_subject::{Subject, highest};
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ids::UserId;
-use crate::resources::import_mark::{Attempt, ImportMark};
 use crate::resources::organizations::Organization;
-use crate::resources::registration::RegisteredRecord;
+use crate::resources::shared::import_mark::{Attempt, ImportMark};
+use crate::resources::shared::registration::RegisteredRecord;
 use crate::resources::{record_in, records};
 use crate::store::{Key, KeySpan, Order, Raw, Snapshot, Table, Tx, WriteTx};
 use crate::time::Timestamp;

@@ -8,7 +8,7 @@ use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::input::{Choices, choices_schema};
 use crate::json::{Array, output};
 use crate::resources::api_keys::ApiKey;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Tx, Window};
 use crate::time::Timestamp;
 

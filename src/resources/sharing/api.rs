@@ -11,14 +11,14 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::json::{Array, WriteJson, WrittenBy, output};
-use crate::resources::access_objects::Object;
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details};
-use crate::resources::loggable::{Location, Loggable};
 use crate::resources::projects;
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Record, Reference, Row, Tx, Window};
 use crate::time::Timestamp;
 

@@ -20,11 +20,11 @@ use crate::json::WriteJson;
 use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::Shared;
-use crate::resources::access_objects::Object;
 use crate::resources::dashboards::{self, tiles};
-use crate::resources::loggable::Loggable;
 use crate::resources::organizations::Organization;
 use crate::resources::projects;
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::loggable::Loggable;
 use crate::store::{Index, Order, Owner, Redaction, Table, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::error::{Error, Result};
-use crate::resources::access_objects::Object;
+use crate::resources::shared::access_objects::Object;
 use crate::secret::{Purpose, SigningSecret};
 use crate::store::{Key, key};
 

@@ -12,8 +12,8 @@ use crate::input::{
     Choice, Choices, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required,
     Schema, Text, UuidField,
 };
-use crate::resources::loggable::{Location, Loggable, public_fields};
-use crate::resources::registration::{RegisteredRecord, record};
+use crate::resources::shared::loggable::{Location, Loggable, public_fields};
+use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Row, Tx};
 
 use super::{BY_UUID, Fields, Meta, Profile, ProfileFields, UnverifiedAccount, User};

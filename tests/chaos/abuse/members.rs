@@ -5,10 +5,10 @@ use steward::testing::error::Result;
 use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::members::{self, Level, Membership};
+use steward::testing::resources::shared::access_objects::Kind;
+use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::resources::users;
 use steward::testing::store::{Progress, Record, Tx, WriteTx};
 

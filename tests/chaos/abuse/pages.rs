@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steward::testing::error::Result;
 use steward::testing::fair_queue::Consumer;
 use steward::testing::metrics::Metrics;
-use steward::testing::resources::access_objects::Object;
+use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::state::PageKey;
 use steward::testing::store::BoundedRead;
 

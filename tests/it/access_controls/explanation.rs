@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use steward::testing::ids::{CollaboratorId, DashboardId, RoleId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::collaborators::Collaborator;
 use steward::testing::resources::projects::grants::{Grant, GrantLevel};
+use steward::testing::resources::shared::access_objects::Kind;
+use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::access::{Scene, VIEWER};
 use crate::support::bodies::page;

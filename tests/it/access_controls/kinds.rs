@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use steward::testing::ids::UserId;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
+use steward::testing::resources::shared::access_objects::Kind;
+use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::access::{BAD_LEVEL, BEGAN, Scene, VIEWER, whole};
 use crate::dashboards::make;

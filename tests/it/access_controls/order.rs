@@ -11,8 +11,8 @@ use serde_json::json;
 use steward::testing::ids::{RoleId, UserId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::AccessRule;
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
+use steward::testing::resources::shared::access_objects::Kind;
+use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::access::{EDITOR, Scene, VIEWER, allows};
 use crate::dashboards::make;

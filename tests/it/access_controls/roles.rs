@@ -4,8 +4,6 @@ use serde_json::{Value, json};
 use steward::testing::ids::{ProjectId, RoleId};
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
-use steward::testing::resources::access_objects::Kind;
-use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
 use steward::testing::store::Tx;

@@ -19,11 +19,11 @@ use steward::testing::ids::{ProjectId, UserId};
 use steward::testing::mail::pace::{Pace, PaceKey};
 use steward::testing::operator::{KeyOptions, Operation};
 use steward::testing::resources::cascade_delete::PendingDeletion;
-use steward::testing::resources::import_mark::ImportMark;
 use steward::testing::resources::invites::InviteMail;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::roles::PendingListing;
+use steward::testing::resources::shared::import_mark::ImportMark;
 use steward::testing::router::{router, routes};
 use steward::testing::store::{
     ExportOptions, Imported, OpenError, Place, PreparedRestore, Progress, SentCopy, Store, Table,

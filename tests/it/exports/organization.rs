@@ -11,11 +11,11 @@ use steward::testing::bootstrap::InitialRecords;
 use steward::testing::ids::OrganizationId;
 use steward::testing::operator::{Operation, UserOptions};
 use steward::testing::resources::cascade_delete::delete_batch;
-use steward::testing::resources::import_mark::{Attempt, ImportMark};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::record_registry;
 use steward::testing::resources::relocation::{Batches, Plan, select};
 use steward::testing::resources::roles::continue_listing;
+use steward::testing::resources::shared::import_mark::{Attempt, ImportMark};
 use steward::testing::secret::Seed;
 use steward::testing::state::ImportedOrganization;
 use steward::testing::store::{

@@ -9,8 +9,6 @@ use steward::testing::ids::{CollaboratorId, DashboardId, OrganizationId, Project
 use steward::testing::operator::Operation;
 use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{self, AccessRule};
-use steward::testing::resources::access_objects::{Kind, Object};
-use steward::testing::resources::access_subject::Subject;
 use steward::testing::resources::activity::{Entry, NO_ORGANIZATION};
 use steward::testing::resources::cascade_delete::{self, PendingDeletion};
 use steward::testing::resources::collaborators::{self, Collaborator};
@@ -20,6 +18,8 @@ use steward::testing::resources::dashboards::{Dashboard, Details};
 use steward::testing::resources::members::{Level, Membership};
 use steward::testing::resources::projects::grants::{self, Grant};
 use steward::testing::resources::projects::{Project, Settings};
+use steward::testing::resources::shared::access_objects::{Kind, Object};
+use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::resources::sharing::Sharing;
 use steward::testing::resources::users;
 use steward::testing::store::{Key, Order, Raw, Record, Table, Tx};

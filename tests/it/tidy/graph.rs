@@ -1,7 +1,8 @@
 //! The modules of `src/` and which uses which, computed from the paths in the sources.
 //!
 //! In every folder, the graph of its children has no cycle. At the top, a resource counts as two modules: its rules,
-//! `resources/x`, and its handlers, `resources/x/http`. The file that declares a folder's modules is left out.
+//! `resources/x`, and its handlers, `resources/x/http`. Each file of `resources/shared` counts as one. The file that
+//! declares a folder's modules is left out.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -48,13 +49,14 @@ fn top_module(module: &[String]) -> Option<String> {
     match parts[..] {
         [] | ["lib" | "main"] => None,
         ["resources", resource, "http", ..] => Some(format!("resources/{resource}/http")),
+        ["resources", "shared", part, ..] => Some(format!("resources/shared/{part}")),
         ["resources", resource, ..] => Some(format!("resources/{resource}")),
         [node, ..] => Some(node.to_owned()),
     }
 }
 
 /// The file whose macro passes the names of resources on, as `$resource` and `$log`.
-pub const LIST: &str = "resources/list.rs";
+pub const LIST: &str = "resources/shared/list.rs";
 
 /// Returns the names that stand for the variable of a macro in a path.
 fn names_of(variable: &str, sources: &[&Source]) -> Vec<String> {

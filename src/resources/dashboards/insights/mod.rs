@@ -23,9 +23,9 @@ use crate::resources::access_controls::levels::{
     COLLABORATORS_EDIT, DashboardRights, EVERYONE_EDITS,
 };
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
-use crate::resources::access_objects::{Kind, Object};
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::projects::Project;
+use crate::resources::shared::access_objects::{Kind, Object};
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
 use crate::time::Timestamp;

@@ -7,12 +7,12 @@ use crate::resources::access_controls::levels::{self, AccessLevel, MemberRights}
 use crate::resources::access_controls::precedence::DecidingRule;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::access_controls::{rules, runs_project};
-use crate::resources::access_objects::Object;
 use crate::resources::dashboards::insights::{self, Insight, RestrictionOfInsight};
 use crate::resources::dashboards::visible::CallerAccess;
 use crate::resources::dashboards::{Dashboard, Meta, tiles};
 use crate::resources::members::Membership;
 use crate::resources::projects;
+use crate::resources::shared::access_objects::Object;
 use crate::store::Tx;
 
 /// The object, and what restricts who may edit it.

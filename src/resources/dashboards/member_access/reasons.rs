@@ -4,11 +4,11 @@ use crate::error::Result;
 use crate::resources::access_controls::levels::{AccessLevel, DecidedBy};
 use crate::resources::access_controls::precedence::{DecidingRule, OF_OBJECT, Tier};
 use crate::resources::access_controls::rules;
-use crate::resources::access_objects::Object;
-use crate::resources::access_subject::{Subject, highest};
 use crate::resources::members::Membership;
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::resources::roles;
+use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::access_subject::{Subject, highest};
 use crate::store::Tx;
 
 use super::decision::MemberAccess;

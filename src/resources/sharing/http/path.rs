@@ -12,7 +12,7 @@ use crate::http::path::path_parameter;
 use crate::http::routes::PathParameter;
 use crate::input::Schema;
 use crate::resources::access_controls::shared::Shared;
-use crate::resources::loggable::Loggable;
+use crate::resources::shared::loggable::Loggable;
 use crate::resources::sharing::not_found;
 
 /// What the path's `{dashboard_id}`, or the `{id}` of an insight, names; or a 404 if it does not parse. The handler

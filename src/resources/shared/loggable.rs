@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
-use crate::resources::access_objects::Object;
+use crate::resources::shared::access_objects::Object;
 use crate::store::{Change, Record, Reference, Row, Tx, WriteTx};
 
 /// The organization and the project of a record.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::organizations::Organization;
-use crate::resources::pending_deletion::PendingDeletion;
+use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::store::{Order, Record, Tx, Window, WriteTx, impl_record};
 use crate::time::Timestamp;
 
