@@ -5,7 +5,6 @@
 
 pub mod api;
 mod grantors;
-mod hash;
 pub mod http;
 mod issuing;
 mod key_text;
@@ -28,10 +27,9 @@ pub use api::{
     body_with, list,
 };
 pub use grantors::Grantors;
-pub use hash::RetiredSecret;
 use issuing::get_manageable;
 pub use issuing::{get_own, issuable_permissions, issue, require_issuable, revoke, update};
-pub use key_text::{IssuedKey, TagKey, parse as parse_key};
+pub use key_text::{IssuedKey, RetiredSecret, TagKey, parse as parse_key};
 pub use permissions::KeyPermissions;
 pub use scopes::{Scopes, includes_scope, is_scope};
 
