@@ -5,9 +5,9 @@ mod api;
 mod destination;
 mod hogql;
 pub mod http;
-mod secrets;
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::error::{Error, Result};
 use crate::etag::Versioned;
 use crate::ids::{BatchExportId, OrganizationId, ProjectId};
-use crate::input::Parsed;
+use crate::input::{JsonObject, Parsed};
 use crate::json::JsonItems;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
@@ -29,7 +29,6 @@ pub use api::{
     PatchBody, RECORDS,
 };
 pub use destination::Target;
-pub use secrets::Secrets;
 
 /// A batch export.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,7 +147,7 @@ pub fn create(
     };
     let secrets = new.destination.secrets.clone();
     tx.put(&BatchExport { meta, fields: api::shown(new, (id, project.id), now) })?;
-    secrets::put(tx, (project.id, id), secrets)?;
+    put_secrets(tx, (project.id, id), secrets)?;
     Ok(id)
 }
 
@@ -211,7 +210,7 @@ pub fn update(
     }
     export.fields.last_updated_at = now;
     tx.put(&export)?;
-    secrets::put(tx, of, kept)
+    put_secrets(tx, of, kept)
 }
 
 /// Pauses or unpauses an export. Unpausing keeps `last_paused_at`. An export that is in this state already stays
@@ -307,4 +306,35 @@ pub fn body(tx: &impl Tx, of: ExportKey) -> Result<Versioned> {
         Ok(Versioned::new(row.version, row.fields.to_vec()))
     })?;
     fields.ok_or_else(Error::not_found)
+}
+
+/// The secret values of an export's destination, which no response contains. Stored only if there are any.
+pub struct Secrets {
+    of: ExportKey,
+    values: JsonObject,
+}
+
+/// Hides the values.
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secrets").field("of", &self.of).finish_non_exhaustive()
+    }
+}
+
+impl_record!(Secrets {
+    table: BatchExportSecrets,
+    key: |secrets| -> ExportKey { secrets.of },
+    parts: of: ExportKey, values: JsonObject,
+    owner: |secrets, tx| {
+        Ok(tx.meta::<BatchExport>(&secrets.of)?.map(|meta| meta.organization.owner()))
+    },
+    references: |secrets| [Reference::to::<BatchExport>(&secrets.of)],
+});
+
+/// Stores the secret values of an export, or deletes the record if there are none.
+fn put_secrets(tx: &mut WriteTx<'_>, of: ExportKey, values: JsonObject) -> Result<()> {
+    if values.is_empty() {
+        return tx.remove::<Secrets>(&of).map(drop);
+    }
+    tx.put(&Secrets { of, values })
 }

@@ -1,6 +1,5 @@
 //! The destination of an export: a service and its configuration. Secrets are stored separately.
 
-mod field_types;
 mod keys;
 
 use std::fmt;
