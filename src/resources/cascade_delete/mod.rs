@@ -2,21 +2,18 @@
 //! records, a limited number in each transaction. The permissions of a removed member, and of a deleted role, are deleted
 //! in the same way.
 
-mod accounts;
-mod imports;
-
 use crate::error::Result;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::members::{self, Membership};
+use crate::resources::organizations::Organization;
 use crate::resources::projects::{self, Project};
-use crate::resources::shared::import_mark;
+use crate::resources::roles::PendingListing;
+use crate::resources::shared::import_mark::{self, ImportMark};
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::users::{Profile, UnverifiedAccount, User};
 use crate::resources::{organizations, records, roles};
 use crate::store::{Order, Record, Tx, Window, WriteTx};
 use crate::time::Timestamp;
-
-pub use accounts::{delete_account_data, needs_batches};
-pub use imports::{end_abandoned_imports, forget_accounts};
 
 /// The maximum number of records that one transaction deletes.
 const DELETE_BATCH: usize = 500;
@@ -110,7 +107,7 @@ pub fn delete_up_to(tx: &mut WriteTx<'_>, limit: usize) -> Result<bool> {
         next = Some(row.meta);
         Ok(())
     })?;
-    let Some(parent) = next else { return imports::delete_accounts(tx, &arriving) };
+    let Some(parent) = next else { return delete_accounts(tx, &arriving) };
     let deleted = match parent {
         PendingDeletion::Organization(id) => delete_projects(tx, id)?,
         PendingDeletion::Project(..) | PendingDeletion::Member(..) | PendingDeletion::Role(..) => 0,
@@ -145,4 +142,112 @@ fn delete_records(tx: &mut WriteTx<'_>, parent: PendingDeletion, limit: usize) -
         left -= record.delete_with(tx, parent, left)?;
     }
     Ok(limit - left)
+}
+
+/// The maximum number of memberships that one transaction deletes.
+const MEMBERSHIPS_PER_BATCH: usize = 20;
+/// The number of role memberships after which a transaction deletes no further membership.
+const ROLES_PER_BATCH: usize = 500;
+
+/// Returns whether it takes more than one transaction to delete an account's memberships and permissions before its new
+/// owner can join `organization`.
+pub fn needs_batches(tx: &impl Tx, organization: OrganizationId, user: UserId) -> Result<bool> {
+    let memberships = tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH + 1)?;
+    Ok(first_batch(tx, user)?.len() < memberships.len()
+        || members::find(tx, organization, user)?.is_some()
+        || members::is_pending_deletion(tx, organization, user)?)
+}
+
+/// Returns the keys of the memberships that one transaction deletes: at least one, if there is any.
+fn first_batch(tx: &impl Tx, user: UserId) -> Result<Vec<(OrganizationId, UserId)>> {
+    let (mut batch, mut in_roles) = (Vec::new(), 0);
+    for key in tx.keys(&members::BY_USER, &user, MEMBERSHIPS_PER_BATCH)? {
+        in_roles += roles::count_of_user(tx, key.0, user, ROLES_PER_BATCH)?;
+        if in_roles > ROLES_PER_BATCH && !batch.is_empty() {
+            break;
+        }
+        batch.push(key);
+    }
+    Ok(batch)
+}
+
+/// Deletes all keys of an account, and as many memberships as fit in one transaction. Returns whether memberships, or
+/// permissions in `organization`, remain; without a key the account cannot get new ones.
+///
+/// Permissions in `organization`, which the new owner joins, are deleted here, in several calls if necessary.
+/// Permissions in other organizations are deleted in the background. An organization without any other member is
+/// deleted.
+pub fn delete_account_data(
+    tx: &mut WriteTx<'_>,
+    organization: OrganizationId,
+    user: UserId,
+) -> Result<bool> {
+    // The entries are about memberships: the deleted ones, and the one that the new owner gets.
+    tx.log_about::<Membership>(&(organization, user));
+    for key in first_batch(tx, user)? {
+        let member: Membership = tx.get(&key)?;
+        let is_alone = members::is_last_member(tx, &member)?;
+        members::delete(tx, member.organization, user)?;
+        roles::leave_all(tx, member.organization, user)?;
+        // The organization may be deleted already, with its records still pending.
+        if is_alone && tx.exists::<Organization>(&member.organization)? {
+            delete_organization(tx, member.organization)?;
+        }
+    }
+    for record in records().rev() {
+        record.delete_with_account(tx, user)?;
+    }
+    if members::is_pending_deletion(tx, organization, user)? {
+        delete_first_batch(tx, PendingDeletion::Member(organization, user))?;
+    }
+    Ok(!tx.keys(&members::BY_USER, &user, 1)?.is_empty()
+        || members::is_pending_deletion(tx, organization, user)?)
+}
+
+/// The maximum number of accounts that one transaction deletes.
+const ACCOUNTS_PER_BATCH: usize = 50;
+
+/// The maximum number of marks that one transaction deletes.
+const MARKS_PER_BATCH: usize = 500;
+
+/// Ends the imports that count as abandoned. Returns whether there were any.
+pub fn end_abandoned_imports(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
+    let abandoned = import_mark::find_abandoned(tx, now)?;
+    for organization in &abandoned {
+        import_mark::delete(tx, *organization)?;
+    }
+    Ok(!abandoned.is_empty())
+}
+
+/// Deletes marks of accounts, and the accounts themselves if their import failed. Returns whether there may be more.
+fn delete_accounts(tx: &mut WriteTx<'_>, arriving: &[OrganizationId]) -> Result<bool> {
+    let is_done = |organization: OrganizationId| !arriving.contains(&organization);
+    let accounts = import_mark::accounts(tx, &true, ACCOUNTS_PER_BATCH, is_done)?;
+    for (organization, user) in &accounts {
+        if !tx.exists::<Organization>(organization)? {
+            delete_unused(tx, *user)?;
+        }
+        let mark = ImportMark::Account { organization: *organization, user: *user };
+        tx.remove::<ImportMark>(&mark.key())?;
+    }
+    Ok(!accounts.is_empty())
+}
+
+/// Deletes marks of the accounts that a completed import of the organization created. Returns whether there may be more.
+pub fn forget_accounts(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<bool> {
+    Ok(tx.remove_some::<ImportMark>(&(true, organization), MARKS_PER_BATCH)? > 0)
+}
+
+/// Deletes an account, unless its user has joined an organization.
+fn delete_unused(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
+    if !tx.keys(&members::BY_USER, &user, 1)?.is_empty() {
+        return Ok(());
+    }
+    for record in records().rev() {
+        record.delete_with_account(tx, user)?;
+    }
+    tx.remove::<PendingListing>(&user)?;
+    tx.remove::<UnverifiedAccount>(&user)?;
+    tx.remove::<Profile>(&user)?;
+    tx.remove::<User>(&user).map(drop)
 }
