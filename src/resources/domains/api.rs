@@ -16,14 +16,14 @@ use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Row, Tx};
 
 use super::certificate::Certificate;
-use super::{Domain, Fields, saml};
+use super::{Domain, Fields, SAML};
 
 /// The values of `sso_enforcement`.
 pub struct Providers;
 
 impl Choices for Providers {
     type Value = &'static str;
-    const ALL: &'static [&'static str] = &["", "google-oauth2", "github", "gitlab", saml::PROVIDER];
+    const ALL: &'static [&'static str] = &["", "google-oauth2", "github", "gitlab", SAML];
 }
 
 choices_schema!(Providers);

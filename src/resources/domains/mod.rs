@@ -4,7 +4,6 @@ mod api;
 mod certificate;
 mod challenge;
 pub mod http;
-mod saml;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,6 +15,7 @@ use crate::etag::Versioned;
 use crate::ids::{DomainId, OrganizationId};
 use crate::input::Parsed;
 use crate::json::JsonItems;
+use crate::patch::Patch;
 use crate::resources::organizations::Organization;
 use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
@@ -111,7 +111,7 @@ pub fn create(
         saml_x509_cert: None,
     };
     new.apply_to(&mut fields);
-    fields.has_saml = saml::is_complete(&fields);
+    fields.has_saml = has_all_saml_fields(&fields);
     tx.log_about::<Domain>(&(organization, id));
     tx.put(&Domain { key: (organization, id), fields })?;
     Ok(id)
@@ -143,8 +143,8 @@ pub fn update(
     let patch = patch.get()?;
     api::require_verified(&domain.fields, patch)?;
     patch.clone().apply_to(&mut domain.fields);
-    domain.fields.has_saml = saml::is_complete(&domain.fields);
-    saml::require_enforceable(&domain.fields, patch)?;
+    domain.fields.has_saml = has_all_saml_fields(&domain.fields);
+    require_saml_fields(&domain.fields, patch)?;
     tx.put(&domain)
 }
 
@@ -222,4 +222,44 @@ pub fn body(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<
         Ok(Versioned::new(row.version, row.fields.to_vec()))
     })?;
     fields.ok_or_else(Error::not_found)
+}
+
+/// The value of `sso_enforcement` that requires the SAML fields.
+const SAML: &str = "saml";
+
+/// Returns whether all SAML fields are set.
+fn has_all_saml_fields(domain: &Fields) -> bool {
+    [&domain.saml_entity_id, &domain.saml_acs_url, &domain.saml_x509_cert]
+        .into_iter()
+        .all(|field| field.as_deref().is_some_and(|text| !text.is_empty()))
+}
+
+/// Fails if the updated domain enforces SAML without all SAML fields. The error names `sso_enforcement` if the patch
+/// contains it, or else the cleared field.
+fn require_saml_fields(domain: &Fields, patch: &DomainPatch) -> Result<()> {
+    if domain.sso_enforcement != SAML || domain.has_saml {
+        return Ok(());
+    }
+    if patch.sso_enforcement.is_some() {
+        let detail =
+            "SAML can be enforced only with saml_entity_id, saml_acs_url and saml_x509_cert set.";
+        return Err(Error::field("sso_enforcement", "invalid_input", detail));
+    }
+    let clears = |sent: &Patch<String>| match sent {
+        Patch::Absent => false,
+        Patch::Null => true,
+        Patch::Value(text) => text.is_empty(),
+    };
+    let cleared = [
+        ("saml_entity_id", clears(&patch.saml_entity_id)),
+        ("saml_acs_url", clears(&patch.saml_acs_url)),
+        ("saml_x509_cert", clears(&patch.saml_x509_cert)),
+    ];
+    match cleared.into_iter().find(|(_, cleared)| *cleared) {
+        Some((field, _)) => {
+            let detail = "This attribute cannot be cleared while SAML is enforced.";
+            Err(Error::field(field, "invalid_input", detail))
+        }
+        None => Ok(()),
+    }
 }
