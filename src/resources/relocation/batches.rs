@@ -12,8 +12,7 @@ use crate::resources::{record_in, records};
 use crate::store::{Key, KeySpan, Order, Raw, Snapshot, Table, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::Plan;
-use super::plan::{KEY_TABLES, conflict};
+use super::{KEY_TABLES, Plan, conflict};
 
 /// The maximum number of records that one transaction adds.
 const RECORDS_PER_BATCH: usize = 500;

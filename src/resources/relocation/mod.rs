@@ -2,9 +2,197 @@
 //! to a workspace in use.
 
 mod batches;
-mod plan;
 mod selection;
 
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
+use crate::resources::api_keys::ApiKey;
+use crate::resources::organizations::Organization;
+use crate::resources::projects::Project;
+use crate::resources::shared::import_mark;
+use crate::resources::shared::registration::UserMap;
+use crate::resources::users::{self, User};
+use crate::resources::{record_in, records};
+use crate::store::{Cell, Key, Order, Snapshot, StagedExport, Table, Tx, Window, stored_cell};
+
 pub use batches::Batches;
-pub use plan::{Accounts, Plan};
 pub use selection::select;
+
+const ALL_ROWS: Window = Window::all(Order::Ascending);
+
+/// The tables of API keys. They are added last, because keys are valid as soon as they are there.
+const KEY_TABLES: &[Table] = &[Table::ApiKeys, Table::ApiKeyUses, Table::ApiKeyMakers];
+
+/// The tables of accounts.
+const ACCOUNT_TABLES: &[Table] = &[Table::Users, Table::UserProfiles, Table::LinkAccounts];
+
+/// The accounts in an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accounts {
+    /// How many are added.
+    pub created: usize,
+    /// How many users have an account here, which is kept.
+    pub kept: usize,
+}
+
+/// What an import of an organization adds.
+pub struct Plan {
+    /// The organization.
+    pub organization: OrganizationId,
+    /// Its name.
+    pub name: String,
+    /// Its projects.
+    pub projects: Vec<ProjectId>,
+    /// The accounts.
+    pub accounts: Accounts,
+    /// The users that have an account here, with its number.
+    users: UserMap,
+    /// The API keys to add.
+    pub keys: HashSet<ApiKeyId>,
+    /// How many API keys are left out: their secrets are not valid here, or their users have an account here.
+    pub keys_left_out: usize,
+}
+
+impl Plan {
+    /// Reads an export, and compares it with the state of this installation. `existing` accepts accounts here whose address
+    /// is unverified.
+    ///
+    /// # Errors
+    /// 400 for the first conflict.
+    pub fn new(
+        staged: &StagedExport,
+        export: &Snapshot,
+        here: &Snapshot,
+        existing: bool,
+    ) -> Result<Self> {
+        let organization = OrganizationId(staged.organization.id);
+        require_other_cell(staged, stored_cell(here)?)?;
+        import_mark::require_absent(here, organization)?;
+        let users = match_accounts(export, here, existing)?;
+        let mut plan = Self {
+            organization,
+            name: String::new(),
+            projects: Vec::new(),
+            accounts: Accounts { created: 0, kept: users.len() },
+            users,
+            keys: HashSet::new(),
+            keys_left_out: 0,
+        };
+        plan.read(export, staged.has_valid_keys)?;
+        plan.require_free(export, here)?;
+        Ok(plan)
+    }
+
+    fn read(&mut self, export: &Snapshot, has_valid_keys: bool) -> Result<()> {
+        let id = self.organization;
+        let named = export.get::<Organization>(&id)?;
+        self.name = named.fields.name;
+        export.scan::<Project, _>(&id, ALL_ROWS, |row| {
+            self.projects.push(row.meta.id);
+            Ok(())
+        })?;
+        export.scan::<User, _>(&(), ALL_ROWS, |row| {
+            self.accounts.created += usize::from(!self.users.contains_key(&row.meta.id));
+            Ok(())
+        })?;
+        export.scan::<ApiKey, _>(&(), ALL_ROWS, |row| {
+            if has_valid_keys && !self.users.contains_key(&row.meta.user) {
+                self.keys.insert(row.meta.id);
+            } else {
+                self.keys_left_out += 1;
+            }
+            Ok(())
+        })
+    }
+
+    /// Returns whether the import adds a record.
+    fn has(&self, table: Table, key: &[u8]) -> bool {
+        if ACCOUNT_TABLES.contains(&table) {
+            let user = UserId::read(&mut &*key);
+            return user.is_some_and(|user| !self.users.contains_key(&user));
+        }
+        if KEY_TABLES.contains(&table) {
+            let id = ApiKeyId::read(&mut &*key);
+            return id.is_some_and(|id| self.keys.contains(&id));
+        }
+        true
+    }
+
+    /// Fails if a key of a record is taken here.
+    fn require_free(&self, export: &Snapshot, here: &Snapshot) -> Result<()> {
+        for record in records().filter(|record| !record.table().is_transient()) {
+            let table = record.table();
+            export.each(table, &mut |key, payload| {
+                let payload = payload?;
+                if !self.has(table, key) {
+                    return Ok(());
+                }
+                match record.find_used_key(here, payload, &self.users)? {
+                    // The organization gets another slug when it is added.
+                    None | Some(Table::OrganizationsBySlug) => Ok(()),
+                    Some(taken) => Err(conflict(taken, table, payload)),
+                }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails if the organization comes from another installation with the same cell: both create the same ids.
+fn require_other_cell(staged: &StagedExport, here: Cell) -> Result<()> {
+    if staged.cell != here || staged.has_valid_keys {
+        return Ok(());
+    }
+    let text = format!(
+        "the export is of another installation that is cell {here} too, so both create the same ids; found one of them \
+         with another --cell"
+    );
+    Err(Error::invalid("not_imported", text))
+}
+
+/// Returns the users of an export that have an account here, with the number of that account. A user has an account here
+/// if one has the same UUID or the same address.
+fn match_accounts(export: &Snapshot, here: &Snapshot, existing: bool) -> Result<UserMap> {
+    let mut matched = HashMap::new();
+    let mut taken = HashSet::new();
+    export.scan::<User, _>(&(), ALL_ROWS, |row| {
+        let user = row.into_record()?;
+        let by_uuid = here.lookup(&users::BY_UUID, &user.meta.uuid)?;
+        let by_email =
+            here.lookup(&users::BY_EMAIL, &user.fields.email.to_lowercase())?;
+        let Some(number) = by_uuid.or(by_email) else { return Ok(()) };
+        let email = &user.fields.email;
+        if !taken.insert(number) {
+            let text = format!("two users of the export have one account here: {email}");
+            return Err(Error::invalid("not_imported", text));
+        }
+        if by_uuid.is_none() && !existing && users::find_unproven(here, number)?.is_some() {
+            let text = format!(
+                "an invite's link created the account of {email} here, and its address is unverified; pass --existing to \
+                 give its holder the access that the export gives to this address"
+            );
+            return Err(Error::invalid("not_imported", text));
+        }
+        matched.insert(user.meta.id, number);
+        Ok(())
+    })?;
+    Ok(matched)
+}
+
+/// Members of records that name them in an error, the best name first.
+const NAMES: [&str; 7] = ["domain", "slug", "email", "target_email", "short_id", "name", "id"];
+
+/// Returns the error for a record whose key is taken here.
+fn conflict(taken: Table, table: Table, payload: &[u8]) -> Error {
+    let name = record_in(table).and_then(|record| record.fields(payload).ok()).and_then(|fields| {
+        let name = NAMES.iter().find_map(|name| fields.get(*name).filter(|it| !it.is_null()));
+        name.map(Value::to_string)
+    });
+    let name = name.map_or_else(String::new, |name| format!(" {name}"));
+    let (record, taken) = (table.plain_name(), taken.plain_name());
+    Error::invalid("not_imported", format!("{record}{name}: its key in {taken} is taken here"))
+}
