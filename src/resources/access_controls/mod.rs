@@ -2,10 +2,8 @@
 //! object, or on all objects of a kind in a project. See `docs/spec/access-controls.md`.
 
 pub mod api;
-pub mod caller_levels;
 pub mod http;
 pub mod levels;
-mod limits;
 mod on_objects;
 mod on_project;
 pub mod precedence;

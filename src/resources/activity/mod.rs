@@ -9,7 +9,6 @@ pub mod api;
 mod changes;
 pub mod http;
 mod list;
-mod scopes;
 mod visibility;
 
 use std::ops::ControlFlow;
@@ -30,9 +29,9 @@ use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_r
 use crate::time::Timestamp;
 
 pub use api::RECORDS;
+use api::Scope;
 use changes::{changes, keep_changed};
 pub use list::{Filter, list, recorded};
-use scopes::Scope;
 pub use visibility::Visibility;
 
 /// The scope that a key needs to read a log.

@@ -11,8 +11,8 @@ use serde::Deserialize;
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
-use crate::resources::access_controls::caller_levels::{CallerLevels, level_on};
 use crate::resources::access_controls::shared::Shared;
+use crate::resources::access_controls::shared::{CallerLevels, level_on};
 use crate::resources::collaborators::Collaborator;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::Insight;
@@ -24,7 +24,7 @@ use crate::resources::shared::loggable::Loggable;
 use crate::resources::shared::registration::VisitUser;
 use crate::store::{Row, Tx};
 
-use super::scopes::Scope;
+use super::api::Scope;
 use super::{CountKey, Entry, Fields, Meta};
 
 /// An activity log.

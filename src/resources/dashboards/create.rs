@@ -1,16 +1,16 @@
 //! Creating a dashboard. See `docs/spec/dashboards.md`.
 
 use crate::auth::{Caller, InProject};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ids::DashboardId;
-use crate::resources::access_controls::caller_levels::require_can_create;
+use crate::resources::access_controls::shared::{Shared, require_can_create};
 use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
 use crate::time::Timestamp;
 
 use super::templates::Template;
 use super::{
-    Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, api, blank, copies, put, tiles,
+    Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, api, blank, details, put, tiles,
 };
 
 /// What a new dashboard is created from.
@@ -24,7 +24,7 @@ impl Source {
     fn of(tx: &impl Tx, tenant: &InProject, new: &NewDashboard) -> Result<Self> {
         match api::source(new)? {
             (Some(name), _) => Template::built_in(name).map(Self::Template),
-            (None, Some(id)) => copies::source(tx, tenant, id).map(Self::Copy),
+            (None, Some(id)) => get_source(tx, tenant, id).map(Self::Copy),
             (None, None) => Ok(Self::Nothing),
         }
     }
@@ -62,7 +62,7 @@ pub fn create(
     let id = dashboard.meta.id;
     let mut details = DetailsFields::default();
     if let Source::Copy(source) = &source {
-        copies::begin(tx, source, new.filters.is_some(), &mut dashboard, &mut details)?;
+        begin_copy(tx, source, new.filters.is_some(), &mut dashboard, &mut details)?;
     }
     new.clone().apply_to(&mut dashboard.fields, &mut details);
     if let Source::Template(template) = &source {
@@ -81,4 +81,33 @@ pub fn create(
         }
     }
     Ok(id)
+}
+
+/// Returns the dashboard to copy.
+///
+/// # Errors
+/// 400 if it does not exist in the project or is deleted; 403 if the caller may not view it.
+fn get_source(tx: &impl Tx, tenant: &InProject, id: DashboardId) -> Result<Meta> {
+    let meta = Dashboard::find_live(tx, tenant.project.id, &id)?
+        .ok_or_else(|| Error::field("use_dashboard", "invalid_input", "Invalid value provided"))?;
+    meta.rights(tx, tenant)?.require_view()?;
+    Ok(meta)
+}
+
+/// Starts a copy: sets the creation mode and the source, and copies filters and variables unless the
+/// request sends `filters`. As in PostHog, all other fields come from the request or are defaults.
+fn begin_copy(
+    tx: &impl Tx,
+    source: &Meta,
+    filters: bool,
+    dashboard: &mut Dashboard,
+    own: &mut DetailsFields,
+) -> Result<()> {
+    "duplicate".clone_into(&mut dashboard.fields.creation_mode);
+    own.use_dashboard = Some(source.id.0);
+    if !filters {
+        let DetailsFields { filters, variables, .. } = details(tx, source)?;
+        (own.filters, own.variables) = (filters, variables);
+    }
+    Ok(())
 }

@@ -4,7 +4,6 @@
 //! the free-form fields, and exists only if at least one of them is set.
 
 pub mod api;
-mod copies;
 mod create;
 pub mod deletions;
 pub mod http;

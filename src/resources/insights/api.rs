@@ -19,8 +19,8 @@ use crate::input::{
     Tags, Text, python_type,
 };
 use crate::json::{Either, JsonText, WriteJson, output};
-use crate::resources::access_controls::caller_levels::level_on;
 use crate::resources::access_controls::levels::AccessLevel;
+use crate::resources::access_controls::shared::level_on;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::Deletion;
 use crate::resources::dashboards::insights::body::{DashboardIds, InsightBody, TileOf, TileRefs};
@@ -30,7 +30,7 @@ use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 use crate::time::Timestamp;
 
-use super::rights::InsightView;
+use super::InsightView;
 
 /// `query`: a [`FreeObject`] with PostHog's error for other types.
 #[derive(Debug, Clone, Copy)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{DashboardId, InsightId, ProjectId};
-use crate::resources::access_controls::caller_levels::CallerLevels;
+use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::VisibleDashboards;
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
@@ -13,10 +13,10 @@ use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
 use crate::resources::shared::access_objects::Kind;
 use crate::store::{Order, Row, Tx, Window};
 
+use super::InsightView;
 use super::api::InsightItems;
 use super::filter::Filter;
 use super::order::{Column, ListOrder, Sorted};
-use super::rights::InsightView;
 
 /// What a list shows, besides its page.
 #[derive(Debug, Clone, Default)]

@@ -9,15 +9,17 @@ mod filter;
 pub mod http;
 mod list;
 mod order;
-mod rights;
 
 use crate::auth::InProject;
 use crate::error::{Error, Result};
 use crate::ids::InsightId;
-use crate::resources::access_controls::caller_levels::{level_on, require_can_create};
-use crate::resources::access_controls::shared::Shared;
+use crate::resources::access_controls::levels::{self, AccessLevel};
+use crate::resources::access_controls::shared::{Shared, level_on, require_can_create};
 use crate::resources::dashboards::deletions::{self, Deletion};
-use crate::resources::dashboards::insights::{self, Insight, InsightRef};
+use crate::resources::dashboards::insights::body::{InsightRights, ListedTile};
+use crate::resources::dashboards::insights::{
+    self, Insight, InsightRef, Meta, RestrictionOfInsight,
+};
 use crate::resources::dashboards::{VisibleDashboards, tiles};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::registration::RegisteredRecord;
@@ -28,7 +30,6 @@ use crate::time::Timestamp;
 pub use api::{InsightFields, ParsedBody, ResponseOptions, body};
 use dashboards::DashboardChanges;
 pub use list::list;
-use rights::InsightView;
 
 /// Insights have no records besides those that dashboards register.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[];
@@ -76,7 +77,7 @@ pub fn update(
     let (id, key) = (meta.id, (tenant.project.id, meta.id));
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let level = level_on::<Insight>(tx, tenant, &meta)?;
-    rights::require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
+    require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
     let before: Insight = tx.get(&key)?;
     let patch = patch.get(before.fields.description.as_deref())?;
     let mut after = before.clone();
@@ -114,4 +115,55 @@ fn put(tx: &mut WriteTx<'_>, insight: &Insight) -> Result<()> {
         tx.bump_version::<Insight>(&insight.key())?;
     }
     Ok(())
+}
+
+/// The text of the error for an insight that a restricted dashboard shows.
+const RESTRICTED: &str = "This insight is on a dashboard that can only be edited by its owner, team members invited to \
+editing the dashboard, and project admins.";
+
+/// The live tiles of an insight that the caller may see, and what the caller may do with the insight.
+struct InsightView {
+    tiles: Vec<ListedTile>,
+    rights: InsightRights,
+}
+
+impl InsightView {
+    /// Reads at most `limit` tiles. `level` is what access rules give the caller on the insight.
+    fn of(
+        tx: &impl Tx,
+        insight: &Meta,
+        level: AccessLevel,
+        dashboards: &mut VisibleDashboards<'_>,
+        limit: usize,
+    ) -> Result<Self> {
+        let keys = tiles::live_tiles(tx, (insight.project, insight.id))?;
+        let (mut listed, mut restriction) = (Vec::new(), RestrictionOfInsight::default());
+        for key in keys {
+            let Some(on) = dashboards.rights(tx, key.1)? else { continue };
+            restriction.add(&on);
+            if on.can_view() && listed.len() < limit {
+                listed.push(tiles::listed(tx, key)?);
+            }
+        }
+        let (restriction, privilege) = restriction.levels();
+        let rights = InsightRights {
+            effective_restriction_level: restriction,
+            effective_privilege_level: privilege,
+            user_access_level: level,
+        };
+        Ok(Self { tiles: listed, rights })
+    }
+}
+
+/// Requires that the caller may change an insight with these rights.
+///
+/// # Errors
+/// 403 if access rules do not allow it, or if a dashboard that shows the insight is restricted, and the caller may edit none
+/// of the dashboards that the caller may view.
+fn require_edit(rights: &InsightRights) -> Result<()> {
+    rights.user_access_level.require(AccessLevel::Editor)?;
+    if levels::can_edit(rights.effective_restriction_level, rights.effective_privilege_level) {
+        return Ok(());
+    }
+    Err(Error::denied(RESTRICTED))
 }

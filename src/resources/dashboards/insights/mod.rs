@@ -18,10 +18,10 @@ use crate::auth::InProject;
 use crate::error::Result;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
 use crate::input::Schema;
-use crate::resources::access_controls::caller_levels::require_can_create;
 use crate::resources::access_controls::levels::{
     COLLABORATORS_EDIT, DashboardRights, EVERYONE_EDITS,
 };
+use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::projects::Project;

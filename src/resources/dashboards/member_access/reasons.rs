@@ -11,7 +11,7 @@ use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::access_subject::{Subject, highest};
 use crate::store::Tx;
 
-use super::decision::MemberAccess;
+use super::MemberAccess;
 use super::{Reason, ReasonRule, ReasonSubject};
 
 /// Subjects of rules of equal precedence, of which the highest counts.

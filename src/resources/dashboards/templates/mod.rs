@@ -16,7 +16,7 @@ use crate::input::{
     Schema, Tags, Text,
 };
 use crate::patch::Patch;
-use crate::resources::access_controls::caller_levels::require_can_create;
+use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;
 use crate::secret::SeededRng;
 use crate::store::WriteTx;

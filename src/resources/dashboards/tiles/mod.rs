@@ -7,8 +7,6 @@ pub(super) mod body;
 mod change;
 mod copies;
 mod input;
-mod moves;
-mod of_insight;
 mod weight;
 
 use std::cmp::Ordering;
@@ -29,12 +27,14 @@ use super::insights::body::ListedTile;
 use super::insights::{self, Insight, NewInsight};
 use super::texts::{self, Text};
 
-pub use body::{DeletedTileBody, list_deleted};
+pub use body::{
+    DeletedTileBody, MAX_LISTED, list_deleted, listed, live_tiles, place, require_view_of_all,
+    withdraw,
+};
 pub(super) use change::{TileChanges, change, delete_all, restore_all};
+pub use copies::{TileMove, move_tile};
 pub(super) use copies::{copy_all, duplicate};
 pub use input::{DuplicateTile, Tiles};
-pub use moves::{TileMove, move_tile};
-pub use of_insight::{MAX_LISTED, listed, live_tiles, place, require_view_of_all, withdraw};
 use weight::WEIGHT;
 pub use weight::{large_answer, resizing_insight};
 

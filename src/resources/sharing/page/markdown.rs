@@ -10,8 +10,8 @@ use ammonia::{Builder, UrlRelative};
 use pulldown_cmark::html::write_html_io;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::bounded::BoundedText;
-use super::tables::{count_cells, with_scrolling_tables};
+use super::definition::BoundedText;
+use super::{count_cells, with_scrolling_tables};
 
 /// The allowed tags with their attributes. The sanitizer also sets `rel` on links.
 const ALLOWED_TAGS: [(&str, &[&str]); 24] = [

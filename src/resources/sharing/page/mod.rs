@@ -1,9 +1,7 @@
 //! The public pages: HTML without scripts, rendered only from the public fields of a dashboard or an insight.
 
-mod bounded;
 mod definition;
 mod markdown;
-mod tables;
 
 use askama::Template;
 
@@ -178,4 +176,18 @@ impl<'p> Card<'p> {
 
 fn named<'n>(name: Option<&'n str>, otherwise: &'n str) -> &'n str {
     name.map(str::trim).filter(|name| !name.is_empty()).unwrap_or(otherwise)
+}
+
+/// Puts each table into a box that scrolls, also by keyboard. Texts escape `<` and addresses encode it.
+fn with_scrolling_tables(html: &str) -> String {
+    const BOX: &str = "<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"Table\">";
+    html.replace("<table>", &format!("{BOX}<table>")).replace("</table>", "</table></div>")
+}
+
+/// Returns an upper bound of the number of table cells: the number of lines times the width of the widest
+/// line.
+fn count_cells(markdown: &str) -> usize {
+    let lines = || markdown.split(['\n', '\r']).filter(|line| !line.is_empty());
+    let widest = lines().map(|line| line.matches('|').count() + 1).max();
+    lines().count() * widest.unwrap_or(0)
 }
