@@ -1,23 +1,25 @@
 //! `sharing/` below dashboards and insights, and the public pages at `/shared/:token`.
 
-pub mod path;
-
+use std::convert::Infallible;
 use std::sync::LazyLock;
 
-use axum::extract::State;
+use axum::extract::{FromRequestParts, State};
 use axum::http::header::CONTENT_TYPE;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
 
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
-use crate::http::path::PathParam;
-use crate::http::routes::Routes;
+use crate::http::path::{PathParam, path_parameter};
+use crate::http::routes::{PathParameter, Routes};
 use crate::ids::{DashboardId, OrganizationId};
-use crate::input::Parsed;
+use crate::input::{Parsed, Schema};
 use crate::json::Either;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::Dashboard;
@@ -28,10 +30,9 @@ use crate::response::{ApiResponse, ApiResult};
 use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
-use self::path::{PathObject, PathToken};
 use super::api::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};
 use super::page::{self, PublicPage};
-use super::{Shareable, Sharing, SharingKey, SharingPatch};
+use super::{Shareable, Sharing, SharingKey, SharingPatch, not_found};
 
 const OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{dashboard_id}/sharing/";
 const REFRESH_OF_DASHBOARD: &str =
@@ -224,4 +225,35 @@ fn missing() -> Result<Response> {
     let PublicPage { title, body } = &page::missing()?;
     let html = HtmlPage { title, style: STYLE, script: "", body }.html();
     Ok((StatusCode::NOT_FOUND, HEADERS.clone(), html).into_response())
+}
+
+/// What the path's `{dashboard_id}`, or the `{id}` of an insight, names; or a 404 if it does not parse. The handler
+/// returns the 404 itself, because a bad body takes precedence over a missing object.
+struct PathObject<R: Shared>(Result<R::Ref>);
+
+impl<S: Send + Sync, R: Shared + Loggable> FromRequestParts<S> for PathObject<R> {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let text = path_parameter(parts, "dashboard_id").or_else(|| path_parameter(parts, "id"));
+        let named = text.and_then(|text| text.parse().ok());
+        Ok(Self(named.ok_or_else(not_found::<R>)))
+    }
+}
+
+/// The path's `{token}`, unchecked.
+struct PathToken(String);
+
+impl PathParameter for PathToken {
+    const NAME: &'static str = "token";
+    const DESCRIPTION: &'static str =
+        "The token of the public page. With the suffix `.json` the response is JSON.";
+
+    fn schema() -> RefOr<Schema> {
+        String::schema()
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        Ok(Self(text.to_owned()))
+    }
 }
