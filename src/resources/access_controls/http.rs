@@ -1,32 +1,36 @@
 //! `/api/projects/:project_id/access_controls/`, `/api/projects/:project_id/resource_access_controls/` and
 //! `access_controls/` and `access/` below dashboards and insights.
 
-mod of_members;
-
 use axum::extract::State;
 
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
+use crate::http::paging::PageParams;
 use crate::http::path::PathId;
 use crate::http::query::QueryParams;
-use crate::http::routes::Routes;
+use crate::http::routes::{RouteSpec, Routes};
 use crate::ids::DashboardId;
-use crate::input::Parsed;
+use crate::input::{Field, Parsed};
 use crate::resources::access_controls::levels::AccessLevel;
-use crate::resources::access_controls::shared::Shared;
-use crate::resources::access_controls::shared::level_on;
+use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
+use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody, NameVisibility};
+use crate::resources::members;
 use crate::resources::shared::access_objects::{Kind, Object};
+use crate::resources::users::UserFilter;
 use crate::response::{ApiResponse, ApiResult};
 use crate::state::App;
-use crate::store::Tx;
+use crate::store::{Order, Tx};
 
 use super::api::{
     ObjectAccessControl, ObjectAccessControls, ProjectAccessControl, ProjectAccessControls,
 };
-use super::{KindField, Kinds, NewAccessControl, NewObjectAccessControl, NewResourceAccessControl};
+use super::{
+    KindField, Kinds, LevelField, NewAccessControl, NewObjectAccessControl,
+    NewResourceAccessControl, OnObjects, require_read,
+};
 
 const OF_PROJECT: &str = "/api/projects/{project_id}/access_controls/";
 const OF_KINDS: &str = "/api/projects/{project_id}/resource_access_controls/";
@@ -36,6 +40,8 @@ const NOT_OF_DASHBOARD: &str =
 
 const OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access_controls/";
 const NOT_OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/resource_access_controls/";
+const MEMBERS_OF_DASHBOARD: &str = "/api/projects/{project_id}/dashboards/{id}/access/";
+const MEMBERS_OF_INSIGHT: &str = "/api/projects/{project_id}/insights/{id}/access/";
 
 /// Example of a rule on a project.
 const ON_PROJECT: &str =
@@ -119,7 +125,16 @@ pub fn routes(routes: &mut Routes) {
         .summary("Not allowed: rules on all objects of a kind belong to a project.")
         .id::<InsightRef>()
         .always_fails(400);
-    of_members::routes(routes, read);
+    let of_dashboard =
+        routes.get(MEMBERS_OF_DASHBOARD, "dashboards_access_list", read, list_members::<Dashboard>);
+    with_filters(of_dashboard)
+        .summary("List what each member may do with a dashboard, and why, the newest member first.")
+        .id::<DashboardId>();
+    let of_insight =
+        routes.get(MEMBERS_OF_INSIGHT, "insights_access_list", read, list_members::<Insight>);
+    with_filters(of_insight)
+        .summary("List what each member may do with an insight, and why, the newest member first.")
+        .id::<InsightRef>();
 }
 
 async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
@@ -216,4 +231,46 @@ fn get_object<R: Shared>(
 ) -> Result<(Object, AccessLevel)> {
     let meta = R::get_live(tx, tenant.project.id, named)?;
     Ok((R::shared(&meta).object, level_on::<R>(tx, tenant, &meta)?))
+}
+
+/// Adds the filters that both lists take.
+fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
+    row.query::<UserFilter>("user", "Only this user: a UUID, or `@me`.")
+        .query::<String>("search", "Only members whose name or address contains this text.")
+        .query::<AccessLevel>("access_level", "Only members with this level on the object.")
+        .returns_page::<MemberAccessBody>()
+        .may_return(400)
+}
+
+async fn list_members<R: Shared>(
+    access: ReadAccess<InProject>,
+    PathId(named): PathId<R::Ref>,
+    page: PageParams,
+) -> ApiResult {
+    let (named, filter) = (named?, filter(&page)?);
+    page.with_scan(filter.scans())
+        .respond(access, move |tx, at, page| {
+            let (object, level) = get_object::<R>(tx, &at.tenant, &named)?;
+            require_read(tx, &at.tenant, level)?;
+            let visibility = NameVisibility::of(&at.caller.key);
+            let window = page.window(Order::Descending);
+            member_access::list(tx, &at.tenant, object, visibility, &filter, window)
+        })
+        .await
+}
+
+/// Reads the filter from the query.
+fn filter(page: &PageParams) -> Result<Filter> {
+    let query = page.query();
+    let level = query
+        .text("access_level")
+        .map(|text| LevelField::<OnObjects>::parse("access_level", Some(&text.into())));
+    Ok(Filter {
+        user: query.read::<UserFilter>("user")?,
+        members: members::Filter {
+            search: query.text("search").map(str::to_lowercase),
+            ..members::Filter::default()
+        },
+        access_level: level.transpose()?.flatten(),
+    })
 }
