@@ -19,9 +19,8 @@ use crate::mail::compose::MailContent;
 use crate::mail::smtp::Mailer;
 use crate::metrics::{Counter, Series};
 use crate::rate_limit::MailClass;
-use crate::resources::sessions::letter::SignInLetter;
 use crate::resources::sessions::{
-    self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest,
+    self, BrowserNonce, KnownBrowser, MailCode, MailRecipient, NewSignInRequest, SignInLetter,
 };
 use crate::resources::users::User;
 use crate::secret::Seed;

@@ -6,7 +6,6 @@
 
 pub mod api;
 pub mod http;
-pub mod letter;
 mod links;
 mod mail_code;
 mod mail_requests;
@@ -28,7 +27,7 @@ use crate::time::Timestamp;
 
 pub use api::RECORDS;
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
-pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode};
+pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode, SignInLetter};
 pub use mail_requests::{
     MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
     find_open_request, find_recipient, open_request, remove_requests,
