@@ -15,7 +15,7 @@ use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{activity, users};
 use crate::response::ApiResponse;
 use crate::secret::Seed;
-use crate::store::{Snapshot, WakeOnCommit, WriteTx};
+use crate::store::{Record, Snapshot, WakeOnCommit, WriteTx};
 use crate::time::Timestamp;
 
 use super::App;
@@ -67,6 +67,24 @@ impl App {
             Ok((Author::of(context), response))
         });
         written.await.map(|(changed, _)| changed)
+    }
+
+    /// Deletes an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the deleted record, whose
+    /// version the request's `If-Match` must allow.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change), and 412 for another version.
+    pub(crate) async fn delete<R: Record, P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<R::Key> + Send + 'static,
+    ) -> Result<ApiResponse> {
+        let expected = access.if_match.clone();
+        let deletion = self.change(access, move |tx, caller, tenant, now| {
+            let key = rule(tx, caller, tenant, now)?;
+            expected.require::<R>(tx, &key)
+        });
+        deletion.await.map(|()| ApiResponse::NoContent)
     }
 
     /// Writes for a POST as [`change`](Self::change) does. If the idempotency key was used before, returns the stored

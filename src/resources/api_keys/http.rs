@@ -150,13 +150,12 @@ async fn destroy(
     access: WriteAccess<Global>,
     PathId(id): PathId<ApiKeyId>,
 ) -> ApiResult {
-    let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, caller, _: &Global, _| {
+    let id = id?;
+    app.delete::<ApiKey, _>(&access, move |tx, caller, _: &Global, _| {
         super::revoke(tx, &caller.key.permissions, id)?;
-        expected.require::<ApiKey>(tx, &id)
+        Ok(id)
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 async fn roll(

@@ -237,14 +237,13 @@ async fn destroy<P: ExportTenant>(
     access: WriteAccess<P>,
     PathId(id): PathId<BatchExportId>,
 ) -> ApiResult {
-    let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &P, _| {
+    let id = id?;
+    app.delete::<BatchExport, _>(&access, move |tx, _, tenant: &P, _| {
         let of = tenant.key_of(tx, id)?;
         super::delete(tx, of)?;
-        expected.require::<BatchExport>(tx, &of)
+        Ok(of)
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 async fn set_paused<P: ExportTenant, const PAUSED: bool>(

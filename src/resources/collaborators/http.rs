@@ -82,18 +82,17 @@ async fn destroy(
     PathParam(id): PathParam<DashboardId>,
     PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
-    let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, caller, tenant: &InProject, _| {
+    let id = id?;
+    app.delete::<Collaborator, _>(&access, move |tx, caller, tenant: &InProject, _| {
         let dashboard = get_editable(tx, tenant, id)?;
         let user = match named.clone()? {
             PathUser::Uuid(uuid) => users::get_by_uuid(tx, uuid)?,
             PathUser::Caller => caller.user.id,
         };
         super::delete(tx, tenant, dashboard, user)?;
-        expected.require::<Collaborator>(tx, &(tenant.project.id, id, user))
+        Ok((tenant.project.id, id, user))
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 /// The dashboard, for a caller who may edit it.

@@ -127,13 +127,12 @@ async fn destroy(
     access: WriteAccess<InOrganization>,
     PathId(id): PathId<DomainId>,
 ) -> ApiResult {
-    let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    let id = id?;
+    app.delete::<Domain, _>(&access, move |tx, _, tenant: &InOrganization, _| {
         super::delete(tx, tenant.member.organization, id)?;
-        expected.require::<Domain>(tx, &(tenant.member.organization, id))
+        Ok((tenant.member.organization, id))
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 /// Holds no snapshot or transaction during the DNS lookup. The fields of the body have no effect, as in PostHog.

@@ -106,13 +106,12 @@ async fn destroy(
     access: WriteAccess<InOrganization>,
     PathId(id): PathId<InviteId>,
 ) -> ApiResult {
-    let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    let id = id?;
+    app.delete::<Invite, _>(&access, move |tx, _, tenant: &InOrganization, _| {
         super::delete(tx, tenant.member.organization, id)?;
-        expected.require::<Invite>(tx, &(tenant.member.organization, id))
+        Ok((tenant.member.organization, id))
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 async fn mails(

@@ -132,12 +132,11 @@ async fn destroy(
     access: WriteAccess<InOrganization>,
     PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
-    let (named, expected) = (named?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    let named = named?;
+    app.delete::<Membership, _>(&access, move |tx, _, tenant: &InOrganization, _| {
         let user = named.resolve(tx, tenant.member.user)?;
         cascade_delete::delete_member(tx, &tenant.member, user)?;
-        expected.require::<Membership>(tx, &(tenant.member.organization, user))
+        Ok((tenant.member.organization, user))
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }

@@ -134,13 +134,11 @@ async fn update(
 }
 
 async fn destroy(State(app): State<App>, access: WriteAccess<InOrganization>) -> ApiResult {
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    app.delete::<Organization, _>(&access, |tx, _, tenant: &InOrganization, _| {
         cascade_delete::delete_organization(tx, tenant.member.organization)?;
-        expected.require::<Organization>(tx, &tenant.member.organization)
+        Ok(tenant.member.organization)
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 fn body(tx: &impl Tx, member: &Membership, key: &CallerKey) -> Result<Versioned> {

@@ -210,14 +210,12 @@ fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Re
 }
 
 async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiResult {
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, _, tenant: &InProject, _| {
+    app.delete::<Project, _>(&access, move |tx, _, tenant: &InProject, _| {
         let (organization, id) = (tenant.project.organization, tenant.project.id);
         cascade_delete::delete_project(tx, organization, id)?;
-        expected.require::<Project>(tx, &(organization, id))
+        Ok((organization, id))
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
 
 fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Versioned> {

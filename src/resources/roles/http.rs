@@ -143,12 +143,11 @@ async fn destroy(
     access: WriteAccess<InOrganization>,
     PathId(id): PathId<RoleId>,
 ) -> ApiResult {
-    let (id, expected) = (id?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InOrganization, now| {
+    let id = id?;
+    app.delete::<Role, _>(&access, move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         cascade_delete::delete_role(tx, organization, id, now)?;
-        expected.require::<Role>(tx, &(organization, id))
+        Ok((organization, id))
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }

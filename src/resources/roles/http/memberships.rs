@@ -108,12 +108,11 @@ async fn destroy(
     PathParam(role): PathParam<RoleId>,
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
-    let (role, id, expected) = (role?, id?, access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    let (role, id) = (role?, id?);
+    app.delete::<RoleMembership, _>(&access, move |tx, _, tenant: &InOrganization, _| {
         let member = memberships::get(tx, tenant.member.organization, role, id)?;
         memberships::remove(tx, &member)?;
-        expected.require::<RoleMembership>(tx, &member.key())
+        Ok(member.key())
     })
-    .await?;
-    Ok(ApiResponse::NoContent)
+    .await
 }
