@@ -13,7 +13,7 @@ use crate::time::Timestamp;
 use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
 use super::{
     ApiKey, BY_USER, Fields, KeyPermissions, Meta, NewSecret, PersonalApiKeyAccess,
-    PersonalApiKeyFields, PersonalApiKeyPatch, grantors, remove,
+    PersonalApiKeyFields, PersonalApiKeyPatch, record_grantor, remove, require_within_grantors,
 };
 
 /// The maximum number of unexpired keys of a user, and the number of expired keys that are kept in addition.
@@ -250,7 +250,7 @@ pub fn issue(
     }
     tx.log_about::<ApiKey>(&id);
     put_new(tx, id, new.label.clone(), wanted, secret, now)?;
-    grantors::record(tx, id, grantor)
+    record_grantor(tx, id, grantor)
 }
 
 /// Writes a new key.
@@ -293,7 +293,7 @@ pub fn update(
     let (organizations, projects) =
         (named(&patch.scoped_organizations), named(&patch.scoped_teams));
     require_included(tx, grantor, organizations, projects)?;
-    grantors::require_within_grantors(tx, &key.meta, &wanted, now)?;
+    require_within_grantors(tx, &key.meta, &wanted, now)?;
     require_teams(tx, grantor.user, projects)?;
     require_organizations(tx, grantor.user, organizations)?;
     require_future(&patch.expires_at, now)?;
