@@ -1,31 +1,38 @@
 //! `/api/organizations/:organization_id/roles/`.
 
-mod memberships;
 mod renaming;
 
 use axum::extract::State;
+use utoipa::PartialSchema;
+use utoipa::openapi::RefOr;
 
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
-use crate::http::path::PathId;
+use crate::http::path::{PathId, PathParam};
 use crate::http::query::QueryParams;
-use crate::http::routes::Routes;
-use crate::ids::RoleId;
-use crate::input::{Flag, Parsed};
+use crate::http::routes::{PathParameter, Routes};
+use crate::ids::{RoleId, RoleMembershipId};
+use crate::input::{Flag, Parsed, Schema};
 use crate::resources::cascade_delete;
 use crate::resources::members::Level;
 use crate::resources::users::UserFilter;
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
 use crate::state::App;
-use crate::store::Order;
+use crate::store::{Order, Record};
 
-use super::api::{ListedRole, RoleBody, basic_body};
-use super::{ListOptions, NewRole, Role, RolePatch};
+use super::api::{ListedRole, RoleBody, RoleMembershipBody, basic_body, list_members, member_body};
+use super::{
+    ListOptions, NewRole, NewRoleMembership, Role, RoleMembership, RolePatch, memberships,
+};
 
 const LIST: &str = "/api/organizations/{organization_id}/roles/";
 const ONE: &str = "/api/organizations/{organization_id}/roles/{id}/";
+const MEMBERSHIPS: &str = "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/";
+const MEMBERSHIP: &str =
+    "/api/organizations/{organization_id}/roles/{role_id}/role_memberships/{id}/";
 
 /// Adds the routes of roles and of their members.
 pub fn routes(routes: &mut Routes) {
@@ -75,7 +82,29 @@ pub fn routes(routes: &mut Routes) {
         .delete(ONE, "roles_destroy", write, destroy)
         .summary("Delete a role, its memberships and the access rules that name it.")
         .id::<RoleId>();
-    memberships::routes(routes);
+    routes
+        .get(MEMBERSHIPS, "roles_role_memberships_list", read, list_memberships)
+        .summary("List the members of a role, in the order in which they joined it.")
+        .in_path::<RoleId>()
+        .returns_page::<RoleMembershipBody>();
+    routes
+        .post(MEMBERSHIPS, "roles_role_memberships_create", write, add_member)
+        .summary("Add a member of the organization to a role.")
+        .in_path::<RoleId>()
+        .body::<NewRoleMembership>()
+        .example(r#"{"user_uuid": "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e"}"#)
+        .returns::<RoleMembershipBody>(201);
+    routes
+        .get(MEMBERSHIP, "roles_role_memberships_retrieve", read, retrieve_membership)
+        .summary("Retrieve the membership of a member in a role.")
+        .in_path::<RoleId>()
+        .id::<RoleMembershipId>()
+        .returns::<RoleMembershipBody>(200);
+    routes
+        .delete(MEMBERSHIP, "roles_role_memberships_destroy", write, remove_member)
+        .summary("Remove a member from a role.")
+        .in_path::<RoleId>()
+        .id::<RoleMembershipId>();
 }
 
 async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
@@ -148,6 +177,72 @@ async fn destroy(
         let organization = tenant.member.organization;
         cascade_delete::delete_role(tx, organization, id, now)?;
         Ok((organization, id))
+    })
+    .await
+}
+
+impl PathParameter for RoleId {
+    const NAME: &'static str = "role_id";
+    const DESCRIPTION: &'static str = "The id of the role.";
+
+    fn schema() -> RefOr<Schema> {
+        <Self as PartialSchema>::schema()
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        text.parse().map_err(|_| Error::not_found())
+    }
+}
+
+async fn list_memberships(
+    access: ReadAccess<InOrganization>,
+    PathParam(role): PathParam<RoleId>,
+    page: PageParams,
+) -> ApiResult {
+    let role = role?;
+    page.respond(access, move |tx, at, page| {
+        list_members(tx, at.tenant.member.organization, role, page.window(Order::Ascending))
+    })
+    .await
+}
+
+async fn add_member(
+    State(app): State<App>,
+    access: WriteAccess<InOrganization>,
+    PathParam(role): PathParam<RoleId>,
+    JsonBody(sent): JsonBody,
+) -> ApiResult {
+    let (new, seed) = (Parsed::<NewRoleMembership>::new(&sent), Seed::generate());
+    let role = role.ok();
+    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+        let organization = tenant.member.organization;
+        let added = memberships::add(tx, organization, role, &new, &mut seed.rng(), now)?;
+        member_body(tx, &added).map(ApiResponse::Created)
+    })
+    .await
+}
+
+async fn retrieve_membership(
+    access: ReadAccess<InOrganization>,
+    PathParam(role): PathParam<RoleId>,
+    PathId(id): PathId<RoleMembershipId>,
+) -> ApiResult {
+    let organization = access.tenant.member.organization;
+    let member = memberships::get(&*access.snapshot, organization, role?, id?)?;
+    member_body(&*access.snapshot, &member).map(ApiResponse::Object)
+}
+
+async fn remove_member(
+    State(app): State<App>,
+    access: WriteAccess<InOrganization>,
+    PathParam(role): PathParam<RoleId>,
+    PathId(id): PathId<RoleMembershipId>,
+) -> ApiResult {
+    let (role, id) = (role?, id?);
+    app.delete::<RoleMembership, _>(&access, move |tx, _, tenant: &InOrganization, _| {
+        let member = memberships::get(tx, tenant.member.organization, role, id)?;
+        memberships::remove(tx, &member)?;
+        Ok(member.key())
     })
     .await
 }
