@@ -289,16 +289,9 @@ mod tests {
         }
     }
 
-    fn secret() -> PresentedSecret {
-        let tags = TagKey::new(&[7; 32]).expect("a tag key");
-        let mut rng = Seed::generate().rng();
-        let id = ApiKeyId(rng.uuid(Timestamp::from_micros(0)));
-        KeyText::generate(&tags, id, &mut rng).secret
-    }
-
     #[test]
     fn secret_matches_only_its_own_hash_whatever_its_parameters() {
-        let (mine, other) = (secret(), secret());
+        let (mine, other) = (key().2.secret, key().2.secret);
         let hash = mine.hash(&[3; 16]).expect("a hash");
         assert!(hash.starts_with("$argon2id$v=19$m=1024,t=1,p=1$"), "{hash}");
         let dearer = Argon2::from(Params::new(2048, 2, 1, None).expect("parameters"));
