@@ -1,12 +1,10 @@
 //! `/api/organizations/:organization_id/roles/`.
 
-mod renaming;
-
 use axum::extract::State;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::auth::{Caller, InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::error::{Error, Result};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
@@ -14,14 +12,14 @@ use crate::http::path::{PathId, PathParam};
 use crate::http::query::QueryParams;
 use crate::http::routes::{PathParameter, Routes};
 use crate::ids::{RoleId, RoleMembershipId};
-use crate::input::{Flag, Parsed, Schema};
+use crate::input::{Flag, Input, Parsed, Schema};
 use crate::resources::cascade_delete;
 use crate::resources::members::Level;
 use crate::resources::users::UserFilter;
 use crate::response::{ApiResponse, ApiResult};
 use crate::secret::Seed;
-use crate::state::App;
-use crate::store::{Order, Record};
+use crate::state::{App, LargeResponse};
+use crate::store::{AnyTx, Order, Record, WriteTx};
 
 use super::api::{ListedRole, RoleBody, RoleMembershipBody, basic_body, list_members, member_body};
 use super::{
@@ -65,14 +63,14 @@ pub fn routes(routes: &mut Routes) {
         )
         .returns::<ListedRole<'_>>(200);
     routes
-        .put(ONE, "roles_update", write, replace)
+        .put(ONE, "roles_update", write, rename::<NewRole>)
         .summary("Rename a role.")
         .id::<RoleId>()
         .body::<NewRole>()
         .example(r#"{"name": "Analytics"}"#)
         .returns::<RoleBody>(200);
     routes
-        .patch(ONE, "roles_partial_update", write, update)
+        .patch(ONE, "roles_partial_update", write, rename::<RolePatch>)
         .summary("Rename a role.")
         .id::<RoleId>()
         .body::<RolePatch>()
@@ -147,24 +145,53 @@ async fn retrieve(
     read.await.map(ApiResponse::Object)
 }
 
-async fn replace(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    PathId(id): PathId<RoleId>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let new = Parsed::<NewRole>::new(&sent);
-    renaming::rename(app, access, id?, move || Ok(Some(new.get()?.name.clone()))).await
+/// A body that may name a role.
+trait RoleName: Input + Send + Sync + 'static {
+    fn name(&self) -> Option<&str>;
 }
 
-async fn update(
+impl RoleName for NewRole {
+    fn name(&self) -> Option<&str> {
+        Some(&self.name)
+    }
+}
+
+impl RoleName for RolePatch {
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+}
+
+/// Renames a role. An invalid body counts only if the role exists.
+async fn rename<N: RoleName>(
     State(app): State<App>,
     access: WriteAccess<InOrganization>,
     PathId(id): PathId<RoleId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let patch = Parsed::<RolePatch>::new(&sent);
-    renaming::rename(app, access, id?, move || Ok(patch.get()?.name.clone())).await
+    let (id, sent, expected) = (id?, Parsed::<N>::new(&sent), access.if_match.clone());
+    let rule = move |tx: &mut WriteTx<'_>,
+                     _: &Caller,
+                     tenant: &InOrganization,
+                     _,
+                     large: &LargeResponse| {
+        let organization = tenant.member.organization;
+        let is_long = super::is_expensive(tx, organization, id)?;
+        if is_long {
+            large.require_reserved(0)?;
+        }
+        super::rename(tx, organization, id, || Ok(sent.get()?.name().map(str::to_owned)))?;
+        expected.require::<Role>(tx, &(organization, id))?;
+        if is_long {
+            tx.end_batch();
+            return Ok(None);
+        }
+        super::body(tx, organization, id).map(Some)
+    };
+    let render = move |tx: &AnyTx<'_>, _: &Caller, tenant: &InOrganization| {
+        super::body(tx, tenant.member.organization, id)
+    };
+    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
 }
 
 async fn destroy(
