@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn insight_query_is_described_in_words() {
+    fn query_and_legacy_filters_are_described_in_words() {
         let query = json!({ "kind": "InsightVizNode", "source": {
             "kind": "TrendsQuery",
             "interval": "week",
@@ -193,33 +193,35 @@ mod tests {
                 { "kind": "ActionsNode", "id": 5, "custom_name": "Paid", "name": "x" },
             ],
         }});
-        assert_eq!(
-            words(&query),
-            [
-                "Kind: Trends, by week",
-                "Series: Pageview (unique users); All events; Paid",
-                "Dates: Last 90 days",
-            ]
-        );
-    }
-
-    #[test]
-    fn legacy_insight_filters_are_described_in_words() {
         let filters = json!({
             "insight": "FUNNELS", "date_from": "2026-01-01", "date_to": "2026-02-01",
             "events": [{ "id": "$pageview" }], "actions": [{ "id": 3, "name": "Paid" }],
         });
-        let expected =
-            ["Kind: Funnel", "Series: $pageview; Paid", "Dates: From 2026-01-01 to 2026-02-01"];
-        assert_eq!(words(&filters), expected);
-    }
-
-    #[test]
-    fn additional_series_are_counted() {
         let series: Vec<_> =
             (0..20).map(|number| json!({ "event": format!("e{number}") })).collect();
-        let found = words(&json!({ "series": series }));
-        assert_eq!(found, ["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]);
+        let cases: [(Value, &[&str]); 4] = [
+            (
+                query,
+                &[
+                    "Kind: Trends, by week",
+                    "Series: Pageview (unique users); All events; Paid",
+                    "Dates: Last 90 days",
+                ],
+            ),
+            (
+                filters,
+                &[
+                    "Kind: Funnel",
+                    "Series: $pageview; Paid",
+                    "Dates: From 2026-01-01 to 2026-02-01",
+                ],
+            ),
+            (json!({ "series": series }), &["Series: e0; e1; e2; e3; e4; e5; e6; e7; and 12 more"]),
+            (json!({ "kind": "OtherQuery", "interval": "eon" }), &["Kind: OtherQuery"]),
+        ];
+        for (asked, expected) in cases {
+            assert_eq!(words(&asked), expected, "{asked}");
+        }
     }
 
     #[test]
@@ -251,10 +253,6 @@ mod tests {
         ] {
             assert_eq!(words(&odd), [] as [&str; 0], "{odd}");
         }
-        assert_eq!(
-            words(&json!({ "kind": "OtherQuery", "interval": "eon" })),
-            ["Kind: OtherQuery"]
-        );
     }
 
     #[test]

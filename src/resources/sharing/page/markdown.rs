@@ -266,19 +266,18 @@ mod tests {
 
     #[test]
     fn images_become_links_named_by_their_alt_text() {
-        let link = |text: &str| {
-            format!(
+        for (markdown, text) in [
+            ("![a *b*](http://x.example/p.png \"t\")", "a <em>b</em>"),
+            ("![](http://x.example/p.png)", "http://x.example/p.png"),
+            ("![![b](http://y.example)](http://x.example/p.png)", "b"),
+            ("[![b](http://y.example)](http://x.example/p.png)", "b"),
+            ("[![](http://y.example)](http://x.example/p.png)", "http://y.example"),
+        ] {
+            let expected = format!(
                 "<p><a href=\"http://x.example/p.png\" rel=\"nofollow noopener noreferrer\">{text}</a></p>\n"
-            )
-        };
-        assert_eq!(html("![a *b*](http://x.example/p.png \"t\")"), link("a <em>b</em>"));
-        assert_eq!(html("![](http://x.example/p.png)"), link("http://x.example/p.png"));
-        assert_eq!(html("![![b](http://y.example)](http://x.example/p.png)"), link("b"));
-        assert_eq!(html("[![b](http://y.example)](http://x.example/p.png)"), link("b"));
-        assert_eq!(
-            html("[![](http://y.example)](http://x.example/p.png)"),
-            link("http://y.example")
-        );
+            );
+            assert_eq!(html(markdown), expected, "{markdown}");
+        }
         assert_eq!(html("![a](javascript:alert(1))").matches("javascript").count(), 0);
     }
 
