@@ -11,13 +11,13 @@ use crate::config::Config;
 use crate::console;
 use crate::error::Result;
 use crate::http::compression::GzipLayer;
-use crate::http::cors;
 use crate::http::delivery::ResponseDelivery;
+use crate::http::metrics::{self, RequestMetrics};
+use crate::http::openapi;
 use crate::http::request_layer::{RequestLayer, RequestLayerConfig};
-use crate::http::request_metrics::RequestMetrics;
 use crate::http::routes::Routes;
-use crate::http::startup::{self, livez};
-use crate::http::{metrics, openapi};
+use crate::http::security_headers::cors_layer;
+use crate::http::swappable_router::{livez, startup_router};
 use crate::memory_budget::MemoryBudget;
 use crate::rate_limit::RateLimits;
 use crate::resources::shared::list::for_each_resource;
@@ -97,7 +97,7 @@ pub fn startup(config: &Config) -> Router {
     let proxies = config.trusted_proxies.iter().copied().collect();
     let limits = Arc::new(RateLimits::new(&[], &config.peer_limits, &config.clock));
     let budget = MemoryBudget::new(config.transfer_memory);
-    startup::router().layer(RequestLayer::new(layer_config(config, &proxies, &limits, &budget)))
+    startup_router().layer(RequestLayer::new(layer_config(config, &proxies, &limits, &budget)))
 }
 
 /// Returns the router of the metrics, for a listener of its own.
@@ -120,7 +120,7 @@ fn layer_config(
         trusted_proxies: proxies.clone(),
         rate_limiter: Arc::clone(limits),
         is_https: config.link_base().starts_with("https:"),
-        cors: cors::layer(&config.cors_origins),
+        cors: cors_layer(&config.cors_origins),
         metrics: None,
         delivery: ResponseDelivery::new(budget.clone()),
     }

@@ -1,13 +1,135 @@
-//! Files that are embedded in the binary. A URL with the current version may be cached permanently.
+//! Responses that are the same for every client, among them files that are embedded in the binary. A URL with the current
+//! version of a file may be cached permanently.
 
+use std::io::{Read, Write};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use hyper::body::{Frame, SizeHint};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{Error, Result};
 
-use super::static_response::StaticResponse;
+/// A response that is the same for every client. It is also an extension of its own response, so that
+/// [`GzipLayer`](super::compression::GzipLayer) finds the compressed form. Clones share both forms.
+#[derive(Clone)]
+pub(super) struct StaticResponse(Arc<Encodings>);
+
+struct Encodings {
+    /// The size of the plain form, in bytes.
+    size: u64,
+    plain: OnceLock<Result<Bytes>>,
+    gzip: OnceLock<Result<Bytes>>,
+}
+
+impl StaticResponse {
+    /// Creates a response from its text. It is compressed when a client first asks for gzip.
+    pub(super) fn new(plain: Bytes) -> Self {
+        let size = plain.len() as u64;
+        Self(Arc::new(Encodings { size, plain: OnceLock::from(Ok(plain)), gzip: OnceLock::new() }))
+    }
+
+    /// Creates a response from its gzip form. It is decompressed when a client first asks for the plain
+    /// form.
+    ///
+    /// # Errors
+    /// 500 if `gzip` is too short to be a gzip file.
+    pub(super) fn from_gzip(gzip: Bytes) -> Result<Self> {
+        // A gzip file ends with the size of what is in it (RFC 1952).
+        let size = gzip.last_chunk().ok_or_else(|| Error::internal("not a gzip file"))?;
+        let size = u32::from_le_bytes(*size).into();
+        let forms = Encodings { size, plain: OnceLock::new(), gzip: OnceLock::from(Ok(gzip)) };
+        Ok(Self(Arc::new(forms)))
+    }
+
+    /// Returns the plain form. The first call may decompress it.
+    fn plain(&self) -> Result<Bytes> {
+        self.0.plain.get_or_init(|| decompress(self.0.gzip.get())).clone()
+    }
+
+    /// Returns the compressed form. The first call may take milliseconds, so do not call it on a request
+    /// thread.
+    ///
+    /// # Errors
+    /// 500 if the compression fails.
+    pub(super) fn gzip(&self) -> Result<Bytes> {
+        self.0.gzip.get_or_init(|| compress(self.0.plain.get())).clone()
+    }
+
+    /// Returns the compressed form if it exists already.
+    pub(super) fn cached_gzip(&self) -> Option<Result<Bytes>> {
+        self.0.gzip.get().cloned()
+    }
+
+    /// Returns the plain form as a body. It is decompressed when the body is first read.
+    pub(super) fn into_body(self) -> Body {
+        Body::new(PlainBody(Some(self)))
+    }
+
+    /// Returns the size of the plain form, in bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.0.size
+    }
+}
+
+/// Returns the form that the other is produced from. One of the two always exists.
+fn source_of(form: Option<&Result<Bytes>>) -> Result<Bytes> {
+    form.cloned().unwrap_or_else(|| Err(Error::internal("a static response has neither form")))
+}
+
+fn decompress(gzip: Option<&Result<Bytes>>) -> Result<Bytes> {
+    let gzip = source_of(gzip)?;
+    let mut plain = Vec::new();
+    GzDecoder::new(&*gzip).read_to_end(&mut plain).map_err(Error::internal)?;
+    Ok(plain.into())
+}
+
+fn compress(plain: Option<&Result<Bytes>>) -> Result<Bytes> {
+    let plain = source_of(plain)?;
+    let mut packing = GzEncoder::new(Vec::new(), Compression::best());
+    packing.write_all(&plain).map_err(Error::internal)?;
+    packing.finish().map(Bytes::from).map_err(Error::internal)
+}
+
+impl IntoResponse for StaticResponse {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(self.clone().into_body());
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// A body of the plain form, decompressed when it is first read.
+struct PlainBody(Option<StaticResponse>);
+
+impl HttpBody for PlainBody {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>>>> {
+        let form = self.0.take().map(|constant| constant.plain().map(Frame::data));
+        Poll::Ready(form)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.0.as_ref().map_or(0, StaticResponse::size))
+    }
+}
 
 /// The query parameter with the version of a file.
 pub const VERSION: &str = "v";
@@ -83,5 +205,35 @@ impl Assets {
             (VARY, "accept-encoding"),
         ];
         Ok((headers, file.content.clone()).into_response())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn static_response_converts_between_plain_and_gzip_once() {
+        let text = Bytes::from("text ".repeat(1000));
+        let one = StaticResponse::new(text.clone());
+        assert!(one.cached_gzip().is_none(), "it is compressed on demand");
+        let gzip = one.gzip().unwrap();
+        assert_eq!(gzip.as_ptr(), one.clone().gzip().unwrap().as_ptr(), "it is the same buffer");
+
+        let other = StaticResponse::from_gzip(gzip).unwrap();
+        assert_eq!(other.size(), text.len() as u64);
+        let response = other.clone().into_response();
+        assert_eq!(response.body().size_hint().exact(), Some(text.len() as u64));
+        assert!(other.0.plain.get().is_none(), "it is decompressed on demand");
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), text);
+        assert_eq!(other.plain().unwrap().as_ptr(), other.plain().unwrap().as_ptr());
+    }
+
+    #[test]
+    fn invalid_gzip_file_is_an_error() {
+        assert!(StaticResponse::from_gzip(Bytes::from_static(b"abc")).is_err());
+        assert!(StaticResponse::from_gzip(Bytes::from_static(b"abcdef")).unwrap().plain().is_err());
     }
 }

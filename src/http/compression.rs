@@ -25,9 +25,9 @@ use crate::error::{Error, Result};
 use crate::etag;
 use crate::trusted_proxies::TrustedProxies;
 
+use super::assets::StaticResponse;
 use super::client;
 use super::delivery::{PendingGzip, collect_body, is_large};
-use super::static_response::StaticResponse;
 
 /// Responses of at most this many bytes are not compressed.
 const MIN_SIZE: u64 = 8 * 1024;

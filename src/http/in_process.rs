@@ -18,7 +18,7 @@ use crate::memory_budget::{Charge, MemoryBudget, Payer, RequestMemory};
 
 use super::client::Peer;
 use super::delivery::is_large;
-use super::log_context::LogContext;
+use super::request_log::LogContext;
 
 /// The largest response, in bytes. Roles with 5,000 members, the most of a response, take about 5 MiB.
 const MAX_RESPONSE: usize = 8 * 1024 * 1024;

@@ -1,7 +1,5 @@
 //! The outermost layer: request ids, the time limit, panics, security headers and the request log.
 
-mod request_id;
-
 use std::any::Any;
 use std::convert::Infallible;
 use std::fmt::Display;
@@ -21,13 +19,13 @@ use tower::{Layer, Service, ServiceExt};
 use tower_http::cors::CorsLayer;
 use tracing::field::{DisplayValue, display};
 
-use self::request_id::{REQUEST_ID, RequestId, RequestIds};
 use super::client;
 use super::delivery::ResponseDelivery;
-use super::log_context::{LOG_TARGET, LogContext, SLOW_REQUEST};
-use super::overload::OverloadLog;
-use super::request_metrics::RequestMetrics;
-use super::{cors, security_headers};
+use super::metrics::RequestMetrics;
+use super::request_log::{
+    LOG_TARGET, LogContext, OverloadLog, REQUEST_ID, RequestId, RequestIds, SLOW_REQUEST,
+};
+use super::security_headers::{add_security_headers, is_cross_origin};
 use crate::error::Error;
 use crate::rate_limit::RateLimits;
 use crate::trusted_proxies::TrustedProxies;
@@ -120,8 +118,7 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let line = RequestLog::of(&request, &self.shared);
         let shared = Arc::clone(&self.shared);
-        if let Some(cors) = shared.config.cors.as_ref().filter(|_| cors::is_cross_origin(&request))
-        {
+        if let Some(cors) = shared.config.cors.as_ref().filter(|_| is_cross_origin(&request)) {
             let (mut inner, within, client) =
                 (self.inner.clone(), Arc::clone(&shared), line.client());
             let bounded =
@@ -251,7 +248,7 @@ impl RequestLog {
         self.error = response.extensions_mut().remove();
         self.context = response.extensions_mut().remove();
         response.headers_mut().insert(REQUEST_ID, self.id.to_header());
-        security_headers::add(&self.method, response.headers_mut(), shared.config.is_https);
+        add_security_headers(&self.method, response.headers_mut(), shared.config.is_https);
         response
     }
 

@@ -32,9 +32,12 @@ use super::body::MAX_BODY_WITHOUT_KEY;
 use super::client;
 use super::delivery::is_large;
 use super::in_process::AccessProbe;
-use super::log_context::LogContext;
 use super::path::parameter_of;
-use super::{dry_run, etag, idempotency, rate_limit_headers};
+use super::request_headers::{
+    attach_dry_run, attach_idempotency_key, has_idempotency_key, if_match,
+};
+use super::request_log::LogContext;
+use super::response::add_rate_limit_headers;
 
 /// Facts about a request that are added to its response, even to an error.
 #[derive(Default)]
@@ -56,7 +59,7 @@ impl ResponseExtras {
     /// Attaches what the handler of an authorized request extracts besides its access: its dry run, and memory for a
     /// body of at most `max_bytes`.
     fn attach_to(&mut self, app: &App, max_bytes: usize, request: &mut Request) -> Result<()> {
-        self.dry_run = dry_run::attach(request)?;
+        self.dry_run = attach_dry_run(request)?;
         self.is_unsafe = !request.method().is_safe();
         if self.is_unsafe || request.body().size_hint().upper() != Some(0) {
             let client = client::address(request.extensions(), request.headers(), app.proxies());
@@ -85,7 +88,7 @@ impl ResponseExtras {
         if let Some(status) = self.rate_limit
             && response.status() != StatusCode::UNAUTHORIZED
         {
-            rate_limit_headers::add(status, response.headers_mut());
+            add_rate_limit_headers(status, response.headers_mut());
         }
         if let Some(log_context) = self.log_context {
             log_context.attach(response);
@@ -121,7 +124,7 @@ pub(super) async fn check_access(
         extras.attach_to(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
         return Ok(request);
     }
-    let once = idempotent && idempotency::has_key(&request);
+    let once = idempotent && has_idempotency_key(&request);
     // Without credentials, nothing is read yet.
     let fresh = if app.store().is_shared() && !sends_credential(&request) {
         app.store().snapshot()
@@ -133,7 +136,11 @@ pub(super) async fn check_access(
             return Err(Error::not_authenticated());
         }
         extras.attach_to(app, MAX_BODY_WITHOUT_KEY, &mut request)?;
-        return if once { attach_idempotency(app, request, extras).await } else { Ok(request) };
+        return if once {
+            attach_idempotency_key_boxed(app, request, extras).await
+        } else {
+            Ok(request)
+        };
     };
     let now = app.now();
     let auth = {
@@ -152,21 +159,21 @@ pub(super) async fn check_access(
     if once {
         // Do not hold a snapshot while a slow body arrives.
         drop(snapshot);
-        request = attach_idempotency(app, request, extras).await?;
+        request = attach_idempotency_key_boxed(app, request, extras).await?;
         snapshot = app.store().snapshot()?;
     }
     request.extensions_mut().insert(AuthorizedRequest { auth, snapshot });
     Ok(request)
 }
 
-/// Attaches the idempotency key as [`idempotency::attach_request`] does. The large future is boxed, because every request
+/// Attaches the idempotency key as [`attach_idempotency_key`] does. The large future is boxed, because every request
 /// would have room for it.
-fn attach_idempotency<'r>(
+fn attach_idempotency_key_boxed<'r>(
     app: &'r App,
     request: Request,
     extras: &ResponseExtras,
 ) -> BoxFuture<'r, Result<Request>> {
-    idempotency::attach_request(app, request, extras.dry_run.is_some()).boxed()
+    attach_idempotency_key(app, request, extras.dry_run.is_some()).boxed()
 }
 
 fn sends_credential(request: &Request) -> bool {
@@ -246,7 +253,7 @@ impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
         let AuthorizedRequest { auth, .. } = AuthorizedRequest::take(parts)?;
         P::of(auth.context())?;
-        let if_match = etag::if_match(&parts.headers);
+        let if_match = if_match(&parts.headers);
         let (idempotency, consumer) = (parts.extensions.remove(), auth.context().consumer());
         let (memory, dry_run) = (parts.extensions.get().cloned(), parts.extensions.remove());
         Ok(Self { auth, if_match, idempotency, dry_run, consumer, memory, tenant: PhantomData })

@@ -17,10 +17,9 @@ use crate::auth::{PathTarget, Requirements};
 use crate::error::Error;
 use crate::state::App;
 
-use super::dry_run;
-use super::etag;
 use super::in_process::AccessProbe;
 use super::path::{ENVIRONMENTS, PROJECTS};
+use super::request_headers::{describe_dry_run, if_none_match, not_modified_if_known};
 use super::route_guard::{ResponseExtras, RouteGuard, authenticate, check_access};
 
 pub use super::route_spec::{PageAccess, PageSpec, PathParameter, ResourceInfo, RouteSpec};
@@ -97,7 +96,7 @@ impl Routes {
         let guarded = move |State(app): State<App>, request: Request| {
             let handler = Arc::clone(&handler);
             async move {
-                let known = etag::if_none_match(request.method(), request.headers());
+                let known = if_none_match(request.method(), request.headers());
                 let mut extras = ResponseExtras::default();
                 let mut response = match check_access(&app, guard, request, &mut extras).await {
                     Ok(request) if request.extensions().get::<AccessProbe>().is_some() => {
@@ -107,11 +106,11 @@ impl Routes {
                     Err(error) => error.into_response(),
                 };
                 if let Some(dry_run) = extras.take_dry_run() {
-                    response = Box::pin(dry_run::describe(dry_run, response)).await;
+                    response = Box::pin(describe_dry_run(dry_run, response)).await;
                 }
                 extras.apply(&mut response);
                 match known {
-                    Some(known) => etag::not_modified_if_known(response, &known),
+                    Some(known) => not_modified_if_known(response, &known),
                     None => response,
                 }
             }

@@ -1,10 +1,13 @@
-//! A router that can be replaced while the server runs. A server listens before its data file is open.
+//! A router that can be replaced while the server runs, because a server listens before its data file is open, and the
+//! router until then.
 
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use axum::Router;
+use axum::routing::{any, get};
 
+use crate::error::Error;
 use crate::metrics::{Counter, Gauge, Metrics, Series};
 
 /// The replaceable router of a listener, with its connection metrics. Clones share the router.
@@ -84,4 +87,27 @@ impl From<Router> for SwappableRouter {
     fn from(router: Router) -> Self {
         Self::new(router, ConnectionMetrics::none())
     }
+}
+
+/// The `Retry-After` of such a response, in seconds.
+const RETRY_AFTER: u32 = 1;
+
+/// Returns a router that serves `/_livez` and answers everything else with 503.
+pub fn startup_router() -> Router {
+    Router::new()
+        .route("/_livez", get(livez))
+        .route("/_livez/", get(livez))
+        .route("/_readyz", any(not_ready))
+        .route("/_readyz/", any(not_ready))
+        .method_not_allowed_fallback(not_ready)
+        .fallback(not_ready)
+}
+
+async fn not_ready() -> Error {
+    Error::unavailable(RETRY_AFTER, "the data file is not open yet")
+}
+
+/// The liveness probe. It always succeeds while the process runs.
+pub async fn livez() -> &'static str {
+    "ok\n"
 }

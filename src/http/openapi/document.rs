@@ -6,8 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::http::route_spec::{BodySpec, RouteSpec};
 
+use super::headers::{self, DRY_RUN_RESPONSE, DRY_RUN_SCHEMA, dry_run_response, dry_run_schema};
 use super::schemas::{ResponseSchemas, add_schema, extract_titled};
-use super::{dry_run, error_responses, headers, operation, parameters};
+use super::{error_responses, operation, parameters};
 
 const DESCRIPTION: &str = "The admin API of an analytics workspace, compatible with PostHog: organizations, \
 domains, invites, members, projects, dashboards, batch exports and the activity log.
@@ -39,14 +40,14 @@ pub fn build_document(specs: &[RouteSpec]) -> Value {
     for (name, schema) in error_responses::schemas() {
         add_schema(&mut schemas, &name, &schema);
     }
-    add_schema(&mut schemas, dry_run::SCHEMA, &dry_run::schema());
+    add_schema(&mut schemas, DRY_RUN_SCHEMA, &dry_run_schema());
     for BodySpec { name, schema, .. } in specs.iter().filter_map(|row| row.body.as_ref()) {
         let mut schema = json!(schema());
         extract_titled(&mut schemas, &mut schema);
         add_schema(&mut schemas, name, &schema);
     }
     let mut responses = error_responses::responses();
-    responses.insert(dry_run::RESPONSE.to_owned(), dry_run::response());
+    responses.insert(DRY_RUN_RESPONSE.to_owned(), dry_run_response());
     json!({
         "openapi": "3.1.0",
         "info": {

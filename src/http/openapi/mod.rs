@@ -2,10 +2,8 @@
 
 mod docs;
 mod document;
-mod dry_run;
 mod error_responses;
 mod headers;
-mod links;
 mod operation;
 mod parameters;
 mod schemas;
@@ -22,9 +20,9 @@ use serde_json::Value;
 use crate::auth::Requirements;
 use crate::error::{Error, Result};
 
+use super::assets::StaticResponse;
 use super::query::QueryParams;
 use super::routes::{RouteSpec, Routes};
-use super::static_response::StaticResponse;
 
 pub use document::build_document;
 

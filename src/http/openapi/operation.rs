@@ -1,12 +1,14 @@
-//! Describes one operation.
+//! Describes one operation, with links from one that creates an object to the operations on that object.
 
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
 use crate::http::route_spec::{BodySpec, Cardinality, RouteSpec};
 
+use super::error_responses;
+use super::headers::{self, DRY_RUN_RESPONSE, DRY_RUN_SCHEMA};
+use super::parameters::{self, parameter_names};
 use super::schemas::{ResponseSchemas, reference};
-use super::{dry_run, error_responses, headers, links, parameters};
 
 /// The content type of pages.
 const HTML_TYPE: &str = "text/html";
@@ -33,10 +35,8 @@ pub(super) fn operation(
     if let Some(body) = &spec.body {
         operation.insert("requestBody".to_owned(), request(spec, body));
     }
-    operation.insert(
-        "responses".to_owned(),
-        responses(spec, links::operation_links(spec, specs), answers),
-    );
+    operation
+        .insert("responses".to_owned(), responses(spec, operation_links(spec, specs), answers));
     operation.insert("security".to_owned(), security(spec));
     operation.into()
 }
@@ -113,7 +113,7 @@ fn responses(spec: &RouteSpec, links: Map<String, Value>, answers: &mut Response
         responses.push((304, empty(spec, "The object is unchanged.", &["ETag"])));
     }
     if spec.accepts_dry_run() && !spec.has_dry_run_in_success() {
-        let reference = format!("#/components/responses/{}", dry_run::RESPONSE);
+        let reference = format!("#/components/responses/{}", DRY_RUN_RESPONSE);
         responses.push((200, json!({ "$ref": reference })));
     }
     responses.extend(
@@ -142,7 +142,7 @@ fn success(spec: &RouteSpec, answers: &mut ResponseSchemas) -> Value {
     if let Some(gives) = &spec.response {
         let mut schema = answers.add(gives);
         if spec.has_dry_run_in_success() {
-            schema = json!({ "anyOf": [schema, reference(dry_run::SCHEMA)] });
+            schema = json!({ "anyOf": [schema, reference(DRY_RUN_SCHEMA)] });
         }
         content.insert("application/json".to_owned(), json!({ "schema": schema }));
     }
@@ -191,4 +191,34 @@ fn nothing() -> Value {
             "application/json": { "schema": reference("Error") },
         },
     })
+}
+
+/// Returns links to the operations on the object that `spec` creates, and on the lists below it.
+pub(super) fn operation_links(spec: &RouteSpec, specs: &[RouteSpec]) -> Map<String, Value> {
+    let mut links = Map::new();
+    if spec.method != Method::POST || spec.status != 201 {
+        return links;
+    }
+    for other in specs {
+        let Some(rest) = other.path.strip_prefix(spec.path) else { continue };
+        let mut named = parameter_names(rest);
+        if let (Some(parameter), None) = (named.next(), named.next())
+            && rest.starts_with('{')
+        {
+            links.insert(other.operation.to_owned(), link(spec, parameter, other));
+        }
+    }
+    links
+}
+
+/// Returns a link to `other` with the value of `parameter` from the response. The member of `user__uuid` is
+/// `user_uuid`, and that of a name without `__` is `id`.
+fn link(spec: &RouteSpec, parameter: &str, other: &RouteSpec) -> Value {
+    let given = parameter_names(spec.path).map(|name| (name, format!("$request.path.{name}")));
+    let member = parameter.split_once("__").map(|(object, field)| format!("{object}_{field}"));
+    let member = member.as_deref().unwrap_or("id");
+    let found = (parameter, format!("$response.body#/{member}"));
+    let parameters: Map<String, Value> =
+        given.chain([found]).map(|(name, place)| (name.to_owned(), json!(place))).collect();
+    json!({ "operationId": other.operation, "parameters": parameters })
 }

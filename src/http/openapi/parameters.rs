@@ -6,7 +6,6 @@ use crate::http::route_spec::{Cardinality, Parameter, RouteSpec};
 use crate::ids::UUID_PATTERN;
 use crate::input::{Choices, choices_schema};
 
-use super::links;
 use super::schemas::ResponseSchemas;
 
 /// The values of the document's `format` parameter.
@@ -21,7 +20,7 @@ choices_schema!(DocumentFormat);
 
 /// Returns the parameters of an operation: of the path, the query and the headers.
 pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
-    let tenant = links::parameter_names(spec.path).filter_map(tenant_parameter).map(reference);
+    let tenant = parameter_names(spec.path).filter_map(tenant_parameter).map(reference);
     let in_path = spec.in_path.iter().map(in_path);
     let page: &[&str] = match spec.response {
         Some(gives) if gives.cardinality == Cardinality::Page => &["Limit", "Offset"],
@@ -143,4 +142,9 @@ fn header(name: &str, about: &str, schema: &Value) -> Value {
 fn tags() -> Value {
     let tag = r#"(W/)?"[!#-~]*""#;
     json!({ "type": "string", "pattern": format!(r"^(\*|{tag}( *, *{tag})*)$") })
+}
+
+/// Returns the names of a path's parameters.
+pub(super) fn parameter_names(path: &str) -> impl Iterator<Item = &str> {
+    path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }

@@ -1,4 +1,5 @@
-//! One accepted connection, from its TLS handshake to its close.
+//! One accepted connection, from its TLS handshake to its close. It accepts requests with one valid `Host` header, as HTTP/1.1
+//! requires (RFC 9112, section 3.2): two servers could interpret others differently.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -9,10 +10,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
-use hyper::header::{CONNECTION, EXPECT, HeaderValue};
+use hyper::header::{CONNECTION, EXPECT, HOST, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response, StatusCode};
+use hyper::{Request, Response, StatusCode, Version};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::Watcher;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,15 +22,16 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
-use super::connection_table::{AcceptedConnection, Slot};
-use super::socket::Socket;
-use super::turn_body::TurnBody;
-use super::turns::TurnWaiter;
-use super::unread::{discard_rest, keep_rest};
-use super::{ServerLimits, host};
-use crate::http::client::{OverTls, Peer, RejectedRequest};
+use crate::error::Error;
+use crate::http::client::{OverTls, Peer, RejectedRequest, is_valid_host};
 use crate::http::swappable_router::SwappableRouter;
 use crate::http::tls::{Tls, TlsStream};
+
+use super::ServerLimits;
+use super::connection_table::{AcceptedConnection, Slot};
+use super::socket::Socket;
+use super::turns::{TurnBody, TurnWaiter};
+use super::unread::{discard_rest, keep_rest};
 
 /// An accepted connection.
 pub(super) struct Connection {
@@ -107,7 +109,7 @@ impl Connection {
             if deadline.is_some() {
                 extensions.insert(OverTls);
             }
-            let refused = host::require_one(&request, &known_host).err();
+            let refused = require_one_host(&request, &known_host).err();
             let is_last =
                 refused.is_some() || close_after.is_some_and(|moment| Instant::now() >= moment);
             if let Some(error) = refused {
@@ -153,4 +155,28 @@ async fn first_request_timeout(deadline: Option<Instant>, heard: &AtomicBool) {
         }
     }
     std::future::pending::<()>().await;
+}
+
+/// Requires one valid `Host` header. `known` holds the first valid value of the connection: clients rarely send another,
+/// so it is checked once.
+///
+/// # Errors
+/// 400 if there are several `Host` headers, if an HTTP/1.1 request has none, or if the value is not a valid host.
+pub(super) fn require_one_host<B>(
+    request: &Request<B>,
+    known: &OnceLock<HeaderValue>,
+) -> Result<(), Error> {
+    let mut hosts = request.headers().get_all(HOST).iter();
+    let detail = match (hosts.next(), hosts.next()) {
+        (Some(host), None) if known.get() == Some(host) => return Ok(()),
+        (Some(host), None) if is_valid_host(host) => {
+            known.get_or_init(|| host.clone());
+            return Ok(());
+        }
+        (None, _) if request.version() < Version::HTTP_11 => return Ok(()),
+        (None, _) => "An HTTP/1.1 request needs a Host header.",
+        (Some(_), Some(_)) => "A request may have only one Host header.",
+        (Some(_), None) => "The Host header does not hold a valid host.",
+    };
+    Err(Error::invalid_request("invalid_host", detail))
 }

@@ -5,11 +5,8 @@
 //! after each response, so it also closes idle connections.
 
 mod connection;
-mod connection_state;
 mod connection_table;
-mod host;
 mod socket;
-mod turn_body;
 mod turns;
 mod unread;
 

@@ -10,7 +10,7 @@ use hyper::body::{Body, Bytes, Incoming};
 use tokio::time::sleep;
 
 use super::connection_table::Slot;
-use super::turn_body::TurnBody;
+use super::turns::TurnBody;
 use crate::http::body::poll_twice;
 
 /// The most bytes of an unread body that are discarded.

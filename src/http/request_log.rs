@@ -1,0 +1,177 @@
+//! The lines of the request log: the id of a request, what the guard of its route learns, and requests that were refused
+//! because a limit was reached.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+use std::{fmt, mem};
+
+use axum::extract::Request;
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+use uuid::{Builder, Uuid};
+
+use crate::ids::{ApiKeyId, OrganizationId, SessionId};
+use crate::resources::sessions::VerifiedSession;
+
+/// Requests that take longer are logged as warnings.
+pub(super) const SLOW_REQUEST: Duration = Duration::from_secs(1);
+
+/// The log target of request lines: `--log info,request=debug` logs every request.
+pub(super) const LOG_TARGET: &str = "request";
+
+/// The API key, session and organization of a request, for its log line.
+#[derive(Clone)]
+pub(super) struct LogContext {
+    /// The key, or the key that the session is bound to.
+    pub(super) key: Option<ApiKeyId>,
+    /// The console session.
+    pub(super) session: Option<SessionId>,
+    /// The organization in the path.
+    pub(super) organization: Option<OrganizationId>,
+    started: Instant,
+}
+
+impl LogContext {
+    pub(super) fn of_key(key: ApiKeyId) -> Self {
+        Self::new(Some(key), None)
+    }
+
+    pub(super) fn of_session(session: &VerifiedSession) -> Self {
+        Self::new(session.key(), Some(session.id()))
+    }
+
+    fn new(key: Option<ApiKeyId>, session: Option<SessionId>) -> Self {
+        Self { key, session, organization: None, started: Instant::now() }
+    }
+
+    /// Attaches the context to a response whose log line will be written.
+    pub(super) fn attach(self, response: &mut Response) {
+        let shown = response.status().is_server_error()
+            || tracing::enabled!(target: LOG_TARGET, tracing::Level::DEBUG)
+            || self.started.elapsed() > SLOW_REQUEST;
+        if shown {
+            response.extensions_mut().insert(self);
+        }
+    }
+}
+
+/// The shortest time between two lines.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Counts refused requests and logs their number. Clones share the count.
+#[derive(Clone, Default)]
+pub(super) struct OverloadLog(Arc<Mutex<Refusals>>);
+
+#[derive(Default)]
+struct Refusals {
+    /// The requests refused since the last line.
+    count: u64,
+    /// The time of the last line.
+    logged: Option<Instant>,
+}
+
+impl Refusals {
+    /// Counts a request. Returns the count if a line is due.
+    fn add(&mut self, now: Instant) -> Option<u64> {
+        self.count += 1;
+        if self.logged.is_some_and(|logged| now.duration_since(logged) < LOG_INTERVAL) {
+            return None;
+        }
+        self.logged = Some(now);
+        Some(mem::take(&mut self.count))
+    }
+}
+
+impl OverloadLog {
+    /// Counts a request that `limit` refused. Logs the count and this limit, unless a line was logged within the last
+    /// second.
+    pub(super) fn count(&self, limit: &str) {
+        let mut refusals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = refusals.add(Instant::now());
+        drop(refusals);
+        if let Some(count) = due {
+            tracing::warn!(target: LOG_TARGET, count, limit, "requests refused: limits reached");
+        }
+    }
+}
+
+/// The header of a request id, in requests and responses.
+pub(super) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The id that a client quotes and an operator searches the log for.
+pub(super) enum RequestId {
+    FromClient(HeaderValue),
+    Generated(Uuid),
+}
+
+impl RequestId {
+    pub(super) fn of(request: &Request, ids: &RequestIds) -> Self {
+        match request.headers().get(REQUEST_ID) {
+            Some(sent) if is_request_id(sent.as_bytes()) => Self::FromClient(sent.clone()),
+            _ => Self::Generated(ids.generate()),
+        }
+    }
+
+    pub(super) fn to_header(&self) -> HeaderValue {
+        match self {
+            Self::FromClient(value) => value.clone(),
+            Self::Generated(id) => {
+                let mut buffer = Uuid::encode_buffer();
+                let text = id.as_hyphenated().encode_lower(&mut buffer);
+                HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+            }
+        }
+    }
+}
+
+impl fmt::Display for RequestId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FromClient(value) => f.write_str(value.to_str().unwrap_or_default()),
+            Self::Generated(id) => id.fmt(f),
+        }
+    }
+}
+
+pub(super) fn is_request_id(value: &[u8]) -> bool {
+    (1..=128).contains(&value.len())
+        && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
+}
+
+/// Generates version 7 UUIDs from a keyed hash of a counter. `Uuid::now_v7` makes a system call for
+/// randomness, which costs as much as the rest of this layer. The ids are predictable: never use them as
+/// secrets.
+#[derive(Default)]
+pub(super) struct RequestIds {
+    key: RandomState,
+    count: AtomicU64,
+}
+
+impl RequestIds {
+    pub(super) fn generate(&self) -> Uuid {
+        let count = self.count.fetch_add(1, Ordering::Relaxed);
+        let low = self.key.hash_one((count, 0_u8)).to_be_bytes();
+        let high = self.key.hash_one((count, 1_u8)).to_be_bytes();
+        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+        let millis = u64::try_from(since.as_millis()).unwrap_or_default();
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&low);
+        random[8..].copy_from_slice(&high[..2]);
+        Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overload_is_logged_at_once_and_then_at_most_once_a_second() {
+        let (mut refusals, start) = (Refusals::default(), Instant::now());
+        let due = [0, 0, 999, 1000, 1999, 5000]
+            .map(|millis| refusals.add(start + Duration::from_millis(millis)));
+        assert_eq!(due, [Some(1), None, None, Some(3), None, Some(2)]);
+    }
+}
