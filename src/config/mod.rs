@@ -3,9 +3,6 @@
 mod backups;
 mod caps;
 mod mail;
-mod rate_limit;
-mod smtp_url;
-mod switch;
 mod values;
 
 use std::net::SocketAddr;
@@ -23,11 +20,9 @@ use crate::store::file_system::{FileSystem, OsFileSystem};
 use crate::time::Clock;
 
 pub use backups::BackupConfig;
-pub use caps::Caps;
-pub use mail::MailConfig;
-pub use rate_limit::RateLimit;
-pub use smtp_url::{Protection, SmtpUrl};
-pub use switch::Switch;
+pub use caps::{Caps, RateLimit};
+pub use mail::{MailConfig, Protection, SmtpUrl};
+pub use values::Switch;
 pub(crate) use values::{
     data_place, file_path, output_path, parse_duration, parse_listen, parse_public_url,
 };

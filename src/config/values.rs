@@ -1,11 +1,13 @@
 //! The values of flags that need more than their type.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use bytesize::ByteSize;
+use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser, ValueParser};
 use ipnet::IpNet;
 use url::Url;
@@ -139,6 +141,28 @@ fn require_path(path: PathBuf) -> Result<PathBuf, &'static str> {
         );
     }
     Ok(path)
+}
+
+/// Whether an optional part of the service is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// The part runs.
+    On,
+    /// The part does not run.
+    Off,
+}
+
+impl Switch {
+    /// Whether the part runs.
+    pub fn is_on(self) -> bool {
+        self == Self::On
+    }
+}
+
+impl fmt::Display for Switch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_on() { "on" } else { "off" })
+    }
 }
 
 #[cfg(test)]
