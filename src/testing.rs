@@ -63,8 +63,8 @@ pub mod mail {
         pub use crate::mail::pace::{Pace, PaceKey};
     }
     pub mod smtp {
-        pub use crate::mail::send_error::SendError;
         pub use crate::mail::smtp::Mailer;
+        pub use crate::mail::wire::SendError;
     }
     pub mod worker {
         pub use crate::mail::worker::MailWorker;

@@ -7,13 +7,10 @@
 mod attempt;
 pub mod compose;
 mod mailbox;
-mod mime;
 pub mod outbox;
 pub mod pace;
-mod plan;
-pub mod send_error;
 pub mod smtp;
-mod wire;
+pub mod wire;
 pub mod worker;
 
 use crate::store::{RecordType, RecordTypeOf, Redaction};

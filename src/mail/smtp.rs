@@ -22,11 +22,9 @@ use crate::ids::OutboxMessageId;
 use crate::time::Timestamp;
 use crate::trust_anchors::{client_config, read_certificates, system_certificates};
 
-use super::compose::{MailContent, NOT_COMPOSED};
+use super::compose::{MailContent, NOT_COMPOSED, format_mail, to_ascii_address};
 use super::mailbox::mask_all;
-use super::mime;
-use super::send_error::{Failure, SendError};
-use super::wire::{self, ConnectError};
+use super::wire::{self, ConnectError, Failure, SendError};
 
 /// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
 /// even if this reply does not arrive in time.
@@ -108,8 +106,8 @@ impl Mailer {
     ) -> Result<String, SendError> {
         let unusable =
             || SendError::not_delivered("the address cannot be used in a mail", UNUSABLE);
-        let to = mime::to_ascii_address(to).ok_or_else(unusable)?;
-        let mail = mime::format_mail(id, &self.0.from, &to, message, now);
+        let to = to_ascii_address(to).ok_or_else(unusable)?;
+        let mail = format_mail(id, &self.0.from, &to, message, now);
         let mail =
             mail.map_err(|error| SendError::not_delivered(error.to_string(), NOT_COMPOSED))?;
         let timeout = self.0.timeout;
@@ -220,7 +218,7 @@ fn parse_sender(text: &str) -> Result<Mailbox> {
     let wrong =
         || config_error("--smtp-from is not an address such as 'Steward <steward@example.org>'");
     let written: Mailbox = text.parse().map_err(|_| wrong())?;
-    let email = mime::to_ascii_address(written.email.as_ref()).ok_or_else(wrong)?;
+    let email = to_ascii_address(written.email.as_ref()).ok_or_else(wrong)?;
     match written.name {
         Some(name) if name.contains(char::is_control) => Err(wrong()),
         name => Ok(Mailbox::new(name, email)),
