@@ -14,7 +14,7 @@ use crate::store::{AccessTables, AccessVersion};
 use crate::time::Timestamp;
 
 use super::authorize::{AuthContext, AuthRequest, PathIds, authorize};
-use super::credential::Credential;
+use super::caller::Credential;
 use super::key_cache::VerifiedKey;
 use super::requirements::{PathTarget, Requirements};
 

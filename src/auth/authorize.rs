@@ -20,8 +20,7 @@ use crate::resources::users::{self, User};
 use crate::store::Tx;
 use crate::time::Timestamp;
 
-use super::caller::{Caller, CallerKey};
-use super::credential::Credential;
+use super::caller::{Caller, CallerKey, Credential};
 use super::requirements::{PathTarget, Requirements};
 
 /// The ids in a request's path, as the client sent them.

@@ -9,13 +9,11 @@ use crate::ids::{ApiKeyId, OrganizationId, ProjectId, SessionId};
 use crate::resources::api_keys::{self, ApiKey, KeyPermissions};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::{self, Organization};
-use crate::resources::projects;
-use crate::resources::sessions::{self, LiveSession};
-use crate::resources::users;
-use crate::store::{Order, Tx};
+use crate::resources::sessions::{self, LiveSession, VerifiedSession};
+use crate::resources::{projects, users};
+use crate::store::{Order, Tx, WriteTx};
 use crate::time::Timestamp;
 
-use super::credential::Credential;
 use super::key_cache::VerifiedKey;
 
 /// The authenticated caller of a request.
@@ -177,4 +175,31 @@ fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Resu
 /// Returns whether the organization allows the member to use API keys: it can forbid them to plain members.
 fn allows_member_keys(organization: &organizations::Meta, member: &Membership) -> bool {
     organization.members_can_use_personal_api_keys || member.level.is_admin()
+}
+
+/// A verified credential. Not `Debug`, so that logs cannot contain it.
+#[derive(Clone)]
+pub enum Credential {
+    /// An API key, from the `Authorization` header.
+    Key(VerifiedKey),
+    /// A console session, from a request extension.
+    Session(VerifiedSession),
+}
+
+impl Credential {
+    /// Returns whether a use is due to be recorded.
+    pub fn is_use_due(&self, now: Timestamp) -> bool {
+        match self {
+            Self::Key(key) => key.is_use_due(now),
+            Self::Session(session) => session.is_use_due(),
+        }
+    }
+
+    /// Records a use.
+    pub fn record_use(&self, tx: &mut WriteTx<'_>, now: Timestamp) -> Result<()> {
+        match self {
+            Self::Key(key) => key.record_use(tx, now),
+            Self::Session(session) => session.record_use(tx, now),
+        }
+    }
 }

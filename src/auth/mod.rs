@@ -6,15 +6,13 @@
 pub mod authorization;
 pub mod authorize;
 mod caller;
-mod credential;
 pub mod key_cache;
 mod key_reach;
 mod requirements;
 pub mod tenant;
 
 pub use authorization::Authorization;
-pub use caller::{Caller, CallerKey};
-pub use credential::Credential;
+pub use caller::{Caller, CallerKey, Credential};
 pub use key_reach::KeyReach;
 pub use requirements::{PathTarget, Requirements};
 pub use tenant::{

@@ -5,10 +5,8 @@
 //! takes it. A data file belongs to one process, which needs no lease.
 
 mod renewal;
-mod watch;
 
-pub use renewal::LeaseRenewal;
-pub use watch::LeaseWatch;
+pub use renewal::{LeaseRenewal, LeaseWatch};
 
 use std::time::Duration;
 

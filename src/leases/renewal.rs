@@ -1,4 +1,4 @@
-//! The task that takes and renews the leases of a node.
+//! The task that takes and renews the leases of a node, and the watch of a lease by its duty.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,6 @@ use crate::error::Result;
 use crate::store::{CommitsOf, Store, Table};
 use crate::time::{Clock, Timestamp};
 
-use super::watch::{HeldLeases, LeaseWatch};
 use super::{Duty, Holder, LEASE_TIME, Lease, claim, list, release};
 
 /// The wait after an error of the database.
@@ -164,5 +163,54 @@ async fn wait(clock: &Clock, claimed: Result<Timestamp>) {
             tracing::debug!(%error, "could not claim the leases");
             tokio::time::sleep(RETRY_DELAY).await;
         }
+    }
+}
+
+/// The leases that this process has.
+#[derive(Debug, Default)]
+pub(super) struct HeldLeases {
+    /// When the lease of each duty ends.
+    pub(super) ends: BTreeMap<Duty, Timestamp>,
+    /// How often other nodes changed leases.
+    pub(super) foreign_changes: u64,
+}
+
+impl HeldLeases {
+    /// Whether the lease of `duty` lasts for this time from `now` on.
+    fn lasts_for(&self, duty: Duty, time: Duration, now: Timestamp) -> bool {
+        self.ends.get(&duty).is_some_and(|end| end.is_end_of_current(LEASE_TIME, now.plus(time)))
+    }
+}
+
+/// Tells a worker whether this process has the lease of its duty.
+#[derive(Debug, Clone)]
+pub struct LeaseWatch {
+    /// `None` if the work needs no lease.
+    held: Option<(Duty, watch::Receiver<HeldLeases>)>,
+}
+
+impl LeaseWatch {
+    /// Returns the watch of a worker on a data file, which needs no lease.
+    pub const fn unneeded() -> Self {
+        Self { held: None }
+    }
+
+    pub(super) const fn of(duty: Duty, held: watch::Receiver<HeldLeases>) -> Self {
+        Self { held: Some((duty, held)) }
+    }
+
+    /// Whether this process may work at `now`, and for this time afterwards.
+    pub fn is_held_for(&self, time: Duration, now: Timestamp) -> bool {
+        let lasts = |(duty, held): &(Duty, watch::Receiver<HeldLeases>)| {
+            held.borrow().lasts_for(*duty, time, now)
+        };
+        self.held.as_ref().is_none_or(lasts)
+    }
+
+    /// Waits until this process may work for this time. Returns false if it never will, because it stops or leaves the work
+    /// to others.
+    pub async fn wait_until_held_for(&mut self, time: Duration, clock: &Clock) -> bool {
+        let Some((duty, held)) = &mut self.held else { return true };
+        held.wait_for(|held| held.lasts_for(*duty, time, clock.now())).await.is_ok()
     }
 }

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::store::file_system::OsFileSystem;
 use crate::time::{Clock, MAX_CLOCK_DIFFERENCE, ManualClock};
 
-use super::watch::HeldLeases;
+use super::renewal::HeldLeases;
 use super::*;
 
 const START: Timestamp = Timestamp::from_micros(1_750_000_000_000_000);
