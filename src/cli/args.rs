@@ -13,8 +13,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory, FromArgMatches};
 
 use super::Cli;
-use super::config_file::ConfigFile;
-use super::flags::{flags, is_named, key, serve_command, variable_of};
+use super::config_file::{ConfigFile, flags, is_named, key, serve_command, variable_of};
 
 /// A parsed command line with its settings.
 pub(super) struct ParsedArgs {

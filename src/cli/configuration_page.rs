@@ -4,7 +4,7 @@ use clap::builder::ValueRange;
 use clap::{Arg, ArgAction, CommandFactory};
 
 use super::Cli;
-use super::flags::{flags, key, serve_command};
+use super::config_file::{flags, key, serve_command};
 
 #[path = "../../tests/support/generated_page.rs"]
 mod generated_page;

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::store::{OpenError, mask_database_addresses};
 
 use super::args::{ArgValue, Source};
-use super::flags::{is_named, key, variable_of};
+use super::config_file::{is_named, key, variable_of};
 use super::streams::{complain, unless_unread, write_err};
 
 /// The exit code for an invalid command line or configuration: a retry would fail too.

@@ -9,7 +9,6 @@ mod configuration_page;
 mod control;
 mod failure;
 mod file_commands;
-mod flags;
 mod import_stream;
 mod init;
 mod man_pages;

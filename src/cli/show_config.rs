@@ -7,8 +7,7 @@ use serde_json::{Value as Json, json};
 use toml::Value;
 
 use super::args::{ArgValue, Source};
-use super::config_file::{accepts_numbers, mask};
-use super::flags::{is_secret, key};
+use super::config_file::{accepts_numbers, is_secret, key, mask};
 
 /// Formats the settings as a valid configuration file, except for masked values. Defaults are comments, so that the
 /// file does not pin them for later releases.
