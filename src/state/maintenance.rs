@@ -5,7 +5,7 @@
 //! Of the nodes of a shared database, the one with the lease deletes and completes. The rest concerns the copy of each node.
 
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::select_all;
@@ -15,11 +15,11 @@ use crate::idempotency;
 use crate::leases::{Duty, LeaseWatch};
 use crate::resources::shared::import_mark;
 use crate::resources::{activity, cascade_delete, roles, sessions};
-use crate::store::{OpenError, Snapshot, Store, Table, WriteTx};
+use crate::store::{OpenError, Snapshot, Store, Table, Watch, WriteTx};
 use crate::time::{Clock, Timestamp};
 
-use super::App;
 use super::backups::BackupScheduler;
+use super::{App, Inner};
 
 /// The tables with what is to be completed.
 pub(super) const TABLES: &[Table] = &[Table::Sweeps, Table::PendingListings, Table::Imports];
@@ -34,63 +34,11 @@ impl App {
     /// # Errors
     /// If the backup folder cannot be created or read.
     pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
-        let (store, due) = (self.0.store.clone(), self.0.maintenance.clone());
-        let inner = Arc::downgrade(&self.0);
-        let mut expiring = ExpiringData::all_of(self);
+        let maintenance = Maintenance::of(self);
         self.start_backups()?;
         self.start_compaction();
-        let clock = self.0.clock.clone();
-        let mut lease = self.0.leases.watch(Duty::Maintenance);
-        let mut imports = AbandonedImports { clock: clock.clone(), next: None };
-        due.wake();
-        tokio::spawn(async move {
-            loop {
-                if !has_lease(&lease, &clock) {
-                    if !lease.wait_until_held_for(Duration::ZERO, &clock).await {
-                        return;
-                    }
-                    // The node that had the lease may have left something.
-                    due.wake();
-                }
-                tokio::select! {
-                    () = due.woken() => {}
-                    () = wait_until_due(&expiring) => {}
-                    () = imports.is_due() => {}
-                }
-                let may_go_on = || inner.strong_count() > 0 && has_lease(&lease, &clock);
-                let mut more = true;
-                while more && may_go_on() {
-                    let now = clock.now();
-                    let complete = move |tx: &mut WriteTx<'_>| complete_changes(tx, now);
-                    more = match store.write(complete).await {
-                        Ok(more) => more,
-                        Err(error) => {
-                            warn_and_wait(&error).await;
-                            due.wake();
-                            false
-                        }
-                    };
-                }
-                if may_go_on()
-                    && let Err(error) = imports.look(&store).await
-                {
-                    warn_and_wait(&error).await;
-                }
-                more = true;
-                while more && may_go_on() {
-                    more = match delete_some(&mut expiring, &store).await {
-                        Ok(more) => more,
-                        Err(error) => {
-                            warn_and_wait(&error).await;
-                            false
-                        }
-                    };
-                }
-                if inner.strong_count() == 0 {
-                    return;
-                }
-            }
-        });
+        self.wake_maintenance();
+        tokio::spawn(maintenance.run());
         Ok(())
     }
 
@@ -109,9 +57,110 @@ impl App {
     }
 }
 
-/// Whether this process may do the work of the node with the lease.
-fn has_lease(lease: &LeaseWatch, clock: &Clock) -> bool {
-    lease.is_held_for(Duration::ZERO, clock.now())
+/// The task that completes what requests and commands began, and deletes expired data.
+struct Maintenance {
+    inner: Weak<Inner>,
+    store: Store,
+    clock: Clock,
+    /// Wakes the task when there is something to complete.
+    due: Watch,
+    lease: LeaseWatch,
+    imports: AbandonedImports,
+    expiring: Vec<ExpiringData>,
+}
+
+impl Maintenance {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self {
+            inner: Arc::downgrade(&app.0),
+            store: app.0.store.clone(),
+            due: app.0.maintenance.clone(),
+            lease: app.0.leases.watch(Duty::Maintenance),
+            imports: AbandonedImports { clock: clock.clone(), next: None },
+            expiring: ExpiringData::all_of(app),
+            clock,
+        }
+    }
+
+    /// Works until the service is dropped.
+    async fn run(mut self) {
+        while self.wait_for_lease().await {
+            self.wait_for_work().await;
+            self.complete_changes().await;
+            self.look_for_imports().await;
+            self.delete_expired().await;
+            if self.inner.strong_count() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Waits until this process may do the work of the node with the lease. Returns false if it never will.
+    async fn wait_for_lease(&mut self) -> bool {
+        if self.has_lease() {
+            return true;
+        }
+        if !self.lease.wait_until_held_for(Duration::ZERO, &self.clock).await {
+            return false;
+        }
+        // The node that had the lease may have left something.
+        self.due.wake();
+        true
+    }
+
+    async fn wait_for_work(&self) {
+        tokio::select! {
+            () = self.due.woken() => {}
+            () = wait_until_due(&self.expiring) => {}
+            () = self.imports.is_due() => {}
+        }
+    }
+
+    async fn complete_changes(&self) {
+        while self.may_go_on() {
+            let now = self.clock.now();
+            let complete = move |tx: &mut WriteTx<'_>| complete_changes(tx, now);
+            match self.store.write(complete).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    warn_and_wait(&error).await;
+                    self.due.wake();
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn look_for_imports(&mut self) {
+        if self.may_go_on()
+            && let Err(error) = self.imports.look(&self.store).await
+        {
+            warn_and_wait(&error).await;
+        }
+    }
+
+    async fn delete_expired(&mut self) {
+        while self.may_go_on() {
+            match delete_some(&mut self.expiring, &self.store).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    warn_and_wait(&error).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.inner.strong_count() > 0 && self.has_lease()
+    }
+
+    fn has_lease(&self) -> bool {
+        self.lease.is_held_for(Duration::ZERO, self.clock.now())
+    }
 }
 
 /// Completes some of what requests and commands began. Returns whether there may be more.
