@@ -100,6 +100,19 @@ pub struct CreatedObject {
 }
 
 impl CreatedObject {
+    /// Renders a large object inside the write.
+    fn complete(
+        &mut self,
+        tx: &mut WriteTx<'_>,
+        render: impl FnOnce(&AnyTx<'_>, u64) -> Result<Versioned>,
+    ) -> Result<()> {
+        if self.body.is_none() {
+            tx.count_as_large();
+            self.body = Some(render(&AnyTx(tx), self.id)?);
+        }
+        Ok(())
+    }
+
     fn to_stored(&self) -> IdempotentResponse {
         let (version, body) = match &self.body {
             Some(one) => (Some(one.version), one.json.clone()),
@@ -107,6 +120,32 @@ impl CreatedObject {
         };
         IdempotentResponse { status: self.status, version, body, object: Some(self.id) }
     }
+}
+
+/// Returns the response to a POST after its commit. `render` renders an object that is large.
+async fn to_response(
+    done: PostOutcome<CreatedObject>,
+    render: impl FnOnce(u64) -> BoxFuture<'static, Result<Versioned>>,
+) -> Result<ApiResponse> {
+    match done {
+        PostOutcome::Done(CreatedObject { status, id, body }) => {
+            let body = match body {
+                Some(body) => body,
+                None => render(id).await?,
+            };
+            Ok(if status == 201 { ApiResponse::Created(body) } else { ApiResponse::Object(body) })
+        }
+        PostOutcome::Replayed(IdempotentResponse { status, object: Some(id), .. }) => {
+            Ok(ApiResponse::Replayed(replayed(status, render(id).await?)))
+        }
+        PostOutcome::Replayed(reply) => Ok(ApiResponse::Replayed(reply)),
+    }
+}
+
+/// Returns the response to a repeated request, with the object as it is now.
+fn replayed(status: u16, object: Versioned) -> IdempotentResponse {
+    let Versioned { version, json, .. } = object;
+    IdempotentResponse { status, version: Some(version), body: json, object: None }
 }
 
 impl App {
@@ -181,9 +220,8 @@ impl App {
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = |tx: &mut WriteTx<'_>| {
                 let mut created = rule(tx, caller, &tenant, now, large)?;
-                if is_dry_run && created.body.is_none() {
-                    tx.count_as_large();
-                    created.body = Some(render_in_write(&AnyTx(tx), &tenant, created.id)?);
+                if is_dry_run {
+                    created.complete(tx, |tx, id| render_in_write(tx, &tenant, id))?;
                 }
                 Ok(created)
             };
@@ -196,30 +234,7 @@ impl App {
         async move {
             let (((done, tenant), snapshot), slot) = self.with_slot(access, write).await?;
             let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
-            match done {
-                PostOutcome::Done(CreatedObject { status, id, body }) => {
-                    let body = match body {
-                        Some(body) => body,
-                        None => render(id).await?,
-                    };
-                    Ok(if status == 201 {
-                        ApiResponse::Created(body)
-                    } else {
-                        ApiResponse::Object(body)
-                    })
-                }
-                PostOutcome::Replayed(IdempotentResponse { status, object: Some(id), .. }) => {
-                    let Versioned { version, json, .. } = render(id).await?;
-                    let version = Some(version);
-                    Ok(ApiResponse::Replayed(IdempotentResponse {
-                        status,
-                        version,
-                        body: json,
-                        object: None,
-                    }))
-                }
-                PostOutcome::Replayed(reply) => Ok(ApiResponse::Replayed(reply)),
-            }
+            to_response(done, render).await
         }
     }
 
