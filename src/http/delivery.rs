@@ -90,6 +90,7 @@ impl ResponseDelivery {
         }
     }
 
+    /// Charges a body, and returns it in the form in which it is sent.
     fn body(
         &self,
         bytes: Bytes,
@@ -97,7 +98,25 @@ impl ResponseDelivery {
         payer: Payer,
         memory: Option<RequestMemory>,
     ) -> Result<Body> {
-        let counted = bytes.len() + if packs { COMPRESSOR_MEMORY } else { 0 };
+        let compressor = if packs { COMPRESSOR_MEMORY } else { 0 };
+        let (whole, rest) = self.charge(bytes, compressor, payer, memory)?;
+        Ok(if packs {
+            self.compressed(whole, rest, payer.client)
+        } else {
+            Body::new(ChunkedBody::of(whole))
+        })
+    }
+
+    /// Charges a body, and `extra` bytes of memory to send it. Returns the body with its charge, and the charge of the extra
+    /// bytes.
+    fn charge(
+        &self,
+        bytes: Bytes,
+        extra: usize,
+        payer: Payer,
+        memory: Option<RequestMemory>,
+    ) -> Result<(FullBody, Charge)> {
+        let counted = bytes.len() + extra;
         let (mut charge, shared_charge) = match memory {
             Some(memory) => (memory.into_response(counted)?, None),
             None if bytes.is_unique() => (self.budget.charge(payer, counted)?, None),
@@ -106,12 +125,7 @@ impl ResponseDelivery {
                 (charge, Some(shared))
             }
         };
-        let whole = FullBody { charge: charge.split(bytes.len()), bytes, shared_charge };
-        Ok(if packs {
-            self.compressed(whole, charge, payer.client)
-        } else {
-            Body::new(ChunkedBody::of(whole))
-        })
+        Ok((FullBody { charge: charge.split(bytes.len()), bytes, shared_charge }, charge))
     }
 
     /// Compresses the response as one gzip stream, turn by turn as the client reads.
