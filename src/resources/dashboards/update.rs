@@ -12,7 +12,7 @@ use crate::time::Timestamp;
 
 use super::deletions::{self, Deletion};
 use super::tiles::{self, TileChanges};
-use super::{Dashboard, DashboardPatch, Meta, ParsedBody, api, details, put};
+use super::{Dashboard, DashboardPatch, DetailsFields, Meta, ParsedBody, api, details, put};
 
 /// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it.
 ///
@@ -28,8 +28,30 @@ pub fn update(
     now: Timestamp,
 ) -> Result<()> {
     let mut dashboard: Dashboard = tx.get(&(tenant.project.id, id))?;
+    let patch = require_allowed(tx, tenant, &dashboard, patch)?;
     let was_deleted = dashboard.meta.deleted;
-    if was_deleted && !patch.restores() {
+    let mut details = details(tx, &dashboard.meta)?;
+    patch.clone().apply_to(&mut dashboard.fields, &mut details);
+    tx.log_about::<Dashboard>(&(tenant.project.id, id));
+    if was_deleted {
+        restore(tx, tenant, dashboard.clone(), details.clone(), now)?;
+    }
+    let (meta, deleted) = (dashboard.meta, dashboard.fields.deleted);
+    put_with_tiles(tx, tenant, dashboard, details, patch, rng, now)?;
+    if deleted {
+        return delete(tx, tenant, &meta, patch.delete_insights == Some(true), now);
+    }
+    Ok(())
+}
+
+/// Returns the changes if the caller may make them.
+fn require_allowed<'p>(
+    tx: &WriteTx<'_>,
+    tenant: &InProject,
+    dashboard: &Dashboard,
+    patch: &'p ParsedBody<DashboardPatch>,
+) -> Result<&'p DashboardPatch> {
+    if dashboard.meta.deleted && !patch.restores() {
         return Err(Error::not_found());
     }
     let rights = dashboard.meta.rights(tx, tenant)?;
@@ -39,16 +61,35 @@ pub fn update(
     if patch.restriction_level.is_some_and(|sent| sent != dashboard.fields.restriction_level) {
         rights.require_restrict()?;
     }
-    let mut details = details(tx, &dashboard.meta)?;
-    patch.clone().apply_to(&mut dashboard.fields, &mut details);
-    tx.log_about::<Dashboard>(&(tenant.project.id, id));
-    let deleted = dashboard.fields.deleted;
-    if was_deleted {
-        // The tiles are restored before the request changes them.
-        put(tx, dashboard.clone(), details.clone())?;
-        tiles::restore_all(tx, tenant, id, now)?;
-        tx.remove::<Deletion>(&(tenant.project.id, Object::Dashboard(id)))?;
-    }
+    Ok(patch)
+}
+
+/// Restores a deleted dashboard with its tiles. The request changes the tiles after that.
+fn restore(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    dashboard: Dashboard,
+    details: DetailsFields,
+    now: Timestamp,
+) -> Result<()> {
+    let id = dashboard.meta.id;
+    put(tx, dashboard, details)?;
+    tiles::restore_all(tx, tenant, id, now)?;
+    tx.remove::<Deletion>(&(tenant.project.id, Object::Dashboard(id)))?;
+    Ok(())
+}
+
+/// Stores a dashboard, and changes and duplicates its tiles.
+fn put_with_tiles(
+    tx: &mut WriteTx<'_>,
+    tenant: &InProject,
+    dashboard: Dashboard,
+    details: DetailsFields,
+    patch: &DashboardPatch,
+    rng: &mut SeededRng,
+    now: Timestamp,
+) -> Result<()> {
+    let id = dashboard.meta.id;
     let mut changes = match &patch.tiles {
         Some(sent) => tiles::change(tx, tenant, id, sent, now)?,
         None => TileChanges::default(),
@@ -57,7 +98,6 @@ pub fn update(
     if duplicates.is_some() {
         changes.dashboards.insert(id);
     }
-    let meta = dashboard.meta;
     put(tx, dashboard, details)?;
     for dashboard in &changes.dashboards {
         tx.bump_version::<Dashboard>(&(tenant.project.id, *dashboard))?;
@@ -65,11 +105,7 @@ pub fn update(
     if let Some(sent) = duplicates {
         tiles::duplicate(tx, tenant, id, sent, rng, now)?;
     }
-    changes.note_insights(tx, tenant, now)?;
-    if deleted {
-        return delete(tx, tenant, &meta, patch.delete_insights == Some(true), now);
-    }
-    Ok(())
+    changes.note_insights(tx, tenant, now)
 }
 
 /// Deletes the tiles of a dashboard, records the deletion, and clears the project's `primary_dashboard` if it was this
