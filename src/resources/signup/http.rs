@@ -11,6 +11,7 @@ use crate::http::html::HtmlPage;
 use crate::http::path::PathId;
 use crate::http::query::QueryParams;
 use crate::http::routes::Routes;
+use crate::idempotency::IdempotencyKey;
 use crate::ids::{InviteId, OrganizationId, RequesterId, UserId};
 use crate::resources::cascade_delete;
 use crate::resources::invites::InviteLinks;
@@ -96,55 +97,77 @@ async fn accept(
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let id = id.ok();
-    let (sent, seed) = (Arc::new(Acceptance::of(id, &sent)), Seed::generate());
-    let user = access.caller.as_ref().map(|caller| caller.user.id);
-    let (links, terms) = (app.links().clone(), signup_config(&app));
+    let sent = Arc::new(Acceptance::of(id, &sent));
     let key =
         id.and_then(|id| Some(access.idempotency.as_ref()?.to_key(RequesterId(id.0), None, None)));
     app.store().refresh().await?;
     if let Some(reply) = app.find_stored_response_public(&access, key.as_ref())? {
         return app.repeat(reply).await;
     }
+    let user = access.caller.as_ref().map(|caller| caller.user.id);
+    let (links, terms) = (app.links().clone(), signup_config(&app));
     let (tx, now) = (app.store().snapshot()?, app.now());
-    let taken = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
+    let account = super::require_acceptable(&*tx, &links, terms, &sent, user, now)?.taken_over();
     drop(tx);
     let by = match user {
         Some(user) => AcceptedBy::User(user),
         None => AcceptedBy::Newcomer(app.issue_key(None)?),
     };
-    let Some(account) = taken else {
-        return app.post_public(&access, key, accept_in_write(links, terms, sent, by, seed)).await;
-    };
-    if access.dry_run.is_some() && needs_batches(&app, account)? {
-        return Err(Error::limit_reached(LARGE_DRY_RUN));
+    let accepting = AcceptInvite { links, terms, sent, by, seed: Seed::generate() };
+    match account {
+        Some(account) => accepting.take_over(app, access, key, account).await,
+        None => app.post_public(&access, key, accepting.in_write()).await,
     }
-    // In a separate task, so that a takeover of several transactions completes even if the client disconnects.
-    let taking_over = tokio::spawn(async move {
-        while needs_batches(&app, account)? {
-            let piece = delete_account_batch(links.clone(), terms, Arc::clone(&sent));
-            app.post_public(&access, None, piece).await?;
-        }
-        app.post_public(&access, key, accept_in_write(links, terms, sent, by, seed)).await
-    });
-    taking_over.await.map_err(Error::internal)?
 }
 
-/// Accepts the invite and deletes the rest of an account that is taken over, in one transaction.
-fn accept_in_write(
+/// The acceptance of an invite, with what its transactions need.
+struct AcceptInvite {
     links: InviteLinks,
     terms: SignupConfig,
     sent: Arc<Acceptance>,
     by: AcceptedBy,
     seed: Seed,
-) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)> + Send + 'static {
-    move |tx: &mut WriteTx<'_>, now: Timestamp| {
-        let accepted = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
-        if let Some((organization, account)) = accepted.taken_over() {
-            while cascade_delete::delete_account_data(tx, organization, account)? {}
+}
+
+impl AcceptInvite {
+    /// Accepts the invite for an account that is taken over. Its data is deleted first, in several transactions if it is a lot.
+    async fn take_over(
+        self,
+        app: App,
+        access: PublicAccess,
+        key: Option<IdempotencyKey>,
+        account: (OrganizationId, UserId),
+    ) -> ApiResult {
+        if access.dry_run.is_some() && needs_batches(&app, account)? {
+            return Err(Error::limit_reached(LARGE_DRY_RUN));
         }
-        let (mut rng, sends_mail) = (seed.rng(), terms.sends_mail);
-        let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut rng, now)?;
-        Ok((user, ApiResponse::Created(body)))
+        // In a separate task, so that a takeover of several transactions completes even if the client disconnects.
+        let taking_over = tokio::spawn(async move {
+            while needs_batches(&app, account)? {
+                let sent = Arc::clone(&self.sent);
+                let piece = delete_account_batch(self.links.clone(), self.terms, sent);
+                app.post_public(&access, None, piece).await?;
+            }
+            app.post_public(&access, key, self.in_write()).await
+        });
+        taking_over.await.map_err(Error::internal)?
+    }
+
+    /// Returns the transaction that accepts the invite and deletes the rest of an account that is taken over.
+    fn in_write(
+        self,
+    ) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)> + Send + 'static
+    {
+        let Self { links, terms, sent, by, seed } = self;
+        move |tx: &mut WriteTx<'_>, now: Timestamp| {
+            let accepted = super::require_acceptable(tx, &links, terms, &sent, by.user(), now)?;
+            if let Some((organization, account)) = accepted.taken_over() {
+                while cascade_delete::delete_account_data(tx, organization, account)? {}
+            }
+            let (mut rng, sends_mail) = (seed.rng(), terms.sends_mail);
+            let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut rng, now)?;
+            Ok((user, ApiResponse::Created(body)))
+        }
     }
 }
 
