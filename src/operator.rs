@@ -2,8 +2,6 @@
 //! running server.
 
 mod accounts;
-mod console;
-mod nodes;
 mod options;
 
 use serde::{Deserialize, Serialize};
@@ -12,14 +10,14 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::ids::{ApiKeyId, InviteId, OutboxMessageId};
 use crate::input::{Email, FieldType, Input, JsonObject};
+use crate::leases;
 use crate::mail::compose::MailContent;
 use crate::resources::api_keys::{self, ApiKey, NewApiKey};
-use crate::resources::invites;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
-use crate::resources::record_registry;
 use crate::resources::users::{self, NewUser, User};
+use crate::resources::{invites, record_registry};
 use crate::secret::Seed;
 use crate::state::App;
 use crate::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
@@ -139,10 +137,10 @@ pub async fn perform(app: &App, operation: Operation, progress: Progress) -> Res
         }
         Operation::InviteLink { id } => invite_link(app, id),
         Operation::ConsoleLink { email, is_operator, existing } => {
-            console::create_link(app, email.as_deref(), is_operator, existing).await
+            accounts::create_link(app, email.as_deref(), is_operator, existing).await
         }
         Operation::MailTest { to } => test_mail(app, &to).await,
-        Operation::NodeList => nodes::list_nodes(app).await,
+        Operation::NodeList => list_nodes(app).await,
         Operation::Check => {
             app.require_room_for_copy()?;
             let findings = app.store().check(record_registry(), progress).await?;
@@ -295,4 +293,38 @@ async fn test_mail(app: &App, to: &str) -> Result<Value> {
         Error::invalid("not_sent", format!("the mail was not sent: {failure}"))
     })?;
     Ok(json!({ "to": to, "server": mailer.server(), "reply": reply }))
+}
+
+/// Lists the nodes of the shared database, with the leases that each holds.
+///
+/// # Errors
+/// 400 `no_nodes` for a data file, 503 when the database does not answer.
+async fn list_nodes(app: &App) -> Result<Value> {
+    let nodes = app.store().nodes().await?.ok_or_else(|| {
+        let text =
+            "a data file has no nodes: only a shared database has them (--data postgres://...)";
+        Error::invalid("no_nodes", text)
+    })?;
+    // A node whose copy cannot be read knows no leases.
+    let leases = app.store().snapshot().and_then(|tx| leases::list(&*tx)).unwrap_or_default();
+    let now = app.now();
+    let held_by = |name: &str| -> Vec<&str> {
+        let is_held = |lease: &&leases::Lease| lease.holder.node == name && lease.is_valid(now);
+        leases.iter().filter(is_held).map(|lease| lease.duty.as_str()).collect()
+    };
+    let results: Vec<_> = nodes
+        .iter()
+        .map(|node| {
+            json!({
+                "name": node.name,
+                "release": node.release,
+                "position": node.position,
+                "behind": node.behind,
+                "seen_at": node.seen_at,
+                "leases": held_by(&node.name),
+                "problem": node.problem,
+            })
+        })
+        .collect();
+    Ok(json!({ "results": results }))
 }
