@@ -13,7 +13,7 @@ use crate::operator::{Operation, perform};
 use crate::state::App;
 use crate::store::{OpenError, Place, Store};
 
-use super::progress_bar::progress_bar;
+use super::output::progress_bar;
 use super::{Failure, control};
 
 /// How long a command waits if another command holds the file, or if a server holds it but does not yet answer

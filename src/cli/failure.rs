@@ -1,7 +1,7 @@
-//! Why a command fails, and how it says so.
+//! Why a command fails, and how it says so on streams that may be full or closed.
 
 use std::fmt;
-use std::io;
+use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,7 +11,6 @@ use crate::store::{OpenError, mask_database_addresses};
 
 use super::args::{ArgValue, Source};
 use super::config_file::{is_named, key, variable_of};
-use super::streams::{complain, unless_unread, write_err};
 
 /// The exit code for an invalid command line or configuration: a retry would fail too.
 const EXIT_USAGE: u8 = 2;
@@ -117,4 +116,28 @@ pub(super) fn show_usage(error: &clap::Error) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => Failure::unwritten(&error).report(),
     }
+}
+
+/// Makes it no error if the reader of a pipe has left.
+pub(super) fn unless_unread(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Writes to stdout.
+pub(super) fn write_out(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout();
+    out.write_all(bytes).and_then(|()| out.flush())
+}
+
+/// Writes a line to stderr. If that is not possible, only the exit code shows the failure.
+pub(super) fn complain(text: &str) {
+    write_err(&format!("steward: {text}\n"));
+}
+
+/// Writes to stderr, if that is possible.
+pub(super) fn write_err(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -22,7 +22,7 @@ use crate::store::{
 use crate::time::Clock;
 
 use super::backend::{Access, Backend, CONNECT_TIMEOUT, RETRY_INTERVAL, connect};
-use super::progress_bar::progress_bar;
+use super::output::progress_bar;
 use super::{Failure, control};
 
 /// The buffer size for reading an export, in bytes.

@@ -10,18 +10,14 @@ mod control;
 mod failure;
 mod file_commands;
 mod import_stream;
-mod init;
 mod man_pages;
 mod messages;
 mod open;
 mod output;
-mod progress_bar;
 mod serve;
 mod server_commands;
-mod show_config;
 mod socket_paths;
 mod startup_message;
-mod streams;
 mod systemd;
 
 use std::path::{Path, PathBuf};
@@ -40,11 +36,10 @@ use crate::trust_anchors::{client_config, read_certificates};
 use args::{ArgValue, ArgsError, ParsedArgs};
 use backend::run_operation;
 use commands::{
-    ConsoleCommand, InviteCommand, KeyCommand, MailCommand, OrganizationCommand, SecretsCommand,
-    UserCommand,
+    ConsoleCommand, Init, InviteCommand, KeyCommand, MailCommand, OrganizationCommand,
+    SecretsCommand, UserCommand,
 };
 use failure::Failure;
-use init::Init;
 use man_pages::{Completions, Manual};
 
 /// The data file, unless a flag names another place.
@@ -273,7 +268,7 @@ async fn execute(
     warning: Option<String>,
 ) -> Result<ExitCode, Failure> {
     if let (Some(warning), false) = (&warning, matches!(cli.command, Command::Serve(_))) {
-        streams::complain(warning);
+        failure::complain(warning);
     }
     // These commands need no data.
     match &cli.command {
@@ -351,9 +346,9 @@ fn print_config(
     json: bool,
 ) -> Result<ExitCode, Failure> {
     if json {
-        output::print(&show_config::to_json(settings), true)?;
+        output::print(&args::to_json(settings), true)?;
     } else {
-        output::print_bytes(show_config::to_toml(settings, file).as_bytes())?;
+        output::print_bytes(args::to_toml(settings, file).as_bytes())?;
     }
     Ok(ExitCode::SUCCESS)
 }

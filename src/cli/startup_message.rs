@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::bootstrap::CreatedWorkspace;
 use crate::store::Place;
 
-use super::streams::write_out;
+use super::failure::write_out;
 
 /// The records that a first start created, and the file with the API key if one was written.
 pub(super) struct FirstRun {
