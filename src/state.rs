@@ -9,7 +9,6 @@ mod mail_sign_in;
 mod maintenance;
 mod metrics;
 mod organization_import;
-mod origin_metrics;
 mod public_pages;
 mod quota;
 mod readiness;
