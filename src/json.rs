@@ -1,20 +1,24 @@
 //! Builds JSON text from parts, for example from a record's stored JSON and the fields that depend on the caller, and parses
 //! JSON from outside.
 
-mod either;
 mod null_members;
 pub mod output;
 mod read;
 
-pub use either::Either;
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::marker::PhantomData;
+
+use utoipa::openapi::schema::OneOfBuilder;
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::error::{Error, Result};
+
 pub use null_members::null_members;
 pub(crate) use output::output;
 pub use output::{JsonText, WriteJson, WriteMembers, WrittenBy};
 pub use read::{RESERVED_NAME, deserialize_storable, has_reserved_name, parse};
-
-use std::fmt::Write as _;
-
-use crate::error::{Error, Result};
 
 /// The most bytes that the items of a list may have when another one is added. The text of a page is in memory.
 const MAX_ITEMS_BYTES: usize = 64 << 20;
@@ -150,6 +154,29 @@ impl<'o> Array<'o> {
         }
         self.empty = false;
         item.write_json(self.out)
+    }
+}
+
+/// The schema of a value that is either an `A` or a `B`.
+pub struct Either<A, B>(PhantomData<fn() -> (A, B)>);
+
+impl<A: ToSchema, B: ToSchema> PartialSchema for Either<A, B> {
+    fn schema() -> RefOr<Schema> {
+        let one = OneOfBuilder::new().item(Ref::from_schema_name(A::name()));
+        one.item(Ref::from_schema_name(B::name())).into()
+    }
+}
+
+impl<A: ToSchema, B: ToSchema> ToSchema for Either<A, B> {
+    fn name() -> Cow<'static, str> {
+        format!("{}Or{}", A::name(), B::name()).into()
+    }
+
+    fn schemas(found: &mut Vec<(String, RefOr<Schema>)>) {
+        found.push((A::name().into_owned(), A::schema()));
+        A::schemas(found);
+        found.push((B::name().into_owned(), B::schema()));
+        B::schemas(found);
     }
 }
 

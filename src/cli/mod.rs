@@ -17,7 +17,6 @@ mod output;
 mod serve;
 mod server_commands;
 mod socket_paths;
-mod startup_message;
 mod systemd;
 
 use std::path::{Path, PathBuf};

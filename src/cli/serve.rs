@@ -29,8 +29,7 @@ use crate::state::App;
 use crate::store::{Cell, Place};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};
-use super::open::{Opening, open_or_create};
-use super::startup_message::print;
+use super::open::{Opening, open_or_create, print_startup};
 use super::{Failure, systemd};
 
 #[derive(Args)]
@@ -180,7 +179,7 @@ impl Serve {
             numbers.router.replace(router::metrics(app.clone()));
             tracing::info!(url = numbers.url, "serving metrics at /metrics");
         }
-        print(place, &api.url, first.as_ref(), json);
+        print_startup(place, &api.url, first.as_ref(), json);
         tracing::info!(url = api.url, data = %place, "serving");
         systemd::notify_ready(&api.url);
         let served = api.run_until(stop, || drain(&app, drain_delay)).await;
