@@ -28,10 +28,10 @@ use crate::http::swappable_router::SwappableRouter;
 use crate::http::tls::{Tls, TlsStream};
 
 use super::ServerLimits;
+use super::bodies::{TurnBody, discard_rest, keep_rest};
 use super::connection_table::{AcceptedConnection, Slot};
 use super::socket::Socket;
-use super::turns::{TurnBody, TurnWaiter};
-use super::unread::{discard_rest, keep_rest};
+use super::turns::TurnWaiter;
 
 /// An accepted connection.
 pub(super) struct Connection {

@@ -4,11 +4,11 @@
 //! header limit would cost an allocation per request. hyper's header timeout starts with the connection and again
 //! after each response, so it also closes idle connections.
 
+mod bodies;
 mod connection;
 mod connection_table;
 mod socket;
 mod turns;
-mod unread;
 
 use std::future::Future;
 use std::io;
