@@ -82,7 +82,7 @@ pub(super) async fn send(
         if let Reply::Refused(text) = next()? {
             return Err(Failure::Other(text));
         }
-        let sending = thread::spawn(move || copy(export, server));
+        let sending = thread::spawn(move || send_all(export, server));
         loop {
             let last = match next()? {
                 Reply::Progress(stage) => {
@@ -102,7 +102,7 @@ pub(super) async fn send(
 }
 
 /// Sends the whole export. Fails only if the export cannot be read: if the server is gone, it does not reply.
-fn copy(mut export: impl BufRead, mut server: BlockingStream) -> io::Result<()> {
+fn send_all(mut export: impl BufRead, mut server: BlockingStream) -> io::Result<()> {
     loop {
         let piece = export.fill_buf()?;
         if piece.is_empty() || server.write_all(piece).is_err() {

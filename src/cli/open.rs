@@ -46,8 +46,8 @@ pub(super) struct Opening {
     pub(super) compact_first: bool,
     /// The number that the data must have, or that new data gets.
     pub(super) cell: Option<Cell>,
-    /// Whether to found a workspace in a shared database that holds none.
-    pub(super) may_found: bool,
+    /// Whether to create a workspace in a shared database that holds none.
+    pub(super) may_create_workspace: bool,
 }
 
 /// The pause between two attempts to reach a shared database at the start.
@@ -86,7 +86,7 @@ fn require_cell(store: &Store, wanted: Option<Cell>) -> Result<(), Failure> {
 pub(super) async fn open_or_create(
     place: &Place,
     config: Config,
-    Opening { compact_first, cell, may_found }: Opening,
+    Opening { compact_first, cell, may_create_workspace }: Opening,
 ) -> Result<(App, Option<FirstRun>), Failure> {
     match open_when_reachable(place, &config) {
         Ok(store) => {
@@ -97,7 +97,7 @@ pub(super) async fn open_or_create(
             return Ok((App::new(store, config)?, None));
         }
         Err(OpenError::Missing(_)) => {}
-        Err(OpenError::NoWorkspace(_)) if may_found => {}
+        Err(OpenError::NoWorkspace(_)) if may_create_workspace => {}
         Err(error) => return Err(error.into()),
     }
     let key_file = (!std::io::stdout().is_terminal()).then(|| beside(place.file(), "first-key"));

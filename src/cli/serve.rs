@@ -150,8 +150,9 @@ impl Serve {
             let limits = ServerLimits { connections: METRICS_CONNECTIONS, ..limits.clone() };
             on.serve(&config, &limits, ConnectionMetrics::none())
         });
-        let (compact_first, cell, may_found) = (self.compact_at_start, self.cell, self.found);
-        let (opening, how) = (place.clone(), Opening { compact_first, cell, may_found });
+        let (compact_first, cell, may_create_workspace) =
+            (self.compact_at_start, self.cell, self.found);
+        let (opening, how) = (place.clone(), Opening { compact_first, cell, may_create_workspace });
         let runtime = Handle::current();
         let open = move || runtime.block_on(open_or_create(&opening, config, how));
         let mut stop = pin!(stop);

@@ -32,8 +32,8 @@ const MAX_SINGLE_CHUNK: usize = 4 * CHUNK_SIZE;
 /// The largest response, in bytes, that a request thread cuts itself. Cutting copies, so larger responses are cut in
 /// the background.
 const MAX_INLINE_SPLIT: usize = 1024 * 1024;
-/// The number of pieces compressed per turn.
-const CHUNKS_PER_TURN: usize = 4;
+/// The number of pieces compressed in one step.
+const CHUNKS_PER_STEP: usize = 4;
 /// The memory for compressing one response, in bytes: zlib's tables and its output.
 const COMPRESSOR_MEMORY: usize = 512 * 1024;
 
@@ -54,7 +54,7 @@ impl ResponseDelivery {
     pub fn new(budget: MemoryBudget) -> Self {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let slots = (cores / 2).max(1);
-        // A response waits for one turn at a time, and the budget bounds the number of responses.
+        // A response waits for one slot at a time, and the budget bounds the number of responses.
         let (waiting_per_consumer, waiting) = (usize::MAX, usize::MAX);
         let max_wait = None;
         let limits = FairQueueLimits {
@@ -99,9 +99,9 @@ impl ResponseDelivery {
         memory: Option<RequestMemory>,
     ) -> Result<Body> {
         let compressor = if packs { COMPRESSOR_MEMORY } else { 0 };
-        let (whole, rest) = self.charge(bytes, compressor, payer, memory)?;
+        let (whole, extra) = self.charge(bytes, compressor, payer, memory)?;
         Ok(if packs {
-            self.compressed(whole, rest, payer.client)
+            self.compressed(whole, extra, payer.client)
         } else {
             Body::new(ChunkedBody::of(whole))
         })
@@ -128,20 +128,20 @@ impl ResponseDelivery {
         Ok((FullBody { charge: charge.split(bytes.len()), bytes, shared_charge }, charge))
     }
 
-    /// Compresses the response as one gzip stream, turn by turn as the client reads.
+    /// Compresses the response as one gzip stream, some pieces at a time, as the client reads.
     fn compressed(&self, whole: FullBody, charge: Charge, client: IpAddr) -> Body {
         let encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        let (turns, consumer) = (self.compression_queue.clone(), Consumer::from_address(client));
+        let (queue, consumer) = (self.compression_queue.clone(), Consumer::from_address(client));
         let start =
             GzipStream { body: Some(whole), chunks: VecDeque::new(), encoder, _charge: charge };
         let gzip = stream::try_unfold(Some(start), move |packing| {
-            let turns = turns.clone();
+            let queue = queue.clone();
             async move {
                 let Some(packing) = packing else { return Ok::<_, io::Error>(None) };
-                let turn = turns.acquire(consumer).await;
-                let turn = turn.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
+                let slot = queue.acquire(consumer).await;
+                let slot = slot.map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))?;
                 let step = run_low_priority(Priority::Answer, move || {
-                    let _turn = turn;
+                    let _slot = slot;
                     packing.step()
                 });
                 Ok(Some(step.await.map_err(io::Error::other)??))
@@ -284,7 +284,7 @@ impl GzipStream {
         if let Some(whole) = self.body.take() {
             self.chunks = whole.split();
         }
-        for piece in self.chunks.drain(..CHUNKS_PER_TURN.min(self.chunks.len())) {
+        for piece in self.chunks.drain(..CHUNKS_PER_STEP.min(self.chunks.len())) {
             self.encoder.write_all(&piece)?;
         }
         if self.chunks.is_empty() {

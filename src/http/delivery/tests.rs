@@ -192,7 +192,7 @@ async fn readers_without_a_key_use_up_no_share_of_members() {
 }
 
 #[tokio::test]
-async fn compressed_response_is_created_in_turns_and_charged_until_sent() {
+async fn compressed_response_is_created_in_steps_and_charged_until_sent() {
     let (delivery, budget) = delivery(1 << 30);
     let text = "all kinds of text ".repeat(1 << 16).into_bytes();
     let mut plain = response(text.clone());
@@ -206,8 +206,8 @@ async fn compressed_response_is_created_in_turns_and_charged_until_sent() {
         assert!(budget.used() < before, "compressed pieces are released");
         before = budget.used();
     }
-    let turns = text.len().div_ceil(CHUNK_SIZE).div_ceil(CHUNKS_PER_TURN);
-    assert_eq!(frames, turns, "each turn on a blocking thread makes a frame");
+    let steps = text.len().div_ceil(CHUNK_SIZE).div_ceil(CHUNKS_PER_STEP);
+    assert_eq!(frames, steps, "each step on a blocking thread makes a frame");
     let mut unpacked = Vec::new();
     GzDecoder::new(packed.as_slice()).read_to_end(&mut unpacked).expect("gzip");
     assert!(unpacked == text && budget.used() == 0);
@@ -230,11 +230,11 @@ impl Drop for DropProbe {
 
 #[tokio::test]
 async fn compression_never_runs_on_the_request_thread() {
-    // One turn per size. The text is dropped in the last turn, which shows the turn's thread.
-    for turns in 1..4 {
+    // One step per size. The text is dropped in the last step, which shows the thread of the step.
+    for steps in 1..4 {
         let (delivery, _) = delivery(1 << 30);
         let (drops, dropped) = mpsc::channel();
-        let text = DropProbe(bytes(turns * CHUNKS_PER_TURN * CHUNK_SIZE), drops);
+        let text = DropProbe(bytes(steps * CHUNKS_PER_STEP * CHUNK_SIZE), drops);
         let mut plain = response(Bytes::from_owner(text));
         plain.extensions_mut().insert(PendingGzip);
         let mut body = delivery.deliver(plain, CLIENT).into_body();
