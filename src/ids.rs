@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::base::time::Timestamp;
 use crate::store::{Key, Owner, key};
-use crate::time::Timestamp;
 
 /// The pattern of a hyphenated UUID, for schemas.
 pub const UUID_PATTERN: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";

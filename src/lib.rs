@@ -37,39 +37,25 @@
 //!
 //! The repository's `ARCHITECTURE.md` describes the modules.
 
+mod app;
 mod auth;
-mod blocking_pool;
-mod bootstrap;
+mod base;
 mod cli;
 mod config;
 mod console;
-mod dns;
-mod dry_run;
-mod error;
-mod etag;
-mod fair_queue;
+mod exchange;
+mod fair;
 mod http;
-mod idempotency;
 mod ids;
 mod input;
-mod json;
 mod leases;
-mod low_priority;
 mod mail;
-mod memory_budget;
 mod metrics;
+mod net;
 mod operator;
-mod patch;
-mod rate_limit;
 mod resources;
-mod response;
 mod router;
-mod secret;
-mod state;
 mod store;
-mod time;
-mod trust_anchors;
-mod trusted_proxies;
 #[cfg(test)]
 #[path = "../tests/support/wait.rs"]
 mod wait;
@@ -77,12 +63,12 @@ mod wait;
 #[doc(hidden)]
 pub mod testing;
 
-pub use bootstrap::{CreatedWorkspace, InitialRecords, create};
+pub use app::App;
 #[doc(hidden)]
 pub use cli::main as run_cli;
 pub use config::Config;
 pub use http::server::{ServerLimits, serve};
 pub(crate) use input::input;
+pub use operator::bootstrap::{CreatedWorkspace, InitialRecords, create};
 pub use router::router;
-pub use state::App;
 pub use store::{OpenError, Store};

@@ -6,10 +6,13 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 
+use crate::app::App;
+use crate::app::rate_limit::RateLimits;
 use crate::auth::Requirements;
+use crate::base::error::Result;
 use crate::config::Config;
 use crate::console;
-use crate::error::Result;
+use crate::fair::memory_budget::MemoryBudget;
 use crate::http::compression::GzipLayer;
 use crate::http::delivery::ResponseDelivery;
 use crate::http::metrics::{self, RequestMetrics};
@@ -18,11 +21,8 @@ use crate::http::request_layer::{RequestLayer, RequestLayerConfig};
 use crate::http::routes::Routes;
 use crate::http::security_headers::cors_layer;
 use crate::http::swappable_router::{livez, startup_router};
-use crate::memory_budget::MemoryBudget;
-use crate::rate_limit::RateLimits;
+use crate::net::trusted_proxies::TrustedProxies;
 use crate::resources::shared::list::for_each_resource;
-use crate::state::App;
-use crate::trusted_proxies::TrustedProxies;
 
 macro_rules! list_routes {
     (logged: $($resource:ident)*; log: $log:ident) => {

@@ -5,16 +5,16 @@ pub mod auth {
     pub use crate::auth::{InProject, PathTarget, Requirements};
 }
 pub mod bootstrap {
-    pub use crate::bootstrap::{CreatedWorkspace, InitialRecords, create_at, import};
+    pub use crate::operator::bootstrap::{CreatedWorkspace, InitialRecords, create_at, import};
 }
 pub mod config {
     pub use crate::config::{Caps, Config, MailConfig, RateLimit, Switch};
 }
 pub mod error {
-    pub use crate::error::{Error, Result};
+    pub use crate::base::error::{Error, Result};
 }
 pub mod fair_queue {
-    pub use crate::fair_queue::Consumer;
+    pub use crate::fair::fair_queue::Consumer;
 }
 pub mod http {
     pub mod client {
@@ -34,7 +34,7 @@ pub mod http {
     }
 }
 pub mod idempotency {
-    pub use crate::idempotency::{
+    pub use crate::exchange::idempotency::{
         IdempotencyRequest, IdempotentResponse, MAX_RESPONSES_PER_REQUESTER, StoredBodyPart,
         StoredObjectRef, StoredResponse, find, store,
     };
@@ -181,10 +181,10 @@ pub mod router {
     pub use crate::router::{router, routes};
 }
 pub mod secret {
-    pub use crate::secret::{Purpose, Seed, SigningSecret};
+    pub use crate::base::secret::{Purpose, Seed, SigningSecret};
 }
 pub mod state {
-    pub use crate::state::{ImportedOrganization, PageKey};
+    pub use crate::app::{ImportedOrganization, PageKey};
 }
 pub mod store {
     pub use crate::store::{
@@ -200,5 +200,5 @@ pub mod store {
     }
 }
 pub mod time {
-    pub use crate::time::{Clock, ManualClock, Timestamp};
+    pub use crate::base::time::{Clock, ManualClock, Timestamp};
 }

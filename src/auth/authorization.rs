@@ -9,9 +9,9 @@ use std::sync::Arc;
 use quick_cache::Equivalent;
 use quick_cache::sync::Cache;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::store::{AccessTables, AccessVersion};
-use crate::time::Timestamp;
 
 use super::authorize::{AuthContext, AuthRequest, PathIds, authorize};
 use super::caller::Credential;

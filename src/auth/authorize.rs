@@ -9,8 +9,9 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
+use crate::fair::fair_queue::Consumer;
 use crate::ids::{ProjectId, UserId};
 use crate::resources::api_keys::KeyPermissions;
 use crate::resources::members::{self, Membership};
@@ -18,7 +19,6 @@ use crate::resources::organizations::{self, Organization};
 use crate::resources::projects;
 use crate::resources::users::{self, User};
 use crate::store::Tx;
-use crate::time::Timestamp;
 
 use super::caller::{Caller, CallerKey, Credential};
 use super::requirements::{PathTarget, Requirements};

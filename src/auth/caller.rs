@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, SessionId};
 use crate::resources::api_keys::{self, ApiKey, KeyPermissions};
 use crate::resources::members::{self, Membership};
@@ -12,7 +13,6 @@ use crate::resources::organizations::{self, Organization};
 use crate::resources::sessions::{self, LiveSession, VerifiedSession};
 use crate::resources::{projects, users};
 use crate::store::{Order, Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::key_cache::VerifiedKey;
 

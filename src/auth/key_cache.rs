@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use quick_cache::sync::Cache;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
+use crate::base::time::Timestamp;
 use crate::ids::ApiKeyId;
 use crate::metrics::{Counter, Metrics, Series};
 use crate::resources::api_keys::{self, ApiKey, TagKey, USE_RECORD_INTERVAL, parse_key};
-use crate::secret::Seed;
 use crate::store::{Snapshot, Tx, WriteTx};
-use crate::time::Timestamp;
 
 /// The capacity of the cache, in keys.
 const MAX_CACHED_KEYS: usize = 10_000;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId};
 use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{members, projects};
 use crate::store::{Order, Tx, Window};
-use crate::time::Timestamp;
 
 use super::authorize::{PathIds, admit};
 use super::caller::{Caller, CallerKey};

@@ -3,12 +3,12 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::dry_run::DryRun;
-use crate::error::{Error, Result};
-use crate::etag::IfMatch;
-use crate::fair_queue::Consumer;
-use crate::idempotency::IdempotencyRequest;
-use crate::memory_budget::RequestMemory;
+use crate::base::error::{Error, Result};
+use crate::exchange::dry_run::DryRun;
+use crate::exchange::etag::IfMatch;
+use crate::exchange::idempotency::IdempotencyRequest;
+use crate::fair::fair_queue::Consumer;
+use crate::fair::memory_budget::RequestMemory;
 use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;

@@ -7,10 +7,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::UnixStream;
 
+use crate::app::App;
+use crate::base::error::Error;
 use crate::config::Config;
-use crate::error::Error;
 use crate::operator::{Operation, perform};
-use crate::state::App;
 use crate::store::{OpenError, Place, Store};
 
 use super::output::progress_bar;

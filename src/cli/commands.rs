@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::bootstrap::{self, InitialRecords};
+use crate::base::error::Error;
 use crate::config::{Config, MailConfig, file_path, parse_public_url};
-use crate::error::Error;
 use crate::ids::{ApiKeyId, InviteId};
+use crate::operator::bootstrap::{self, InitialRecords};
 use crate::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions};
 use crate::store::{Cell, Place, signing_secret_of};
 

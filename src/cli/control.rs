@@ -23,11 +23,11 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufRea
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot, watch};
 
-use crate::error::Error;
+use crate::app::App;
+use crate::base::error::Error;
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::http::logging::LogFilter;
-use crate::low_priority::{Priority, run_low_priority};
 use crate::operator::{Operation, perform};
-use crate::state::App;
 use crate::store::{Progress, SentCopy, Stage};
 
 use super::Failure;

@@ -5,8 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use crate::base::error::Error;
 use crate::config::INVALID_CONFIGURATION;
-use crate::error::Error;
 use crate::store::{OpenError, mask_database_addresses};
 
 use super::args::{ArgValue, Source};

@@ -7,19 +7,19 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::bootstrap;
+use crate::app::App;
+use crate::base::error::Error;
+use crate::base::time::Clock;
 use crate::config::Config;
-use crate::error::Error;
 use crate::ids::OrganizationId;
 use crate::operator::Operation;
+use crate::operator::bootstrap;
 use crate::resources::record_registry;
 use crate::resources::relocation::select;
-use crate::state::App;
 use crate::store::{
     ExportOptions, OpenError, Place, PreparedRestore, Progress, SelectOrganization, folder_of,
     receive, require_absent,
 };
-use crate::time::Clock;
 
 use super::backend::{Access, Backend, CONNECT_TIMEOUT, RETRY_INTERVAL, connect};
 use super::output::progress_bar;

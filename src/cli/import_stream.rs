@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::timeout;
 
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::store::Progress;
 
 use super::Failure;

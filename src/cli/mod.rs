@@ -28,9 +28,9 @@ use serde_json::{Value, json};
 
 use crate::config::{Config, data_place, file_path, output_path};
 use crate::ids::OrganizationId;
+use crate::net::trust_anchors::{client_config, read_certificates};
 use crate::operator::Operation;
 use crate::store::{Place, follow_link};
-use crate::trust_anchors::{client_config, read_certificates};
 
 use args::{ArgValue, ArgsError, ParsedArgs};
 use backend::run_operation;

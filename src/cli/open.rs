@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::bootstrap::{self, CreatedWorkspace, InitialRecords};
+use crate::app::App;
+use crate::base::error::Error;
 use crate::config::Config;
-use crate::error::Error;
+use crate::operator::bootstrap::{self, CreatedWorkspace, InitialRecords};
 use crate::operator::{Operation, perform};
-use crate::state::App;
 use crate::store::{
     Cell, Compacted, OpenError, Place, Progress, RepeatedWarning, Store, beside, give_to_owner,
 };

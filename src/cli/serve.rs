@@ -17,15 +17,15 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 use tokio::task::{JoinHandle, JoinSet};
 
+use crate::app::App;
+use crate::base::error::Error;
 use crate::config::{Config, DEFAULT_LISTEN, file_path, parse_duration, parse_listen};
-use crate::error::Error;
 use crate::http::logging::{self, LogFormat};
 use crate::http::server::{self, EXTRA_SOCKETS, ServerLimits, stop_signal};
 use crate::http::swappable_router::{ConnectionMetrics, SwappableRouter};
 use crate::http::tls::Tls;
 use crate::metrics::{Metrics, Series};
 use crate::router::{self, router};
-use crate::state::App;
 use crate::store::{Cell, Place};
 
 use super::control::{Control, MAX_CONTROL_SOCKETS};

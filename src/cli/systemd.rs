@@ -5,7 +5,7 @@ use std::time::Duration;
 use sd_notify::NotifyState;
 use tokio::time::{sleep, timeout};
 
-use crate::state::App;
+use crate::app::App;
 
 /// The number of health checks within the watchdog's timeout.
 const CHECKS_PER_INTERVAL: u32 = 4;

@@ -14,10 +14,10 @@ use clap::builder::FalseyValueParser;
 use ipnet::IpNet;
 use url::{Host, Url};
 
-use crate::error::Error;
+use crate::base::error::Error;
+use crate::base::time::Clock;
 use crate::metrics::Metrics;
 use crate::store::file_system::{FileSystem, OsFileSystem};
-use crate::time::Clock;
 
 use values::{parse_network, parse_origin, parse_resolver, parse_size};
 

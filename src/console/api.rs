@@ -15,11 +15,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
+use crate::app::App;
+use crate::base::error::{Error, Result};
 use crate::http::in_process::{AccessProbe, InProcessClient, Reply};
 use crate::http::routes::{RouteSpec, RouteTable};
 use crate::resources::sessions::VerifiedSession;
-use crate::state::App;
 
 /// The characters of a segment that are not encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'@');

@@ -6,8 +6,8 @@ use axum::http::{HeaderMap, HeaderValue};
 use cookie::{Cookie, SameSite};
 use url::Url;
 
+use crate::base::error::{Error, Result};
 use crate::config::Config;
-use crate::error::{Error, Result};
 use crate::http::client::{Client, Scheme};
 
 use super::ROOT;
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::http::client::OverTls;
-    use crate::trusted_proxies::TrustedProxies;
+    use crate::net::trusted_proxies::TrustedProxies;
 
     fn cookie(host: &str, is_tls: bool, public_url: Option<&str>) -> ConsoleCookie {
         let (client, config) = request(host, is_tls, public_url);

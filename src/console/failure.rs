@@ -6,7 +6,7 @@ use axum::http::HeaderValue;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{Html, IntoResponse, Response};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::http::form::Form;
 
 use super::assets::icon;

@@ -7,7 +7,7 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::http::html::csp_hash;
 
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =

@@ -23,8 +23,8 @@ mod words;
 
 use axum::Router;
 
+use crate::app::App;
 use crate::http::routes::Routes;
-use crate::state::App;
 
 use api::ApiRouter;
 use registry::Pages;

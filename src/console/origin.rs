@@ -8,8 +8,8 @@ use axum::http::header::ORIGIN;
 use axum::http::request::Parts;
 use url::{Host, Url};
 
+use crate::base::error::{Error, Result};
 use crate::config::Config;
-use crate::error::{Error, Result};
 use crate::http::client::Client;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -100,7 +100,7 @@ mod tests {
     use axum::http::Request;
 
     use super::*;
-    use crate::trusted_proxies::TrustedProxies;
+    use crate::net::trusted_proxies::TrustedProxies;
 
     fn head(headers: &[(&str, &str)]) -> Parts {
         let mut request = Request::builder().method("POST").uri("/console/sign_in/");

@@ -12,11 +12,11 @@ use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 
-use crate::error::{Error, Result};
+use crate::app::App;
+use crate::base::error::{Error, Result};
 use crate::http::client::Client;
 use crate::http::form::Form;
 use crate::http::routes::{PageAccess, PageSpec, RouteTable, Routes};
-use crate::state::App;
 
 use super::api::{ApiRouter, Recorder};
 use super::assets::icon;

@@ -6,16 +6,16 @@ use axum::extract::{FromRequestParts, Request};
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
+use crate::app::App;
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::Consumer;
+use crate::fair::memory_budget::Payer;
 use crate::http::client::Client;
 use crate::http::form::{Form, FormLimits};
 use crate::http::path::path_parameter;
 use crate::http::query::QueryParams;
 use crate::http::routes::PageAccess;
-use crate::memory_budget::Payer;
 use crate::resources::sessions::{self, VerifiedSession};
-use crate::state::App;
 
 use super::api::{Api, ApiRouter, Recorder};
 use super::cookie::ConsoleCookie;

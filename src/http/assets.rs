@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 use hyper::body::{Frame, SizeHint};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// A response that is the same for every client. It is also an extension of its own response, so that
 /// [`GzipLayer`](super::compression::GzipLayer) finds the compressed form. Clones share both forms.

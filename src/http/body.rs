@@ -16,10 +16,10 @@ use http_body_util::BodyExt;
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json;
+use crate::fair::memory_budget::{MIN_COUNTED_SIZE, RequestMemory};
 use crate::input;
-use crate::json;
-use crate::memory_budget::{MIN_COUNTED_SIZE, RequestMemory};
 
 /// The largest body, in bytes, of a request without an API key.
 pub(super) const MAX_BODY_WITHOUT_KEY: usize = 16 * 1024;

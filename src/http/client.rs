@@ -11,8 +11,8 @@ use axum::http::request::Parts;
 use axum::http::uri::Authority;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue};
 
-use crate::error::Error;
-use crate::trusted_proxies::TrustedProxies;
+use crate::base::error::Error;
+use crate::net::trusted_proxies::TrustedProxies;
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_PROTO: &str = "x-forwarded-proto";

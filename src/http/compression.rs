@@ -21,9 +21,9 @@ use tower_http::CompressionLevel;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
-use crate::error::{Error, Result};
-use crate::etag;
-use crate::trusted_proxies::TrustedProxies;
+use crate::base::error::{Error, Result};
+use crate::exchange::etag;
+use crate::net::trusted_proxies::TrustedProxies;
 
 use super::assets::StaticResponse;
 use super::client;

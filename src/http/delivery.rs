@@ -19,10 +19,10 @@ use futures_util::{FutureExt, stream};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, SizeHint};
 
-use crate::error::{Error, Result};
-use crate::fair_queue::{Consumer, FairQueue, FairQueueLimits};
-use crate::low_priority::{Priority, run_low_priority};
-use crate::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer, RequestMemory};
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits};
+use crate::fair::low_priority::{Priority, run_low_priority};
+use crate::fair::memory_budget::{Charge, MIN_COUNTED_SIZE, MemoryBudget, Payer, RequestMemory};
 
 /// The size of a piece, in bytes.
 const CHUNK_SIZE: usize = 64 * 1024;

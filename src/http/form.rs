@@ -9,8 +9,8 @@ use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use percent_encoding::percent_decode;
 
-use crate::error::{Error, Result};
-use crate::memory_budget::RequestMemory;
+use crate::base::error::{Error, Result};
+use crate::fair::memory_budget::RequestMemory;
 
 use super::body::receive;
 
@@ -151,7 +151,7 @@ mod tests {
     use std::net::IpAddr;
 
     use super::*;
-    use crate::memory_budget::{MemoryBudget, Payer};
+    use crate::fair::memory_budget::{MemoryBudget, Payer};
 
     fn error(text: &[u8]) -> (u16, String) {
         let error = Form::parse(text, 100).err().expect("an error");

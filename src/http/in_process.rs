@@ -12,9 +12,9 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Limited};
 use tower::ServiceExt;
 
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
-use crate::memory_budget::{Charge, MemoryBudget, Payer, RequestMemory};
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::Consumer;
+use crate::fair::memory_budget::{Charge, MemoryBudget, Payer, RequestMemory};
 
 use super::client::Peer;
 use super::delivery::is_large;

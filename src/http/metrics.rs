@@ -11,9 +11,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
-use crate::error::Error;
+use crate::app::App;
+use crate::base::error::Error;
 use crate::metrics::{self, Counter, Gauge, Histogram, Metrics, Series, record_seconds};
-use crate::state::App;
 
 use super::routes::Routes;
 

@@ -28,7 +28,7 @@ pub mod tls;
 
 use axum::extract::FromRef;
 
-use crate::state::App;
+use crate::app::App;
 
 use body::BodyLimits;
 

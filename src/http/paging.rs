@@ -5,12 +5,12 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use url::form_urlencoded::Serializer;
 
+use crate::app::App;
+use crate::app::blocking_pool::BlockingPool;
 use crate::auth::ReadAccess;
-use crate::blocking_pool::BlockingPool;
-use crate::error::{Error, Result};
-use crate::json::{WriteJson, WrittenBy, output};
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::App;
+use crate::base::error::{Error, Result};
+use crate::base::json::{WriteJson, WrittenBy, output};
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::store::{BoundedRead, Order, Window};
 
 use super::client::Client;
@@ -180,7 +180,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use crate::fair_queue::FairQueueLimits;
+    use crate::fair::fair_queue::FairQueueLimits;
     use crate::metrics::Metrics;
 
     use super::*;

@@ -8,7 +8,7 @@ use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::request::Parts;
 use percent_encoding::percent_decode_str;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 use super::route_spec::PathParameter;
 

@@ -9,10 +9,10 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::app::App;
+use crate::base::error::{Error, Result};
+use crate::base::json;
 use crate::input::{FieldType, Tags, invalid_choice};
-use crate::json;
-use crate::state::App;
 
 /// The parameters of a query, in order. Of equal name-value pairs only the last one is kept.
 #[derive(Debug, Clone)]

@@ -6,13 +6,13 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_M
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::dry_run::DryRun;
-use crate::error::{Error, Result};
-use crate::etag::{self, IfMatch};
-use crate::idempotency::{IdempotencyRequest, SECRET_MEMBERS};
-use crate::json::null_members;
-use crate::low_priority::{Priority, run_low_priority};
-use crate::state::App;
+use crate::app::App;
+use crate::base::error::{Error, Result};
+use crate::base::json::null_members;
+use crate::exchange::dry_run::DryRun;
+use crate::exchange::etag::{self, IfMatch};
+use crate::exchange::idempotency::{IdempotencyRequest, SECRET_MEMBERS};
+use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::body::{BodyLimits, read_bytes};
 use super::delivery::{collect_body, is_large};

@@ -26,9 +26,9 @@ use super::request_log::{
     LOG_TARGET, LogContext, OverloadLog, REQUEST_ID, RequestId, RequestIds, SLOW_REQUEST,
 };
 use super::security_headers::{add_security_headers, is_cross_origin};
-use crate::error::Error;
-use crate::rate_limit::RateLimits;
-use crate::trusted_proxies::TrustedProxies;
+use crate::app::rate_limit::RateLimits;
+use crate::base::error::Error;
+use crate::net::trusted_proxies::TrustedProxies;
 
 /// The status of the readiness probe while the service is not ready.
 const NOT_READY: u16 = 503;

@@ -5,11 +5,11 @@ use axum::http::header::{CONTENT_TYPE, ETAG, RETRY_AFTER};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 
-use crate::error::Error;
-use crate::etag::Versioned;
-use crate::idempotency::IdempotentResponse;
-use crate::rate_limit::RateLimitStatus;
-use crate::response::ApiResponse;
+use crate::app::rate_limit::RateLimitStatus;
+use crate::base::error::Error;
+use crate::exchange::etag::Versioned;
+use crate::exchange::idempotency::IdempotentResponse;
+use crate::exchange::response::ApiResponse;
 
 /// Set to `true` on a response that is replayed for a repeated idempotency key.
 const IDEMPOTENT_REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");

@@ -14,18 +14,18 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
+use crate::app::App;
+use crate::app::rate_limit::RateLimitStatus;
 use crate::auth::{
     Authorization, Credential, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
     WriteAccess,
 };
-use crate::dry_run::DryRun;
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
-use crate::idempotency::IdempotencyRequest;
-use crate::memory_budget::{Payer, RequestMemory};
-use crate::rate_limit::RateLimitStatus;
+use crate::base::error::{Error, Result};
+use crate::exchange::dry_run::DryRun;
+use crate::exchange::idempotency::IdempotencyRequest;
+use crate::fair::fair_queue::Consumer;
+use crate::fair::memory_budget::{Payer, RequestMemory};
 use crate::resources::sessions::VerifiedSession;
-use crate::state::App;
 use crate::store::Snapshot;
 
 use super::body::MAX_BODY_WITHOUT_KEY;

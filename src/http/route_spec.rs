@@ -8,10 +8,10 @@ use axum::response::Response;
 use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 
+use crate::app::App;
 use crate::auth::Requirements;
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::input::{FieldType, Input, Schema};
-use crate::state::App;
 
 /// An operation of the API.
 #[derive(Clone)]

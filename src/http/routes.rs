@@ -13,9 +13,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use crate::app::App;
 use crate::auth::{PathTarget, Requirements};
-use crate::error::Error;
-use crate::state::App;
+use crate::base::error::Error;
 
 use super::in_process::AccessProbe;
 use super::path::{ENVIRONMENTS, PROJECTS};

@@ -7,7 +7,7 @@ use arc_swap::ArcSwap;
 use axum::Router;
 use axum::routing::{any, get};
 
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::metrics::{Counter, Gauge, Metrics, Series};
 
 /// The replaceable router of a listener, with its connection metrics. Clones share the router.

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
 
 use super::number::parse_integer;
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// A list of allowed values. Values are integers, strings, or an enum that converts to one of them:
 ///

@@ -4,8 +4,8 @@ use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
-use crate::time::Timestamp;
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 
 /// A timestamp: a date, optionally with a time and an offset. See `docs/spec/values.md`. Times outside the years
 /// 0 to 9999 in UTC are invalid, because no response could show them. Fails with `invalid_input`.

@@ -6,7 +6,7 @@ use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
 use super::number::{require_numeric_length, too_large, too_small};
 use super::text::strip;
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// A decimal from `MIN` to `MAX` with at most `DIGITS` digits, of which `PLACES` follow the decimal point.
 /// The value is a string with exactly `PLACES` decimal places, such as `"0.40"`.
@@ -161,7 +161,7 @@ mod tests {
     use super::super::Nullable;
     use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
-    use crate::patch::Patch;
+    use crate::base::patch::Patch;
 
     type Rate = Decimal<3, 2, 0, 1>;
 

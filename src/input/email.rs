@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use super::{FieldType, Name, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 const MAX_LENGTH: usize = 254;
 

@@ -4,7 +4,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 const TRUE: [&str; 14] =
     ["t", "T", "y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", "1"];
@@ -51,7 +51,7 @@ mod tests {
     use super::super::Nullable;
     use super::super::testing::{any_json, assert_reads, assert_refused, read_field};
     use super::*;
-    use crate::patch::Patch;
+    use crate::base::patch::Patch;
 
     #[test]
     fn all_boolean_spellings_are_accepted() {

@@ -8,8 +8,8 @@ use utoipa::openapi::schema::{
 };
 
 use super::{FieldType, JsonObject, Schema, python_type};
-use crate::error::{Error, Result};
-use crate::json::{RESERVED_NAME, has_reserved_name};
+use crate::base::error::{Error, Result};
+use crate::base::json::{RESERVED_NAME, has_reserved_name};
 
 const MAX_BYTES: usize = 32 * 1024;
 const MAX_DEPTH: usize = 32;

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::number::parse_integer;
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// The integer id of an object, with the coercions of [`Integer`](super::Integer).
 ///

@@ -10,7 +10,7 @@ use utoipa::openapi::schema::ArrayBuilder;
 use super::spec::read_non_null;
 use super::text::too_long;
 use super::{Field, FieldType, Nullable, Schema, Text, python_type};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// A list of at most `MAX` items of type `K`.
 ///

@@ -6,7 +6,7 @@
 //! | declared as | absent | null | type of the field |
 //! |---|---|---|---|
 //! | `K` | `None` | error | `Option<K::Value>` |
-//! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::patch::Patch) |
+//! | [`Nullable<K>`] | `Patch::Absent` | `Patch::Null` | [`Patch<K::Value>`](crate::base::patch::Patch) |
 //! | [`Required<K>`] | error | error | `K::Value` |
 //! | [`Untyped`] | ignored | ignored | `()` |
 //!
@@ -19,7 +19,7 @@
 //! use serde_json::json;
 //! use crate::input;
 //! use crate::input::{Email, Flag, Input, Name, Nullable, Required, Tags, Text, require_object};
-//! use crate::patch::Patch;
+//! use crate::base::patch::Patch;
 //!
 //! input! {
 //!     /// The changes to a report.
@@ -76,7 +76,7 @@
 //!
 //! ```ignore
 //! use serde_json::{Value, json};
-//! use crate::error::{Error, Result};
+//! use crate::base::error::{Error, Result};
 //! use crate::input::{FieldType, FreeForm, FreeObject, JsonObject, Schema};
 //!
 //! /// The headers that a proxy adds.
@@ -144,7 +144,7 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// A JSON object that keeps the order of its members.
 pub type JsonObject = serde_json::Map<String, Value>;
@@ -218,7 +218,7 @@ macro_rules! input {
             const NAME: &'static str = stringify!($name);
 
             #[allow(unused_variables, reason = "an input may have nothing but ignored members")]
-            fn parse(body: &$crate::input::JsonObject) -> $crate::error::Result<Self> {
+            fn parse(body: &$crate::input::JsonObject) -> $crate::base::error::Result<Self> {
                 Ok(Self { $( $field: $crate::input::parse_field::<$spec>(stringify!($field), body)?, )* })
             }
 
@@ -248,7 +248,7 @@ macro_rules! input {
     };
     (@apply $sent:expr => _ . $field:ident) => {};
     (@apply $sent:expr => $stored:ident . $field:ident) => {
-        $crate::patch::Apply::apply($sent, &mut $stored.$field)
+        $crate::base::patch::Apply::apply($sent, &mut $stored.$field)
     };
 }
 

@@ -5,7 +5,7 @@ use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 
 use super::text::strip;
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// An integer from `MIN` to `MAX`.
 ///

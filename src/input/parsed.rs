@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Input, JsonObject};
-use crate::error::Result;
+use crate::base::error::Result;
 
 /// A parsed body whose error is reported later.
 ///

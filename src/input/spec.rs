@@ -7,8 +7,8 @@ use serde_json::Value;
 use utoipa::openapi::schema::{AnyOfBuilder, Object, ObjectBuilder, SchemaType, Type};
 
 use super::{Input, JsonObject, Schema, not_a_dictionary};
-use crate::error::{Error, Result};
-use crate::patch::Patch;
+use crate::base::error::{Error, Result};
+use crate::base::patch::Patch;
 
 /// A type of value: how JSON is checked and converted.
 ///

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::Value;
 
 use super::{Field, FieldType};
-use crate::error::Error;
+use crate::base::error::Error;
 
 /// The code, detail and attr of an error.
 pub(super) type ErrorParts = (&'static str, String, Option<String>);

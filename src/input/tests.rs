@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::testing::{any_json, error_parts};
 use super::*;
-use crate::patch::Patch;
+use crate::base::patch::Patch;
 
 crate::input! {
     /// Where to.

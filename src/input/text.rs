@@ -6,7 +6,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::{FieldType, Schema};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// A string without null characters.
 const TEXT_PATTERN: &str = r"^[^\x00]*$";

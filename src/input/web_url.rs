@@ -7,7 +7,7 @@ use url::Url;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
 use super::{FieldType, Schema, Text};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// An approximate pattern for the schema. Only the parser decides whether a URL is valid.
 const PATTERN: &str =

@@ -13,9 +13,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::store::{Order, RecordType, RecordTypeOf, Redaction, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// The type of records of leases. Backups and exports leave them out.
 pub const RECORD_TYPES: &[&dyn RecordType] = &[&RecordTypeOf::<Lease>(Redaction::Open)];

@@ -8,9 +8,9 @@ use tokio::sync::{Mutex, Notify, watch};
 use tokio::task::JoinHandle;
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::{Clock, Timestamp};
 use crate::store::{CommitsOf, Store, Table};
-use crate::time::{Clock, Timestamp};
 
 use super::{Duty, Holder, LEASE_TIME, Lease, claim, list, release};
 

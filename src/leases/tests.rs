@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use tempfile::TempDir;
 use tokio::sync::watch as channel;
 
-use crate::secret::Seed;
+use crate::base::secret::Seed;
+use crate::base::time::{Clock, MAX_CLOCK_DIFFERENCE, ManualClock};
 use crate::store::Store;
 use crate::store::file_system::OsFileSystem;
-use crate::time::{Clock, MAX_CLOCK_DIFFERENCE, ManualClock};
 
 use super::renewal::HeldLeases;
 use super::*;

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
+use crate::base::time::{Clock, Timestamp};
 use crate::ids::OutboxMessageId;
 use crate::leases::LeaseWatch;
 use crate::metrics::{Counter, Metrics, Series};
-use crate::secret::Seed;
 use crate::store::{Snapshot, Store, Tx, WriteTx};
-use crate::time::{Clock, Timestamp};
 
 use super::compose::{ComposeMail, Composed, Delivery, MailContent, NOT_COMPOSED};
 use super::outbox::{self, Notification, OutboxMessage};

@@ -7,10 +7,10 @@ use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, 
 use lettre::message::{Mailbox, MultiPart, SinglePart};
 use url::Host;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::OutboxMessageId;
 use crate::store::{Snapshot, WriteTx};
-use crate::time::Timestamp;
 
 use super::outbox::{Notification, OutboxMessage};
 

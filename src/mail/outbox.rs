@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
 use crate::store::{Index, Key, Snapshot, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::mailbox::mailbox;
 use super::pace::{self, PaceKey};

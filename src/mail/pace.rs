@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, UserId};
 use crate::store::{Index, Key, Order, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// The minimum time between two mails to a mailbox.
 const MAILBOX_INTERVAL: Duration = Duration::from_mins(1);

@@ -16,11 +16,11 @@ use lettre::transport::smtp::extension::ClientId;
 use lettre::transport::smtp::response::Response;
 use tokio_rustls::TlsConnector;
 
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::config::{INVALID_CONFIGURATION, MailConfig, Protection, SmtpUrl};
-use crate::error::{Error, Result};
 use crate::ids::OutboxMessageId;
-use crate::time::Timestamp;
-use crate::trust_anchors::{client_config, read_certificates, system_certificates};
+use crate::net::trust_anchors::{client_config, read_certificates, system_certificates};
 
 use super::compose::{MailContent, NOT_COMPOSED, format_mail, to_ascii_address};
 use super::mailbox::mask_all;

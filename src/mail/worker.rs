@@ -13,12 +13,12 @@ use std::time::Duration;
 use tokio::sync::{Mutex, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::{Clock, Timestamp};
 use crate::ids::{OrganizationId, OutboxMessageId};
 use crate::leases::LeaseWatch;
 use crate::metrics::Metrics;
 use crate::store::{Order, Row, Store, Table, Tx, WakeOnCommit, Watch, WriteTx};
-use crate::time::{Clock, Timestamp};
 
 use super::attempt::{MIN_LEASE, MailMetrics, OutboxSender};
 use super::compose::ComposeMail;

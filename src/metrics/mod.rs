@@ -1,6 +1,6 @@
 //! Metrics in the text format of Prometheus.
 //!
-//! Each [`App`](crate::state::App) has its own registry, so the metrics of two apps in one process are separate. A
+//! Each [`App`](crate::app::App) has its own registry, so the metrics of two apps in one process are separate. A
 //! caller creates a handle once and then updates it with atomic operations. If metrics are disabled, handles do
 //! nothing.
 

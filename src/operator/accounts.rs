@@ -4,14 +4,14 @@ use std::ops::ControlFlow;
 
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result};
+use crate::app::App;
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
 use crate::ids::UserId;
 use crate::input::{Input, require_object};
 use crate::resources::members::{self, Membership};
 use crate::resources::users::{self, NewUser, User};
 use crate::resources::{roles, sessions};
-use crate::secret::Seed;
-use crate::state::App;
 use crate::store::{Order, Snapshot, Tx};
 
 use super::{ALL_ROWS, UserOptions, get_user};

@@ -25,11 +25,12 @@ pub mod sharing;
 pub mod signup;
 pub mod users;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::exchange::idempotency;
 use crate::store::{
     Record, RecordRegistry, RecordType, RecordTypeOf, Redaction, Reference, Snapshot, Table, Tx,
 };
-use crate::{idempotency, leases, mail};
+use crate::{leases, mail};
 use shared::import_mark::ImportMark;
 use shared::list::logged_records;
 use shared::pending_deletion::PendingDeletion;

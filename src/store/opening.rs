@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use redb::Database;
 
-use crate::error::Error;
-use crate::secret::{SeededRng, SigningSecret};
+use crate::base::error::Error;
+use crate::base::secret::{SeededRng, SigningSecret};
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner, folder_of, follow_link};
 use crate::store::disk::file_system::{FileSystem, FsFile, FsHandle, OsFileSystem};

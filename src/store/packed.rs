@@ -10,7 +10,7 @@ use std::ops::{Bound, ControlFlow};
 use redb::{AccessGuard, ReadableTable, StorageError};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::values::payload::{damaged, payload_of, seal, unseal};
 use crate::store::values::raw::{KeySpan, Order, Visit};

@@ -7,7 +7,7 @@ use askama::FastWritable;
 use askama::filters::HtmlSafe;
 use axum::response::Response;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::http::assets::{Asset, Assets};
 
 const FOLDER: &str = "/console/assets/";

@@ -3,13 +3,13 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Frame};
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 use super::{ONCE, once_key};
 

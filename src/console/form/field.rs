@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::base::error::TextPosition;
 use crate::console::words::{capitalized, words};
-use crate::error::TextPosition;
 use crate::resources::sharing::page::text_html;
 
 use super::input::{Choice, FieldKind, Input, ItemKind, Shape};

@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::base::error::Result;
 
 use super::api::{Operation, Versioned};
 use super::assets::icon;

@@ -2,8 +2,8 @@
 
 use serde_json::{Number, Value};
 
-use crate::error::TextPosition;
-use crate::json::{self, escape_invisible};
+use crate::base::error::TextPosition;
+use crate::base::json::{self, escape_invisible};
 
 use super::input::{FieldKind, ItemKind, plain};
 

@@ -3,9 +3,9 @@
 use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Versioned, Write};
 use crate::console::visit::{SHOW, SignedIn};
-use crate::error::{Error, Result};
 
 use super::field::{Field, Named, merge_fields};
 use super::property::NotJson;

@@ -2,12 +2,12 @@
 
 use serde::Deserialize;
 
+use crate::base::error::Result;
 use crate::console::api::Api;
 use crate::console::model::{
     CurrentOrganization, List, Me, OrganizationName, Project, ProjectName, initial,
 };
 use crate::console::words::level_name;
-use crate::error::Result;
 
 /// An organization or a project, with its page.
 #[derive(Debug, Clone)]

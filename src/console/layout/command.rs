@@ -4,11 +4,11 @@ use std::fmt;
 
 use axum::http::Method;
 
+use crate::base::error::Result;
+use crate::base::json::escape_invisible;
 use crate::console::api::Write;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::Result;
 use crate::http::routes::RouteTable;
-use crate::json::escape_invisible;
 
 /// A `curl` command for a POSIX shell. The key comes from the variable `KEY`. Not `Debug`, because the body may contain
 /// secrets.

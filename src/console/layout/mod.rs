@@ -10,7 +10,7 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_SECURITY_POLICY;
 use axum::response::{Html, IntoResponse, Response};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 use super::api::Operation;
 use super::assets::icon;

@@ -1,9 +1,9 @@
 //! The links in the left column: only to pages that the session may read.
 
+use crate::base::error::Result;
 use crate::console::api::Operation;
 use crate::console::assets::{Icon, icon};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
 
 use super::account::Tenant;
 

@@ -5,10 +5,10 @@ use std::fmt::Display;
 use askama::Template;
 use axum::http::StatusCode;
 
+use crate::base::error::{Error, Result};
 use crate::console::assets::icon;
 use crate::console::layout::Undo;
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 use crate::http::form::Form;
 
 /// The maximum number of objects of one form, which is that of a page.

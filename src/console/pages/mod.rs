@@ -24,7 +24,7 @@ mod shareable;
 use axum::http::Method;
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::http::assets::VERSION;
 
 use super::assets;

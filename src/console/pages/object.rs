@@ -3,12 +3,12 @@
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::base::error::Result;
 use crate::console::api::{Operation, Write};
 use crate::console::form::{Confirm, ConfirmState, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::registry::PageResult;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::Result;
 
 use super::{number, organization_id, project_id, uuid};
 

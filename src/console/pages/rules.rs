@@ -6,12 +6,12 @@ use askama::Template;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::base::error::Result;
 use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form, Input};
 use crate::console::model::{List, Member, Project, Role};
 use crate::console::paging::Paging;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::Result;
 
 use super::people::MemberSearch;
 

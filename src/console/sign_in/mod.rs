@@ -5,7 +5,7 @@ use axum::http::header::SET_COOKIE;
 use axum::http::{Method, StatusCode};
 use axum::response::{Html, IntoResponse};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::resources::sessions::{KnownBrowser, SessionText};
 
 use super::assets::icon;

@@ -13,7 +13,7 @@ use utoipa::openapi::RefOr;
 use utoipa_swagger_ui::{Config, SwaggerFile, serve};
 
 use crate::auth::Requirements;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::http::assets::{Asset, Assets, VERSION};
 use crate::http::html::csp_hash;
 use crate::http::path::PathParam;

@@ -18,7 +18,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::auth::Requirements;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 use super::assets::StaticResponse;
 use super::query::QueryParams;

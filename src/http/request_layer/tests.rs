@@ -12,10 +12,10 @@ use tower::ServiceExt;
 use uuid::Uuid;
 
 use super::*;
+use crate::base::time::Clock;
+use crate::fair::memory_budget::MemoryBudget;
 use crate::http::client::Peer;
 use crate::http::logging::tests::CapturedLog;
-use crate::memory_budget::MemoryBudget;
-use crate::time::Clock;
 
 fn no_limits() -> Arc<RateLimits> {
     Arc::new(RateLimits::new(&[], &[], &Clock::System))

@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tower::Service;
 
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::http::client::{OverTls, Peer, RejectedRequest, is_valid_host};
 use crate::http::swappable_router::SwappableRouter;
 use crate::http::tls::{Tls, TlsStream};

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use hyper::body::Incoming;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 
-use crate::fair_queue;
+use crate::fair::fair_queue;
 
 use super::ServerLimits;
 use super::turns::{ClientTurns, LARGE_PART_TURNS, TurnWaiter};

@@ -28,7 +28,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::swappable_router::SwappableRouter;
 use super::tls::Tls;
-use crate::trusted_proxies::TrustedProxies;
+use crate::net::trusted_proxies::TrustedProxies;
 use connection::Connection;
 use connection_table::ConnectionTable;
 

@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Instant;
 
-use crate::fair_queue::RecentConsumers;
+use crate::fair::fair_queue::RecentConsumers;
 
 /// The turns of one client per round.
 const TURNS_PER_ROUND: u32 = 8;

@@ -4,15 +4,16 @@ use std::marker::PhantomData;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{WrittenBy, output};
+use crate::base::patch::Patch;
+use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
     choices_schema,
 };
-use crate::json::{WrittenBy, output};
-use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{Grant, GrantLevel};
@@ -21,7 +22,6 @@ use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users;
 use crate::store::{Reference, Row, Tx};
-use crate::time::Timestamp;
 
 use super::rules::{self, AccessRule};
 

@@ -3,8 +3,10 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
@@ -20,8 +22,6 @@ use crate::resources::dashboards::member_access::{self, Filter, MemberAccessBody
 use crate::resources::members;
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::users::UserFilter;
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::App;
 use crate::store::{Order, Tx};
 
 use super::api::{

@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::UserId;
 use crate::input::Choices;
 use crate::resources::members::Membership;

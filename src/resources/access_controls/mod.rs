@@ -12,16 +12,16 @@ pub mod shared;
 use uuid::Uuid;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, WriteJson, WrittenBy};
+use crate::base::patch::Patch;
+use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, RoleId};
 use crate::input::Parsed;
-use crate::json::{Array, WriteJson, WrittenBy};
-use crate::patch::Patch;
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::resources::shared::access_subject::Subject;
 use crate::resources::{members, projects, roles};
 use crate::store::{Order, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use api::{
     KindField, Kinds, LevelField, OnObjects, ProjectAccessControl, ProjectAccessControls, Rule,

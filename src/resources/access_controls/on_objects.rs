@@ -4,16 +4,16 @@
 use std::ops::ControlFlow;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, WriteJson, WrittenBy};
+use crate::base::time::Timestamp;
 use crate::ids::ProjectId;
 use crate::input::Parsed;
-use crate::json::{Array, WriteJson, WrittenBy};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::shared::access_subject::Subject;
 use crate::store::{Order, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::api::{ObjectAccessControl, ObjectAccessControls, Rule};
 use super::rules::{self, AccessRule, RuleKey};

@@ -1,6 +1,6 @@
 //! Which of several access rules decides about an object. See `docs/spec/access-controls.md`.
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::resources::shared::access_subject::{Subject, highest};
 
 use super::levels::AccessLevel;

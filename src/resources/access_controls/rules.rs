@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::members::Membership;
@@ -14,7 +15,6 @@ use crate::resources::roles;
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::shared::access_subject::Subject;
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::precedence::{self, DecidingRule, Tier};
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use std::str::FromStr;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_controls::rules::{self, CallerRules};

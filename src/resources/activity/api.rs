@@ -7,15 +7,15 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
+use crate::base::json::{JsonText, output};
+use crate::base::time::Timestamp;
 use crate::ids::{ActivityId, ProjectId};
 use crate::input::Schema;
-use crate::json::{JsonText, output};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::list::logged_records;
 use crate::resources::shared::loggable::FieldAction;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser};
-use crate::time::Timestamp;
 
 use super::{Entry, Fields};
 

@@ -1,15 +1,15 @@
 //! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
 use crate::auth::{InOrganization, InProject, ReadAccess, Requirements};
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
+use crate::exchange::response::ApiResult;
 use crate::http::paging::PageParams;
 use crate::http::query::QueryParams;
 use crate::http::routes::{RouteSpec, Routes};
 use crate::input::DateTime;
 use crate::resources::users::UserFilter;
-use crate::response::ApiResult;
 use crate::store::Order;
-use crate::time::Timestamp;
 
 use super::api::{ActivityNames, CommaList, EntryBody, ScopeNames};
 use super::{Filter, READ_SCOPE, Visibility};

@@ -3,13 +3,13 @@
 use std::ops::ControlFlow;
 
 use crate::auth::authorize::AuthContext;
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::json::JsonItems;
+use crate::base::time::Timestamp;
 use crate::ids::{ActivityId, OrganizationId, UserId};
-use crate::json::JsonItems;
 use crate::resources::members::Membership;
 use crate::resources::users::{EmbeddedUsers, UserFilter};
 use crate::store::{Key, Order, Record, Row, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::api::EntryBody;
 use super::visibility::{EntityRef, LogScope, Visibility, shows_to};

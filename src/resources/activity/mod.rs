@@ -18,15 +18,15 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::list::log_rules_of;
 use crate::resources::shared::loggable::{LogTarget, LoggedAs};
 use crate::resources::users;
-use crate::secret::SeededRng;
 use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::RECORDS;
 use api::Scope;

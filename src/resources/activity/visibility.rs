@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_controls::shared::{CallerLevels, level_on};

@@ -7,15 +7,16 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, Type};
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, WriteJson, output};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input;
 use crate::input::{
     DateTime, FieldType, Identifier, Integer, ListOf, Name, Nullable, Required, Schema, Text,
     UuidField,
 };
-use crate::json::{Array, WriteJson, output};
 use crate::resources::members;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::loggable::{
@@ -23,7 +24,6 @@ use crate::resources::shared::loggable::{
 };
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Row, Tx, Window};
-use crate::time::Timestamp;
 
 use super::{ApiKey, ApiKeyUse, BY_USER, Grantors, Meta, Scopes, last_used_at, remove_all, scopes};
 

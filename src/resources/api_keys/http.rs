@@ -3,19 +3,19 @@
 use axum::extract::State;
 use uuid::Uuid;
 
+use crate::app::App;
 use crate::auth::{Caller, Global, KeyReach, PathTarget, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, output};
+use crate::base::time::Timestamp;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::path::PathId;
 use crate::http::routes::{RouteSpec, RouteTable, Routes};
 use crate::ids::ApiKeyId;
 use crate::input::Parsed;
-use crate::json::{Array, output};
 use crate::resources::api_keys::{self, KeyPermissions};
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::App;
 use crate::store::Tx;
-use crate::time::Timestamp;
 
 use super::api::PersonalApiKeyBody;
 use super::{ApiKey, PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RollFields};

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::patch::{Apply, Patch};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
-use crate::patch::{Apply, Patch};
 use crate::resources::{members, projects};
 use crate::store::{Order, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::permissions::{ExceedsGrantor, exceeds, organizations_of};
 use super::{

@@ -21,10 +21,10 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::{SeededRng, encode_base62, encode_base62_u128};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, UserId};
-use crate::secret::{SeededRng, encode_base62, encode_base62_u128};
-use crate::time::Timestamp;
 
 use super::{Meta, NewApiKey, NewSecret};
 
@@ -241,7 +241,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::secret::Seed;
+    use crate::base::secret::Seed;
 
     fn key() -> (TagKey, ApiKeyId, KeyText) {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");

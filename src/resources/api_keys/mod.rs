@@ -14,12 +14,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::input::{FieldType, Name, Parsed};
 use crate::resources::users::User;
 use crate::store::{Index, Reference, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::{
     PersonalApiKeyAccess, PersonalApiKeyFields, PersonalApiKeyPatch, RECORDS, RollFields, body,

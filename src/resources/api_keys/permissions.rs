@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::projects;
 use crate::store::Tx;
-use crate::time::Timestamp;
 
 use super::{Meta, Scopes};
 

@@ -3,19 +3,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::patch::Patch;
+use crate::base::time::Timestamp;
 use crate::ids::{BatchExportId, ProjectId};
 use crate::input;
 use crate::input::{
     Choice, Choices, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject,
     Name, Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
 };
-use crate::patch::Patch;
 use crate::resources::projects;
 use crate::resources::shared::loggable::{FieldAction, Location, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Redaction, Row, Tx};
-use crate::time::Timestamp;
 
 use super::destination::{Destination, DestinationPatch, Target, WholeDestination};
 use super::hogql::{self, HogQlQuery};

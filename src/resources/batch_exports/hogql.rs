@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::error::{Error, Result, TextPosition};
+use crate::base::error::{Error, Result, TextPosition};
 use crate::input::{FieldType, Schema, Text};
 
 /// The maximum number of characters.

@@ -4,8 +4,11 @@ use std::collections::BTreeSet;
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{InOrganization, InProject, ReadAccess, Requirements, Tenant, WriteAccess};
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::secret::Seed;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
@@ -14,9 +17,6 @@ use crate::ids::{BatchExportId, ProjectId};
 use crate::input::Parsed;
 use crate::resources::members::Membership;
 use crate::resources::{cascade_delete, projects};
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::App;
 use crate::store::{Order, Tx};
 
 use super::{

@@ -13,16 +13,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::JsonItems;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{BatchExportId, OrganizationId, ProjectId};
 use crate::input::{JsonObject, Parsed};
-use crate::json::JsonItems;
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::{
     BatchExportFields, BatchExportPatch, BatchExportState, OrganizationBatchExportFields,

@@ -2,7 +2,8 @@
 //! records, a limited number in each transaction. The permissions of a removed member, and of a deleted role, are deleted
 //! in the same way.
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
@@ -13,7 +14,6 @@ use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::users::{Profile, UnverifiedAccount, User};
 use crate::resources::{organizations, records, roles};
 use crate::store::{Order, Record, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 /// The maximum number of records that one transaction deletes.
 const DELETE_BATCH: usize = 500;

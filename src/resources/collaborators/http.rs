@@ -2,8 +2,11 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::secret::Seed;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::path::PathParam;
 use crate::http::routes::Routes;
@@ -11,9 +14,6 @@ use crate::ids::DashboardId;
 use crate::input::Parsed;
 use crate::resources::users::http::path::PathUser;
 use crate::resources::{dashboards, users};
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::App;
 use crate::store::Tx;
 
 use super::{Collaborator, CollaboratorBody, NewCollaborator, RestrictedDashboard};

@@ -8,12 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, JsonText, WriteJson, output};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
 use crate::input::{Choice, Choices, Parsed, Required, UuidField, choices_schema};
-use crate::json::{Array, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{
     self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS,
 };
@@ -23,11 +25,9 @@ use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, User};
-use crate::secret::SeededRng;
 use crate::store::{
     Index, Key, Order, Record, Reference, Row, Table, Tx, Window, WriteTx, impl_record,
 };
-use crate::time::Timestamp;
 
 /// A user who may edit a restricted dashboard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

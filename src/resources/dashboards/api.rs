@@ -4,19 +4,19 @@
 use serde_json::{Map, Value};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject,
     ListOf, Nested, Nullable, Parsed, Schema, Tags, Text, choices_schema,
 };
-use crate::json::{JsonText, WriteJson, WrittenBy, output};
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::users::{self, EmbeddedUser};
 use crate::store::{Row, Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::deletions::Deletion;
 use super::tiles::{DuplicateTile, MAX_TILES, Tiles, body as tiles, large_answer};

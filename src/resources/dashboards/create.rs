@@ -1,12 +1,12 @@
 //! Creating a dashboard. See `docs/spec/dashboards.md`.
 
 use crate::auth::{Caller, InProject};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::DashboardId;
 use crate::resources::access_controls::shared::{Shared, require_can_create};
-use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::templates::Template;
 use super::{

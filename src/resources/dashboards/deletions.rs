@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Order, Row, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// Records who deleted a dashboard or an insight, and when.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

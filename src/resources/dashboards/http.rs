@@ -6,9 +6,12 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
+use crate::app::{App, CreatedObject, LargeResponse};
 use crate::auth::{Caller, InProject, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
+use crate::exchange::etag::Versioned;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
@@ -16,9 +19,6 @@ use crate::http::query::QueryParams;
 use crate::http::routes::{PathParameter, Routes};
 use crate::ids::DashboardId;
 use crate::input::{Choice, Flag, Parsed, Schema};
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::{App, CreatedObject, LargeResponse};
 use crate::store::{AnyTx, BoundedRead, Order, WriteTx};
 
 use super::api::{DashboardBody, DashboardSummary};

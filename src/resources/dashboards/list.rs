@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{UserId, UserUuid};
 use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
 use crate::resources::shared::access_objects::Kind;

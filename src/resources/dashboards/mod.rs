@@ -22,8 +22,9 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::auth::{Caller, InProject};
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
@@ -35,7 +36,6 @@ use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::{DashboardPatch, NewDashboard, ParsedBody, ResponseOptions};
 pub use create::{create, large_copy};

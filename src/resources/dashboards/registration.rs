@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::json::{JsonText, output};
+use crate::base::patch::{Apply, Patch};
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, TextId, UserId};
-use crate::json::{JsonText, output};
-use crate::patch::{Apply, Patch};
 use crate::resources::projects::Project;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Reference, Row, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// A Markdown text on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]

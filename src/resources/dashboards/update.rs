@@ -1,14 +1,14 @@
 //! Updating, deleting and restoring a dashboard. See `docs/spec/dashboards.md`.
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::DashboardId;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::projects::Settings;
 use crate::resources::shared::access_objects::Object;
-use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::deletions::{self, Deletion};
 use super::tiles::{self, TileChanges};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::ids::DashboardId;
 use crate::resources::access_controls::levels::DashboardRights;
 use crate::resources::access_controls::rules;

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use serde_json::Value;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,

@@ -7,10 +7,10 @@ use x509_parser::parse_x509_certificate;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Name;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::output;
+use crate::base::time::Timestamp;
 use crate::input::{FieldType, Schema, Text};
-use crate::json::output;
-use crate::time::Timestamp;
 
 /// The text of a certificate. Its length is checked before decoding.
 type CertificateText = Text<16_384>;

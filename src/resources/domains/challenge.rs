@@ -2,10 +2,10 @@
 
 use std::cmp::Reverse;
 
-use crate::dns::{LookupError, TxtRecord};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::output;
 use crate::ids::{DomainId, OrganizationId};
-use crate::json::output;
+use crate::net::dns::{LookupError, TxtRecord};
 use crate::store::Tx;
 
 use super::{Domain, Fields};

@@ -2,18 +2,18 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::base::json::WriteJson;
+use crate::base::secret::Seed;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
 use crate::ids::DomainId;
 use crate::input::Parsed;
-use crate::json::WriteJson;
 use crate::resources::members::Level;
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::App;
 use crate::store::{Order, Tx};
 
 use super::certificate::{self, CertificateBody};

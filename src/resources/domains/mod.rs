@@ -10,16 +10,16 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::JsonItems;
+use crate::base::patch::Patch;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{DomainId, OrganizationId};
 use crate::input::Parsed;
-use crate::json::JsonItems;
-use crate::patch::Patch;
 use crate::resources::organizations::Organization;
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS};
 

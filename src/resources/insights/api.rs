@@ -10,15 +10,16 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{Either, JsonText, WriteJson, output};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, InsightId};
 use crate::input;
 use crate::input::{
     FieldType, Flag, FreeObject, Identifier, Integer, JsonObject, Nullable, ParsedWithKept, Schema,
     Tags, Text, python_type,
 };
-use crate::json::{Either, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::level_on;
 use crate::resources::dashboards::VisibleDashboards;
@@ -28,7 +29,6 @@ use crate::resources::dashboards::insights::{Fields, Insight, body as full};
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
-use crate::time::Timestamp;
 
 use super::InsightView;
 

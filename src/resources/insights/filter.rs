@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{FieldType, Schema, invalid_choice};
 use crate::resources::dashboards::insights::{Insight, Meta};
 use crate::store::Row;
-use crate::time::Timestamp;
 
 /// Filter of a list. An insight must match every criterion that is set.
 #[derive(Debug, Clone, Default)]

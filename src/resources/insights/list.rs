@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::ids::{DashboardId, InsightId, ProjectId};
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::VisibleDashboards;

@@ -12,7 +12,9 @@ mod order;
 use std::collections::BTreeSet;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
 use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::access_controls::shared::{Shared, level_on, require_can_create};
@@ -24,9 +26,7 @@ use crate::resources::dashboards::insights::{
 use crate::resources::dashboards::{Dashboard, VisibleDashboards, tiles};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::registration::RegisteredRecord;
-use crate::secret::SeededRng;
 use crate::store::{Record, Tx, WriteTx};
-use crate::time::Timestamp;
 
 use api::no_dashboard;
 pub use api::{InsightFields, ParsedBody, ResponseOptions, body};

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonItems, JsonText, WriteJson, output};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId};
 use crate::input;
 use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text};
-use crate::json::{JsonItems, JsonText, WriteJson, output};
 use crate::resources::members::{Level, Levels, Membership};
 use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
-use crate::time::Timestamp;
 
 use super::pending::delete_created_by;
 use super::project_access::{self, ProjectAccessList};

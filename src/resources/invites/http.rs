@@ -2,15 +2,15 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::base::secret::Seed;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::{AnyJsonBody, JsonBody};
 use crate::http::paging::PageParams;
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
 use crate::ids::InviteId;
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::App;
 use crate::store::Order;
 
 use super::api::{CreatedInvite, InviteBody, MAX_PER_REQUEST};

@@ -10,9 +10,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::{Purpose, SigningSecret, encode_base62};
 use crate::ids::InviteId;
-use crate::secret::{Purpose, SigningSecret, encode_base62};
 
 /// What a valid token proves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,14 +3,14 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::json::{JsonItems, WriteJson, output};
+use crate::base::time::Timestamp;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId};
-use crate::json::{JsonItems, WriteJson, output};
 use crate::mail::compose::Delivery;
 use crate::mail::outbox::{self, OutboxMessage};
 use crate::mail::worker::CurrentAttempt;
 use crate::store::{Reference, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::{BY_SERIAL, Fields, Invite};
 

@@ -13,16 +13,16 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::{InviteFields, NewInvite, NewInvites, RECORDS};
 pub use links::{InviteLinks, TokenKind};

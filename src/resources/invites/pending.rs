@@ -2,10 +2,10 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::store::{Order, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::{BY_SERIAL, Invite, delete};
 

@@ -6,7 +6,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::ProjectId;
 use crate::input::{FieldType, Identifier, Integer, Schema};
 use crate::resources::members::Membership;

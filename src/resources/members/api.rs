@@ -2,16 +2,16 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{self, WriteJson, output};
+use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input::{Choices, choices_schema};
-use crate::json::{self, WriteJson, output};
 use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, User};
 use crate::store::{Row, Tx, Window};
-use crate::time::Timestamp;
 
 use super::{
     BY_JOINING, JoinedBy, Level, Membership, MembershipOrigin, find_listed, is_listed,

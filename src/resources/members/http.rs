@@ -2,7 +2,10 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::base::time::Timestamp;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::PathParam;
@@ -10,10 +13,7 @@ use crate::http::routes::Routes;
 use crate::input::{Choice, DateTime, Email, Parsed};
 use crate::resources::cascade_delete;
 use crate::resources::users::http::path::PathUser;
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::App;
 use crate::store::{BoundedRead, Order};
-use crate::time::Timestamp;
 
 use super::api::{MemberBody, MemberRightsBody};
 use super::{Filter, MemberPatch, Membership, Orders};

@@ -10,18 +10,18 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::WriteJson;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input;
 use crate::input::{Choice, Choices};
-use crate::json::WriteJson;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::users::{self, User};
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use api::MemberReader;
 pub use api::{Filter, Orders, RECORDS, list};

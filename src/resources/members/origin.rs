@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::store::{Reference, impl_record};
-use crate::time::Timestamp;
 
 use super::Membership;
 

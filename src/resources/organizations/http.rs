@@ -4,22 +4,22 @@ pub mod body;
 
 use axum::extract::State;
 
+use crate::app::{App, LargeResponse};
 use crate::auth::{
     Caller, CallerKey, Global, InOrganization, ReadAccess, Requirements, WriteAccess,
 };
-use crate::error::Result;
-use crate::etag::Versioned;
+use crate::base::error::Result;
+use crate::base::json::{JsonItems, WrittenBy};
+use crate::base::secret::Seed;
+use crate::exchange::etag::Versioned;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::routes::Routes;
 use crate::input::Parsed;
-use crate::json::{JsonItems, WrittenBy};
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::{cascade_delete, roles};
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::{App, LargeResponse};
 use crate::store::{AnyTx, Order, Tx, Window, WriteTx};
 
 use self::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};

@@ -5,16 +5,16 @@ pub mod http;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::OrganizationId;
 use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
 use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::secret::SeededRng;
 use crate::store::{Index, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// An organization.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,14 +4,14 @@ use std::mem;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonText, output};
+use crate::base::patch::{Apply, Patch};
 use crate::input;
 use crate::input::{
     Choice, Choices, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf,
     Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
-use crate::json::{JsonText, output};
-use crate::patch::{Apply, Patch};
 use crate::resources::members::Level;
 use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;

@@ -5,9 +5,9 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::patch::Patch;
 use crate::input::{Field, FieldType, FreeForm, JsonObject, Schema};
-use crate::patch::Patch;
 
 fn invalid(detail: &'static str) -> Error {
     Error::invalid("invalid_input", detail)

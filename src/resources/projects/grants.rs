@@ -9,13 +9,13 @@ use std::iter;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::roles;
 use crate::resources::shared::access_subject::{Subject, highest};
 use crate::store::{Index, Key, Order, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::{Meta, Project, Settings};
 

@@ -2,24 +2,24 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{Global, InOrganization, InProject, ReadAccess, Requirements, WriteAccess};
-use crate::error::Result;
-use crate::etag::Versioned;
+use crate::base::error::Result;
+use crate::base::json::JsonItems;
+use crate::base::secret::Seed;
+use crate::exchange::etag::Versioned;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::paging::PageParams;
 use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::ids::{DashboardId, ProjectId};
 use crate::input::Parsed;
-use crate::json::JsonItems;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::cascade_delete;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::members::{Level, Membership};
 use crate::resources::users::http::path::PathUser;
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::App;
 use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::api::{ProjectBody, ProjectSummary};

@@ -15,17 +15,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonText, WriteJson};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{OrganizationId, ProjectId, UserId};
 use crate::input::Parsed;
-use crate::json::{JsonText, WriteJson};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Redaction, Reference, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use api::ProjectBody;
 pub use api::{NewProject, ProjectFields, RECORDS};

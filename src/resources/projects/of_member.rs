@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonItems, output};
 use crate::ids::{ProjectId, RoleId, UserId};
-use crate::json::{JsonItems, output};
 use crate::resources::members::{self, Membership};
 use crate::resources::roles;
 use crate::store::{Tx, Window};

@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::members;
 use crate::resources::users::User;
 use crate::store::{Order, Redaction, Reference, Tx, Window, impl_record};
-use crate::time::Timestamp;
 
 use super::Project;
 

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::json::JsonText;
 use crate::ids::{OrganizationId, ProjectId};
-use crate::json::JsonText;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users;

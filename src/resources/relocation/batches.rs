@@ -3,14 +3,14 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::import_mark::{Attempt, ImportMark};
 use crate::resources::shared::registration::RegisteredRecord;
 use crate::resources::{record_in, records};
 use crate::store::{Key, KeySpan, Order, Raw, Snapshot, Table, Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::{KEY_TABLES, Plan, conflict};
 

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::organizations::Organization;

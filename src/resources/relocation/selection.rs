@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId};
 use crate::resources::api_keys::{ApiKey, ApiKeyUse, Grantors, KeyPermissions};
 use crate::resources::members::Membership;

@@ -2,12 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{OrganizationId, RoleId, RoleMembershipId};
 use crate::input;
 use crate::input::{Name, Required, UuidField};
-use crate::json::{Array, Either, JsonItems, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::Membership;
 use crate::resources::members::api::{MemberBody, MemberReader};
 use crate::resources::organizations::Organization;
@@ -16,7 +17,6 @@ use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Order, Reference, Row, Tx, Window};
-use crate::time::Timestamp;
 
 use super::memberships::BY_JOINING;
 use super::{DefaultRole, Fields, PendingListing, Role, RoleMembership, default_of};

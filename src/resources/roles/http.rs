@@ -4,8 +4,11 @@ use axum::extract::State;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
+use crate::app::{App, LargeResponse};
 use crate::auth::{Caller, InOrganization, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
 use crate::http::path::{PathId, PathParam};
@@ -16,9 +19,6 @@ use crate::input::{Flag, Input, Parsed, Schema};
 use crate::resources::cascade_delete;
 use crate::resources::members::Level;
 use crate::resources::users::UserFilter;
-use crate::response::{ApiResponse, ApiResult};
-use crate::secret::Seed;
-use crate::state::{App, LargeResponse};
 use crate::store::{AnyTx, Order, Record, WriteTx};
 
 use super::api::{ListedRole, RoleBody, RoleMembershipBody, basic_body, list_members, member_body};

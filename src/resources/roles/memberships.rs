@@ -7,14 +7,14 @@ use std::ops::ControlFlow;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId, UserUuid};
 use crate::input::Parsed;
 use crate::resources::members::{self, Membership};
 use crate::resources::users::{self, User};
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::{NewRoleMembership, Role, exists};
 

@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::patch::Patch;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, RoleId, UserId};
-use crate::patch::Patch;
 use crate::resources::members;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
 use crate::resources::users::UserFilter;
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use api::RoleItems;
 pub use api::{NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive};

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::json::{Array, output};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::input::{Choices, choices_schema};
-use crate::json::{Array, output};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Tx, Window};
-use crate::time::Timestamp;
 
 use super::verified::check_live;
 use super::{

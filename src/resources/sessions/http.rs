@@ -2,12 +2,12 @@
 
 use axum::extract::State;
 
+use crate::app::App;
 use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
 use crate::ids::SessionId;
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::App;
 
 use super::api::{SessionBody, Viewer};
 

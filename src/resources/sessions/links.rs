@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::resources::users::{self, User};
 use crate::store::{Index, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::session_text::CodeDigest;
 use super::{Basis, NewSession, VerifiedSession, create};

@@ -10,12 +10,12 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::mail::compose::MailContent;
-use crate::secret::SeededRng;
 use crate::store::{Key, key};
-use crate::time::Timestamp;
 
 use super::session_text::{SessionKeys, decode};
 
@@ -200,7 +200,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::secret::{Seed, SigningSecret};
+    use crate::base::secret::{Seed, SigningSecret};
 
     fn keys() -> SessionKeys {
         SessionKeys::new(&SigningSecret::from_parts([7; 32], None)).expect("a key")

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::resources::domains;
 use crate::resources::users::{self, User};
 use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::mail_code::{BrowserDigest, MailCodeDigest};
 use super::{Basis, NewSession, VerifiedSession, create};

@@ -18,12 +18,12 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::users::User;
 use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::RECORDS;
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};

@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use subtle::ConstantTimeEq;
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::secret::{Purpose, SeededRng, SigningSecret};
+use crate::base::time::Timestamp;
 use crate::ids::SessionId;
-use crate::secret::{Purpose, SeededRng, SigningSecret};
 use crate::store::{Key, key};
-use crate::time::Timestamp;
 
 /// The id and the secret of a session. Not `Debug`, so that logs cannot contain it.
 pub struct SessionText {
@@ -124,7 +124,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::secret::Seed;
+    use crate::base::secret::Seed;
 
     fn session() -> (SessionKeys, SessionText) {
         let keys = SessionKeys::new(&SigningSecret::from_parts([7; 32], None)).expect("a key");

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::{self, ApiKey};
 use crate::resources::users::User;
 use crate::store::{Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::session_text::{SessionDigest, SessionKeys, SessionText};
 use super::{IDLE_LIFETIME, MAX_LIFETIME, Meta, Session, USE_RECORD_INTERVAL};

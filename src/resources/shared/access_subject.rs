@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::ids::{OrganizationId, RoleId, UserId};
 use crate::resources::members::Membership;
 use crate::resources::roles::Role;

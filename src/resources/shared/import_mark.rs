@@ -9,12 +9,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::store::{Order, Record, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// How long an import may pause. After that it counts as abandoned.
 pub const MAX_PAUSE: Duration = Duration::from_mins(1);

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::shared::access_objects::Object;
 use crate::store::{Change, Record, Reference, Row, Tx, WriteTx};

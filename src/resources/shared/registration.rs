@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{OrganizationId, ProjectId, RoleId, UserId};
 use crate::store::{
     Change, Key, Owner, Record, RecordType, RecordTypeOf, Redaction, Row, Snapshot, Table, Tx,

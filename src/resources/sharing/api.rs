@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, WriteJson, WrittenBy, output};
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
-use crate::json::{Array, WriteJson, WrittenBy, output};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{Content, Meta, Tile};
@@ -20,7 +21,6 @@ use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{Location, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Record, Reference, Row, Tx, Window};
-use crate::time::Timestamp;
 
 use super::{Fields, REDACTION, Sharing};
 

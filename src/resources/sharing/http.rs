@@ -11,23 +11,23 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
+use crate::app::{App, PageKey};
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
+use crate::base::error::{Error, Result};
+use crate::base::json::Either;
+use crate::exchange::response::{ApiResponse, ApiResult};
+use crate::fair::fair_queue::Consumer;
 use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::path::{PathParam, path_parameter};
 use crate::http::routes::{PathParameter, Routes};
 use crate::ids::{DashboardId, OrganizationId};
 use crate::input::{Parsed, Schema};
-use crate::json::Either;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::Loggable;
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::{App, PageKey};
 use crate::store::{BoundedRead, Tx};
 
 use super::api::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};

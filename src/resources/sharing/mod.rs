@@ -11,12 +11,13 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::WriteJson;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::ProjectId;
 use crate::input;
 use crate::input::{Flag, Parsed};
-use crate::json::WriteJson;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_controls::shared::level_on;
@@ -26,7 +27,6 @@ use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::Loggable;
 use crate::store::{Index, Order, Owner, Redaction, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::RECORDS;
 use api::SharingBody;

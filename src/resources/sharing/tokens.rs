@@ -13,9 +13,9 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::{Purpose, SigningSecret};
 use crate::resources::shared::access_objects::Object;
-use crate::secret::{Purpose, SigningSecret};
 use crate::store::{Key, key};
 
 /// Length of a token in bytes. Base64 makes 30 characters of them, as in PostHog.

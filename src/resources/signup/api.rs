@@ -3,11 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonText, output};
 use crate::ids::{ApiKeyId, InviteId, OrganizationId};
 use crate::input;
 use crate::input::{Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Text};
-use crate::json::{JsonText, output};
 use crate::resources::users::{self, NewUser};
 
 use super::UnprovenAccount;

@@ -4,15 +4,15 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{OutboxMessageId, UserId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::invites::{Invite, TokenKind};
 use crate::resources::users::{self, UnverifiedAccount, User};
 use crate::resources::{api_keys, domains, members};
-use crate::secret::SeededRng;
 use crate::store::{Tx, WriteTx};
-use crate::time::Timestamp;
 
 /// The account with which an invite is accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,10 +5,12 @@ pub mod http;
 mod joiner;
 mod letters;
 
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonText, WriteJson};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId, OutboxMessageId, UserId};
-use crate::json::{JsonText, WriteJson};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::api_keys::{self, IssuedKey};
 use crate::resources::invites::{self, Invite, InviteLinks, TokenKind};
@@ -18,9 +20,7 @@ use crate::resources::projects::grants;
 use crate::resources::roles;
 use crate::resources::shared::registration::RegisteredRecord;
 use crate::resources::users::{self, UnverifiedAccount, User};
-use crate::secret::SeededRng;
 use crate::store::{Row, Tx, WriteTx};
-use crate::time::Timestamp;
 
 use api::{FirstKey, InviteOffer, JoinedOrganization, Signup};
 use joiner::{Joiner, account_exists, require_open};

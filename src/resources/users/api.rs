@@ -5,7 +5,7 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{UserId, UserUuid};
 use crate::input;
 use crate::input::{

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde_json::{Map, Value};
 
+use crate::app::{App, LargeResponse};
 use crate::auth::{Caller, Global, ReadAccess, Requirements, WriteAccess};
-use crate::error::{Error, Result};
-use crate::etag::Versioned;
+use crate::base::error::{Error, Result};
+use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
+use crate::base::patch::Patch;
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
+use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input::{ParsedWithKept, choices_schema};
-use crate::json::{JsonText, WriteJson, WrittenBy, output};
-use crate::patch::Patch;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::body::{
     self as organization_body, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,
@@ -23,10 +26,7 @@ use crate::resources::organizations::http::body::{
 };
 use crate::resources::projects;
 use crate::resources::projects::api::ProjectSummary;
-use crate::response::{ApiResponse, ApiResult};
-use crate::state::{App, LargeResponse};
 use crate::store::{AnyTx, Tx, WriteTx};
-use crate::time::Timestamp;
 
 use super::api::{ThemeMode, ToolbarMode};
 use super::{Profile, User, UserPatch};

@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::WriteJson;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::json::WriteJson;
-use crate::secret::SeededRng;
 use crate::store::{Index, Owner, Reference, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 pub use api::{NewUser, RECORDS, UserFilter, UserPatch};
 

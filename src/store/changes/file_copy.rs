@@ -7,7 +7,7 @@ use std::path::Path;
 use redb::backends::FileBackend;
 use redb::{Database, WriteTransaction};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, begin, catch_panic, definition, storage_error};
 use crate::store::disk::file::{self, builder};
 use crate::store::disk::file_system::FsHandle;

@@ -8,7 +8,7 @@ use std::ops::{Bound, ControlFlow};
 
 use redb::{AccessGuard, ReadableTable, StorageError};
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::packed::{self, Entry};
 use crate::store::values::payload::{payload_of, unseal};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::record::byte_usage;
 use crate::store::values::payload::has_same_content;
 use crate::store::values::schema::Table;

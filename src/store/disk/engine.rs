@@ -10,7 +10,7 @@ use redb::{
     WriteTransaction,
 };
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::values::payload::unseal;
 use crate::store::values::raw::{KeySpan, Order, Visit};
 use crate::store::values::schema::Table;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::store::values::schema::FORMAT;
 
 /// Why a data file could not be opened, created or replaced. Each message is one line that says what to do.

@@ -7,8 +7,8 @@ use std::path::Path;
 use redb::Database;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::secret::{SeededRng, SigningSecret};
+use crate::base::error::{Error, Result};
+use crate::base::secret::{SeededRng, SigningSecret};
 use crate::store::disk::engine::{DEFAULT_CACHE, begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner};
 use crate::store::disk::file_system::FsHandle;

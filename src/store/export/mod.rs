@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 use redb::Database;
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
-use crate::secret::SigningSecret;
+use crate::base::error::{Error, Result};
+use crate::base::secret::SigningSecret;
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin_unsynced};
 use crate::store::disk::file::{self, folder_of};

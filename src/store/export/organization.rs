@@ -10,8 +10,8 @@ use redb::Database;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
-use crate::secret::{Purpose, SeededRng, SigningSecret};
+use crate::base::error::{Error, Result};
+use crate::base::secret::{Purpose, SeededRng, SigningSecret};
 use crate::store::changes::file_copy::open_unnamed;
 use crate::store::disk::open_error::OpenError;
 use crate::store::format::secrets::stored_secret;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use redb::Database;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::secret::{SeededRng, SigningSecret};
+use crate::base::error::{Error, Result};
+use crate::base::secret::{SeededRng, SigningSecret};
 use crate::store::disk::engine::DEFAULT_CACHE;
 use crate::store::disk::file::{self, follow_link};
 use crate::store::disk::file_system::FsHandle;

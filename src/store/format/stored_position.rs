@@ -5,7 +5,7 @@ use redb::{Database, ReadableDatabase, TableDefinition, TableError, WriteTransac
 use uuid::Uuid;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, begin, storage_error};
 use crate::store::values::position::{Position, Primary};
 

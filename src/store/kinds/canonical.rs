@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 use serde_json::{Number, Value};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 /// Returns the canonical form of a line.
 pub fn canonical_line(line: &Value) -> Result<Vec<u8>> {

@@ -17,9 +17,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::error::Category;
 
-use crate::error::{Error, Result};
-use crate::json::deserialize_storable;
-use crate::secret::{SeededRng, SigningSecret};
+use crate::base::error::{Error, Result};
+use crate::base::json::deserialize_storable;
+use crate::base::secret::{SeededRng, SigningSecret};
 use crate::store::record::{Record, Row, payload};
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::reads::check_report::{CheckReport, check_number};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::record::{Record, Reference, Row, Tx, byte_usage, entry_payload};

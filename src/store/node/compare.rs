@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tempfile::TempDir;
 
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::base::error::{Error, Result};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, close};
 use crate::store::disk::file::{self, folder_of};
 use crate::store::disk::open_error::OpenError;

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use time::OffsetDateTime;
 
+use crate::base::time::Clock;
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::state::OriginState;
 use crate::store::origin::trouble::{At, Trouble};
 use crate::store::origin::{Beat, Fault, Origin};
 use crate::store::values::position::Position;
 use crate::store::writer::{Shared, Store};
-use crate::time::Clock;
 
 /// The time between two heartbeats.
 const BEAT_INTERVAL: Duration = Duration::from_secs(2);

@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 
 use tokio::sync::oneshot;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::{Fault, Node};
 use crate::store::writer::Store;
-use crate::time::Timestamp;
 
 /// A server that works with a shared database, or did so lately.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use redb::Database;
 
-use crate::error::{Error, Result};
-use crate::secret::SigningSecret;
+use crate::base::error::{Error, Result};
+use crate::base::secret::SigningSecret;
 use crate::store::disk::engine::{DEFAULT_CACHE, close};
 use crate::store::disk::file::{self, Owner};
 use crate::store::disk::file_system::FsHandle;

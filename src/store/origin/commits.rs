@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use uuid::Uuid;
 
-use crate::error::Error;
+use crate::base::error::Error;
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::values::position::Position;
 

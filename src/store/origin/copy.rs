@@ -10,7 +10,7 @@ use std::path::Path;
 
 use redb::{Database, WriteTransaction};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{begin, close, storage_error};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;

@@ -8,7 +8,7 @@ use std::vec;
 
 use redb::{Database, WriteTransaction};
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::payload::unseal;

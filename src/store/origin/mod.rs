@@ -20,7 +20,7 @@ use std::fmt::{self, Debug, Display};
 use time::OffsetDateTime;
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::values::position::{OriginRow, Position, Primary};
 use crate::store::values::schema::{FORMAT, Table};
 

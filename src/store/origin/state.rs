@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, closed};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::Position;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::Error;
+use crate::base::error::Error;
 
 /// What a node of a shared database cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
 use crate::store::values::schema::Table;

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::values::schema::Table;
 

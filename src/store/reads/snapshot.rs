@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableTableMetadata, TableError};
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::disk::engine::{
     Bytes, begin_read, definition, get_value, storage_error, walk_range,
 };

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use uuid::Uuid;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{CHECKSUM, Payload, damaged};

@@ -75,7 +75,7 @@ macro_rules! impl_record {
             fn owner(
                 &self,
                 tx: &impl $crate::store::Tx,
-            ) -> $crate::error::Result<Option<$crate::store::Owner>> {
+            ) -> $crate::base::error::Result<Option<$crate::store::Owner>> {
                 let ($of_owner, $tx) = (self, tx);
                 $owner
             }

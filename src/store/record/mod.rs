@@ -15,8 +15,8 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::{Error, Result};
-use crate::json::JsonText;
+use crate::base::error::{Error, Result};
+use crate::base::json::JsonText;
 use crate::store::values::key::Key;
 use crate::store::values::payload::{Payload, begin_payload, damaged, meta_bytes};
 use crate::store::values::raw::{Raw, read_number};

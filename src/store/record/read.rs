@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::values::key::{Key, prefix_end};
 use crate::store::values::payload::{HexKey, damaged};
 use crate::store::values::raw::{KeySpan, Order, Raw, Window, read_number};

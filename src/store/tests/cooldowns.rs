@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 
 use super::*;
-use crate::fair_queue::Consumer;
+use crate::fair::fair_queue::Consumer;
 use crate::store::writer::queue::LIMITS;
 
 const GREEDY: Consumer = Consumer::User(1);

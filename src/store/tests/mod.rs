@@ -22,8 +22,8 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::unbounded_channel;
 
 use super::*;
-use crate::error::{Error, Result};
-use crate::secret::Seed;
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
 use crate::store::disk::engine::{RETRY_AFTER, begin, definition};
 use crate::store::record::byte_usage;
 use crate::wait::{TEST_TIMEOUT, eventually};

@@ -6,7 +6,7 @@ use std::task::{Context, Wake, Waker};
 
 use futures_util::FutureExt;
 
-use crate::fair_queue::Consumer;
+use crate::fair::fair_queue::Consumer;
 use crate::store::writer::queue::{LIMITS, MAX_QUEUED};
 use crate::store::writer::task::{PendingWrite, QueuedWrite};
 

@@ -3,7 +3,7 @@
 //! A key consists of parts. The first part is the tenant, if the table has one. So all records of an
 //! organization or project are adjacent, and a prefix of parts is a range of the table.
 
-use crate::time::Timestamp;
+use crate::base::time::Timestamp;
 
 /// A value that can be part of a key.
 ///

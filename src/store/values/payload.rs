@@ -12,7 +12,7 @@ use std::fmt::{self, Display};
 use serde::Serialize;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 
 use super::schema::Table;
 

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::error::Result;
+use crate::base::error::Result;
 
 use super::key::{Key, prefix_end};
 use super::payload::damaged;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use redb::Database;
 use serde::Serialize;
 
-use crate::error::Result;
-use crate::low_priority::{Priority, run_low_priority};
+use crate::base::error::Result;
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{PAGE_CACHE, fill, require_length};
 use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::begin;

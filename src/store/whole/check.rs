@@ -12,8 +12,8 @@ use std::sync::Arc;
 use redb::Database;
 use redb::backends::FileBackend;
 
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::base::error::{Error, Result};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{fill, open_unnamed};
 use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::{DEFAULT_CACHE, RETRY_AFTER, begin_unsynced, catch_panic};

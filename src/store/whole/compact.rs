@@ -13,8 +13,8 @@ use serde::Serialize;
 use tokio::sync::{OwnedRwLockWriteGuard, oneshot};
 use tokio::time::timeout;
 
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::base::error::{Error, Result};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{NotSwapped, PAGE_CACHE, fill, fill_copy, swap};
 use crate::store::disk::engine::{RETRY_AFTER, begin, catch_panic, close, storage_error};
 use crate::store::disk::file;

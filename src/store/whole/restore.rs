@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use redb::Database;
 use serde::Serialize;
 
-use crate::error::{Error, Result};
-use crate::secret::SigningSecret;
+use crate::base::error::{Error, Result};
+use crate::base::secret::SigningSecret;
 use crate::store::disk::engine::{DEFAULT_CACHE, begin, close, definition, storage_error};
 use crate::store::disk::file::{self, FileLock, beside, follow_link};
 use crate::store::disk::file_names::adopt;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use redb::Database;
 
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::base::error::{Error, Result};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{PAGE_CACHE, fill, open_unnamed, require_length};
 use crate::store::disk::engine::{RETRY_AFTER, begin, close};
 use crate::store::disk::file::{change_draft, folder_of, new_draft};

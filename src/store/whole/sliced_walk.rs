@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::changes::value_log::{ValueLog, Visitor};
 use crate::store::disk::engine::{RETRY_AFTER, catch_panic};
 use crate::store::disk::file::folder_of;

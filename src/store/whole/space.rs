@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::base::error::{Error, Result};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::disk::file::folder_of;
 use crate::store::disk::file_system::{FreeBytes, FsHandle};

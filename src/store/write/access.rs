@@ -3,7 +3,7 @@
 //! Most writes change none of these tables. So the result of a check stays valid until the version changes, and a request
 //! need not read the same records as the request before it.
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
 use crate::store::values::schema::{Table, count_key};

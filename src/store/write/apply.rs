@@ -4,7 +4,7 @@ use std::ops::Bound;
 
 use redb::{CursorError, ReadableTable};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::TableChanges;

@@ -1,6 +1,6 @@
 //! One write within a batch: keeping it, undoing it, ending the batch after it, and what it adds.
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::changes::write_changes::{PriorValue, WriteChanges};
 use crate::store::record::Record;
 use crate::store::record::byte_usage::{Growth, Owner};

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::values::key::Key;
 use crate::store::values::payload::damaged;
 use crate::store::values::raw::{Raw, read_number};

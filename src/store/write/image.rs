@@ -1,6 +1,6 @@
 //! What the store keeps beside a record: its entries in indexes, its counts, its sums, and the bytes of its owner.
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::changes::write_changes::Change;
 use crate::store::record::byte_usage::{self, Owner};
 use crate::store::record::{IndexForm, Record, Sum, Summand, Tx, entry_payload};

@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 
 use redb::WriteTransaction;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::pending_values::{PendingValue, PendingValues};

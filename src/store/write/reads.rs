@@ -1,6 +1,6 @@
 //! Reads of a write: its own changes over those of the batch, over what is stored.
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::changes::pending_values::{PendingValue, walk_merged};
 use crate::store::disk::engine::{get_value, walk_range};
 use crate::store::packed;

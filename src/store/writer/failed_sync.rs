@@ -14,7 +14,7 @@ use std::path::Path;
 use redb::Database;
 use xxhash_rust::xxh3::Xxh3Default;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::changes::file_copy::{NotSwapped, PAGE_CACHE, fill_copy, swap};
 use crate::store::disk::engine::catch_panic;
 use crate::store::disk::file;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use redb::{Database, ReadableDatabase};
 use tokio::sync::oneshot;
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::store::origin::state::{OriginCall, OriginMetrics};
 use crate::store::record::byte_usage::Owner;
 

@@ -19,9 +19,9 @@ use redb::Database;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 
-use crate::error::Result;
-use crate::fair_queue::Consumer;
-use crate::secret::SigningSecret;
+use crate::base::error::Result;
+use crate::base::secret::SigningSecret;
+use crate::fair::fair_queue::Consumer;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::changes::value_log::ValueLogs;
 use crate::store::disk::engine::closed;

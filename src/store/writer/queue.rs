@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
 
-use crate::error::{Error, Result};
-use crate::fair_queue::{Backlogs, Consumer, FairQueueLimits, QueueFull, RecentConsumers};
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::{Backlogs, Consumer, FairQueueLimits, QueueFull, RecentConsumers};
 use crate::store::disk::engine::{RETRY_AFTER, closed};
 
 use super::task::{NextWrite, QueuedWrite, Task};

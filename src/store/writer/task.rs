@@ -6,8 +6,8 @@ use std::sync::{Arc, mpsc};
 use redb::Database;
 use tokio::sync::oneshot;
 
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::Consumer;
 use crate::store::disk::engine::{RETRY_AFTER, begin, close, storage_error};
 use crate::store::origin::Fault;
 use crate::store::reads::snapshot::Snapshot;

@@ -20,8 +20,8 @@ use std::time::{Duration, Instant};
 use redb::{Database, WriteTransaction};
 use tokio::runtime::Handle;
 
-use crate::error::{Error, Result};
-use crate::fair_queue::Consumer;
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::Consumer;
 use crate::store::changes::batch_diff::BatchDiff;
 use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{

@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use tokio::sync::Notify;
 
-use crate::error::Result;
-use crate::secret::SigningSecret;
+use crate::base::error::Result;
+use crate::base::secret::SigningSecret;
 use crate::store::changes::batch_diff::{BatchDiff, CommitsOf};
 use crate::store::format::secrets::stored_secret;
 use crate::store::reads::snapshot::Snapshot;

@@ -239,13 +239,13 @@ fn resource_list_is_a_module_of_its_own() {
 #[test]
 fn rules_and_handlers_are_modules_of_their_own() {
     let rules = ("resources/users/mod.rs", "use crate::store;\n");
-    let (state, store) = (("state.rs", "use crate::resources::users;\n"), ("store.rs", ""));
-    let handlers = ("resources/users/http.rs", "use crate::state;\nuse super::User;\n");
-    let sources = [rules, handlers, state, store].map(|(path, text)| Source::new(path, text));
+    let (app, store) = (("app.rs", "use crate::resources::users;\n"), ("store.rs", ""));
+    let handlers = ("resources/users/http.rs", "use crate::app;\nuse super::User;\n");
+    let sources = [rules, handlers, app, store].map(|(path, text)| Source::new(path, text));
     let found = graphs(&sources);
     assert_eq!(found[0].cycle(), None);
     let layers = found[0].layers().concat();
-    assert_eq!(layers, ["store", "resources/users", "state", "resources/users/http"]);
+    assert_eq!(layers, ["store", "resources/users", "app", "resources/users/http"]);
     let back = ("resources/users/mod.rs", "use crate::store;\nuse self::http::body;\n");
-    assert_eq!(cycles(&[back, handlers, state, store]).len(), 1);
+    assert_eq!(cycles(&[back, handlers, app, store]).len(), 1);
 }

@@ -42,12 +42,12 @@ const CRATES: &[(&[&str], &[&str])] = &[
     (&["toml"], &["cli"]),
     (&["clap_complete", "clap_mangen"], &["cli/man_pages.rs"]),
     (&["sd_notify"], &["cli/systemd.rs"]),
-    (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs", "mail", "trust_anchors.rs"]),
-    (&["rustls_native_certs"], &["trust_anchors.rs"]),
+    (&["tokio_rustls"], &["http/tls.rs", "http/server/tests.rs", "mail", "net/trust_anchors.rs"]),
+    (&["rustls_native_certs"], &["net/trust_anchors.rs"]),
     (&["tokio_postgres", "tokio_postgres_rustls"], &["store/origin/postgres/"]),
     (&["lettre"], &["mail"]),
-    (&["governor"], &["rate_limit.rs"]),
-    (&["hickory_resolver"], &["dns.rs"]),
+    (&["governor"], &["app/rate_limit.rs"]),
+    (&["hickory_resolver"], &["net/dns.rs"]),
     (&["prometheus"], &["metrics"]),
     (&["cookie", "similar"], &["console"]),
     (&["ammonia", "pulldown_cmark"], &["resources/sharing/page/markdown.rs"]),
@@ -93,7 +93,7 @@ pub fn purity(source: &Source) -> Vec<Violation> {
 }
 
 /// The modules that no rule of a resource module uses: they call the rules.
-const CALLERS: [&str; 6] = ["bootstrap", "cli", "http", "operator", "router", "state"];
+const CALLERS: [&str; 5] = ["app", "cli", "http", "operator", "router"];
 
 /// Rules of resource modules use nothing that calls rules.
 pub fn independence(source: &Source) -> Vec<Violation> {

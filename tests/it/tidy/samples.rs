@@ -40,7 +40,7 @@ fn waiting_clock_or_random_use_in_a_rule_is_found() {
     assert_eq!(broken(purity, "resources/projects/grants.rs", text), [1, 3, 4, 5]);
     assert_eq!(broken(purity, "resources/users/http.rs", text), NONE);
     assert_eq!(broken(purity, "resources/users/tests.rs", text), NONE);
-    assert_eq!(broken(purity, "state.rs", text), NONE);
+    assert_eq!(broken(purity, "app/mod.rs", text), NONE);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn clock_of_a_test_is_found() {
 
 #[test]
 fn rule_that_uses_a_caller_of_rules_is_found() {
-    let text = "use crate::error::Error;\nuse crate::{state::App};\nuse super::super::super::http::path;\n";
+    let text = "use crate::base::error::Error;\nuse crate::{app::App};\nuse super::super::super::http::path;\n";
     assert_eq!(broken(independence, "resources/users/api.rs", text), [2, 3]);
     assert_eq!(broken(independence, "resources/users/http.rs", text), NONE);
     assert_eq!(broken(independence, "resources/users/http/body.rs", text), NONE);
@@ -62,7 +62,7 @@ fn rule_that_uses_a_caller_of_rules_is_found() {
 #[test]
 fn rule_that_the_console_uses_is_found() {
     let text = "use crate::resources::{members, sessions};\nuse crate::store::Tx;\nuse crate::auth;\n\
-                use crate::resources::dashboards::templates::built_in;\nuse crate::state::App;\n";
+                use crate::resources::dashboards::templates::built_in;\nuse crate::app::App;\n";
     assert_eq!(broken(console, "console/visit.rs", text), [1, 2, 3, 4]);
     assert_eq!(broken(console, "console/pages/dashboards/forms.rs", text), [1, 2, 3]);
     assert_eq!(broken(console, "http/console.rs", text), NONE);
@@ -104,5 +104,5 @@ fn reexport_of_the_store_is_found() {
     assert_eq!(broken(definitions, "store/write/apply.rs", text), [1, 2]);
     assert_eq!(broken(definitions, "store/tests/writing.rs", text), NONE);
     assert_eq!(broken(definitions, "store/mod.rs", text), NONE);
-    assert_eq!(broken(definitions, "state.rs", text), NONE);
+    assert_eq!(broken(definitions, "app/mod.rs", text), NONE);
 }

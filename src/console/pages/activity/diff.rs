@@ -3,7 +3,7 @@
 use serde_json::Value;
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use crate::json::escape_invisible;
+use crate::base::json::escape_invisible;
 
 /// The longest indented JSON, in bytes. Longer JSON stays on one line.
 const MAX_INDENTED: usize = 8 * 1024;

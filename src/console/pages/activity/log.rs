@@ -8,15 +8,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::console::api::Operation;
 use crate::console::layout::{Frame, In, Section};
 use crate::console::model::Person;
 use crate::console::pages::project_id;
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::{Error, Result};
 use crate::ids::OrganizationId;
-use crate::time::Timestamp;
 
 use super::words::{KINDS, VERBS};
 

@@ -18,6 +18,8 @@ use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command};
 use crate::console::model::List;
@@ -25,10 +27,8 @@ use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
-use crate::etag::matches_any;
-use crate::low_priority::{Priority, run_low_priority};
-use crate::time::Timestamp;
+use crate::exchange::etag::matches_any;
+use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::people::People;
 use diff::DiffBudget;

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::Value;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Versioned, Write};
 use crate::console::assets::icon;
 use crate::console::headers::see_other;
@@ -13,8 +14,7 @@ use crate::console::pages::people::People;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::diff::DiffBudget;
 use super::log::{Change, Entry, Filters, Log, entry_query, item_query, keep_open_projects};

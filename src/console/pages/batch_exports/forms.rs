@@ -5,6 +5,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Operation;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
 use crate::console::headers::see_other;
@@ -13,7 +14,6 @@ use crate::console::pages::object::{BATCH_EXPORTS, page_of};
 use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 /// The operation whose body has a schema for each destination.
 const CREATE: &str = "projects_batch_exports_create";

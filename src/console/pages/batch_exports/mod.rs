@@ -7,6 +7,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
@@ -16,7 +17,6 @@ use crate::console::model::BatchExport;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 use super::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
 use super::object::BATCH_EXPORTS;

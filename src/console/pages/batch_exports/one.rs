@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::Value;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::form::{Form, ONCE, Outcome, once_key};
@@ -13,7 +14,6 @@ use crate::console::model::BatchExport;
 use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath, confirm_delete};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 use super::forms::{Destination, find_destination};
 use super::{Action, PAUSE, UNPAUSE};

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::form::VERSION;
@@ -14,9 +15,8 @@ use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
+use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::http::form::Form;
-use crate::low_priority::{Priority, run_low_priority};
 
 use super::tile::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Write;
 use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
 use crate::console::visit::SignedIn;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
-use crate::error::{Error, Result};
 
 /// An action of a form on dashboards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::Value;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Operation;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::headers::see_other;
@@ -16,7 +17,6 @@ use crate::console::pages::shareable::DASHBOARD;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
 use crate::console::words::{EVERYONE_EDITS, RESTRICTIONS};
-use crate::error::{Error, Result};
 use crate::resources::dashboards::templates::{BuiltIn, built_in};
 
 use super::dashboard_choices;

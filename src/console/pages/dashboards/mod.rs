@@ -11,6 +11,7 @@ use askama::Template;
 use axum::http::Method;
 use uuid::Uuid;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::headers::see_other;
@@ -22,7 +23,6 @@ use crate::console::paging::{
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::{Error, Result};
 
 use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use super::object::DASHBOARDS;

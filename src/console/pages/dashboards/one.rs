@@ -3,6 +3,7 @@
 use askama::Template;
 use axum::http::{Method, StatusCode};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Versioned};
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -13,8 +14,7 @@ use crate::console::pages::object::{DASHBOARDS, ObjectPath};
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
-use crate::low_priority::{Priority, run_low_priority};
+use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::tile::{self, Card};
 use super::tiles;

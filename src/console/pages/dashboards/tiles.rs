@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Versioned;
 use crate::console::assets::icon;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, VERSION};
@@ -17,7 +18,6 @@ use crate::console::pages::shareable::DASHBOARD;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 use super::dashboard_choices;
 use super::forms::{name_in, name_of, name_version_and_refusal};

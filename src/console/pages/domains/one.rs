@@ -5,6 +5,7 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
 use crate::console::headers::see_other;
@@ -13,7 +14,6 @@ use crate::console::model::Domain;
 use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 const DOMAIN: &str = "/console/organizations/{organization_id}/domains/{id}/";
 const VERIFY: &str = "/console/organizations/{organization_id}/domains/{id}/verify/";

@@ -6,11 +6,11 @@ use askama::Template;
 use axum::http::Method;
 use bytesize::ByteSize;
 
+use crate::app::Health;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Frame, In, Section, quote};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::state::Health;
 
 const HEALTH: &str = "/console/health/";
 

@@ -5,14 +5,14 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::console::api::{Operation, Write};
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Frame, In, Section};
 use crate::console::model::{Dashboard, Invite, Key, List, Organization, Project};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
-use crate::time::Timestamp;
 
 use super::activity::Latest;
 

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Operation;
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
 use crate::console::headers::see_other;
@@ -15,7 +16,6 @@ use crate::console::pages::project_id;
 use crate::console::pages::shareable::INSIGHT;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 const NEW: &str = "/console/projects/{project_id}/insights/new/";
 const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";

@@ -6,6 +6,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::assets::icon;
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, with_notice};
@@ -15,7 +16,6 @@ use crate::console::pages::object::{INSIGHTS, ObjectPath};
 use crate::console::pages::shareable::INSIGHT;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 use crate::resources::sharing::page::Definition;
 
 const PAGE: &str = "/console/projects/{project_id}/insights/{id}/";

@@ -5,6 +5,7 @@ use axum::http::Method;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Write};
 use crate::console::form::{
     Choice, Confirm, ConfirmState, Form, FormSpec, Input, ONCE, Outcome, SubmittedForm,
@@ -17,7 +18,6 @@ use crate::console::pages::{organization_id, uuid};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::LEVELS;
-use crate::error::{Error, Result};
 
 use super::{Feedback, LIST, Link, base, show};
 

@@ -9,6 +9,7 @@ use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::form::{Form, once_key};
@@ -19,7 +20,6 @@ use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::level_name;
-use crate::error::{Error, Result};
 
 const LIST: &str = "/console/organizations/{organization_id}/invites/";
 

@@ -8,6 +8,8 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::Value;
 
+use crate::base::error::Result;
+use crate::base::time::Timestamp;
 use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::layout::{self, Command, Frame, In, Section};
@@ -15,8 +17,6 @@ use crate::console::model::Key;
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
-use crate::time::Timestamp;
 
 use access::{Access, scope_in_words};
 

@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::json;
 
+use crate::base::time::Timestamp;
 use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -11,7 +12,6 @@ use crate::console::layout::{self, Frame, In, Section};
 use crate::console::model::Key;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::time::Timestamp;
 
 use super::access::{Abilities, Access};
 use super::show_value;

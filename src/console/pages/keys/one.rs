@@ -5,6 +5,7 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{
@@ -15,7 +16,6 @@ use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::model::Key;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::{Error, Result};
 use crate::ids::ApiKeyId;
 
 use super::access::{Abilities, Access};

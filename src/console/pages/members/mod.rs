@@ -9,6 +9,7 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::Choice;
@@ -20,7 +21,6 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
 use crate::console::words::{LEVELS, level_name};
-use crate::error::{Error, Result};
 
 use super::object::MEMBERS;
 use super::organization_id;

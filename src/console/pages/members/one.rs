@@ -4,6 +4,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Operation;
 use crate::console::assets::icon;
 use crate::console::failure::Failure;
@@ -17,7 +18,6 @@ use crate::console::pages::object::{MEMBERS, ObjectPath};
 use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 use super::{MemberRights, own_uuid};
 

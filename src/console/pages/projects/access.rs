@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome, SubmittedForm};
@@ -17,7 +18,6 @@ use crate::console::paging::Paging;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::words;
-use crate::error::{Error, Result};
 
 const ACCESS: &str = "/console/projects/{project_id}/access/";
 

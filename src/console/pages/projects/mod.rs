@@ -7,6 +7,7 @@ use askama::Template;
 use axum::http::Method;
 use serde_json::{Value, json};
 
+use crate::base::error::Result;
 use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -16,7 +17,6 @@ use crate::console::model::Project;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Result;
 
 use super::object::page_of;
 use super::organization_id;

@@ -5,6 +5,7 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Write};
 use crate::console::assets::icon;
 use crate::console::form::{
@@ -17,7 +18,6 @@ use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 const SETTINGS: &str = "/console/projects/{project_id}/settings/";
 const ACCESS: &str = "/console/projects/{project_id}/settings/access/";

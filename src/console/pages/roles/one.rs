@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Versioned, Write};
 use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
 use crate::console::headers::see_other;
@@ -17,7 +18,6 @@ use crate::console::pages::uuid;
 use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
 const ADD: &str = "/console/organizations/{organization_id}/roles/{id}/add/";

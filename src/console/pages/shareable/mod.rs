@@ -7,12 +7,12 @@ mod trash;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::base::error::Result;
 use crate::console::api::{Operation, Write};
 use crate::console::model::{Person, Rights, Tile, name_or};
 use crate::console::registry::Pages;
 use crate::console::visit::SignedIn;
 use crate::console::words::is_editor;
-use crate::error::Result;
 
 use super::object::{Collection, DASHBOARDS, INSIGHTS};
 

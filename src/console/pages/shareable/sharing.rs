@@ -5,6 +5,7 @@ use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::base::error::Error;
 use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::form::{ONCE, once_key};
@@ -15,7 +16,6 @@ use crate::console::origin::local_base;
 use crate::console::pages::object::ObjectPath;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-use crate::error::Error;
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
 

@@ -4,6 +4,7 @@
 use askama::Template;
 use axum::http::Method;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Write;
 use crate::console::form::{ConfirmOption, answered_before};
 use crate::console::headers::see_other;
@@ -15,7 +16,6 @@ use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
-use crate::error::{Error, Result};
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, deletion_body};
 

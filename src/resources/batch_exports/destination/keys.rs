@@ -3,7 +3,7 @@
 use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, ObjectBuilder};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::input::{
     Choice, Choices, Email, Field, FieldType, Flag, Integer, ListOf, Name, Nullable, Schema, Text,
     WebUrl,

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::Ref;
 use utoipa::openapi::schema::{Discriminator, ObjectBuilder, OneOfBuilder, Type};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::input;
 use crate::input::{
     Choice, Choices, FieldType, FreeObject, JsonObject, Nested, Required, Schema, choices_schema,

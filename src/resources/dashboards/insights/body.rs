@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, Either, JsonText, WriteJson, output};
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, TileId};
-use crate::json::{Array, Either, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{AccessLevel, Restriction};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
-use crate::time::Timestamp;
 
 use super::{Fields, Insight};
 

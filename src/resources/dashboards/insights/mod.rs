@@ -15,7 +15,9 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::auth::InProject;
-use crate::error::Result;
+use crate::base::error::Result;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{InsightId, OrganizationId, ProjectId, UserId};
 use crate::input::Schema;
 use crate::resources::access_controls::levels::{
@@ -26,9 +28,7 @@ use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::projects::Project;
 use crate::resources::shared::access_objects::{Kind, Object};
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 /// A stored query, shown on one or more tiles.
 #[derive(Debug, Clone, PartialEq)]

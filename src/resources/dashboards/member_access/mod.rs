@@ -6,9 +6,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::auth::{CallerKey, InProject};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, JsonItems, WrittenBy, output};
 use crate::ids::{MembershipId, ProjectId, RoleId};
-use crate::json::{Array, JsonItems, WrittenBy, output};
 use crate::resources::access_controls::levels::{self, AccessLevel, MemberRights};
 use crate::resources::access_controls::precedence::DecidingRule;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};

@@ -1,6 +1,6 @@
 //! The rules that can decide a member's access to an object, in the order of precedence, with the one that did.
 
-use crate::error::Result;
+use crate::base::error::Result;
 use crate::resources::access_controls::levels::{AccessLevel, DecidedBy};
 use crate::resources::access_controls::precedence::{DecidingRule, OF_OBJECT, Tier};
 use crate::resources::access_controls::rules;

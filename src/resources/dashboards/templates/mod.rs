@@ -8,19 +8,19 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::{Caller, InProject};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::patch::Patch;
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
     Field, FieldType, FreeObject, Input, JsonObject, ListOf, Nested, Nullable, Parsed, Required,
     Schema, Tags, Text,
 };
-use crate::patch::Patch;
 use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;
-use crate::secret::SeededRng;
 use crate::store::WriteTx;
-use crate::time::Timestamp;
 
 use super::insights::NewInsight;
 use super::tiles::{self, TileStyle};

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Write};
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::input::JsonObject;
 
 /// The expected structure of a value.

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, JsonItems, JsonText, WriteJson, output};
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
-use crate::json::{Array, JsonItems, JsonText, WriteJson, output};
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights};
 use crate::resources::access_controls::shared::{CallerLevels, Shared};
 use crate::resources::dashboards::Dashboard;
@@ -17,7 +18,6 @@ use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::visible::VisibleDashboards;
 use crate::resources::users::EmbeddedUsers;
 use crate::store::{Order, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::weight::require_bounded_for;
 use super::{

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::patch::Patch;
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
-use crate::patch::Patch;
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
 use crate::store::{Order, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::{bounding, resize_text};

@@ -5,7 +5,9 @@
 use utoipa::openapi::schema::{AllOfBuilder, AnyOfBuilder, ObjectBuilder};
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
 use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema};
@@ -13,9 +15,7 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
-use crate::secret::SeededRng;
 use crate::store::{Order, Record, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 use super::input::{DuplicateTile, TileRef};
 use super::weight::{CopyBudget, require_bounded};

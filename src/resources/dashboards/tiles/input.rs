@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::patch::Patch;
 use crate::input;
 use crate::input::{
     Field, FieldType, Flag, FreeObject, Identifier, ListOf, Nested, Nullable, Required, Schema,
     Text,
 };
-use crate::patch::Patch;
 
 use super::{Fields, MAX_TILES};
 

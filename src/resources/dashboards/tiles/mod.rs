@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::secret::SeededRng;
+use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
-use crate::secret::SeededRng;
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
-use crate::time::Timestamp;
 
 use super::Dashboard;
 use super::insights::body::ListedTile;

@@ -4,7 +4,7 @@
 //! Its limit bounds both the size of a response and the work of one request. The store maintains the weight
 //! as a running sum.
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId};
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::texts::Text;

@@ -6,9 +6,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::auth::{Caller, CallerKey};
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::json::{Array, JsonText, WriteJson, WrittenBy, output};
 use crate::ids::{OrganizationId, ProjectId, RoleId};
-use crate::json::{Array, JsonText, WriteJson, WrittenBy, output};
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::api::ProjectSummary;
 use crate::resources::projects::{self, Project};

@@ -5,7 +5,7 @@ use std::io;
 use askama::Template;
 use serde_json::{Map, Value};
 
-use crate::json::escape_invisible;
+use crate::base::json::escape_invisible;
 
 /// Maximum size of the JSON on a card, in bytes. The public JSON holds definitions of any size.
 const MAX_JSON: usize = 8192;

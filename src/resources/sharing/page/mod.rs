@@ -5,7 +5,7 @@ mod markdown;
 
 use askama::Template;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::BoundedRead;
 
 use super::api::{DashboardKey, SharedDashboard, SharedInsight, SharedTile, for_each_tile};

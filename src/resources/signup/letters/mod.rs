@@ -2,7 +2,8 @@
 
 use askama::Template;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
 use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::compose::{ComposeMail, Composed, Delivery, MailContent, to_single_line};
 use crate::mail::outbox::{Notification, OutboxMessage};
@@ -11,7 +12,6 @@ use crate::resources::members::{self, Membership};
 use crate::resources::organizations::Organization;
 use crate::resources::users::{self, User};
 use crate::store::{Order, Snapshot, Tx, Window, WriteTx};
-use crate::time::Timestamp;
 
 /// Renders the mails about invites and new members.
 pub struct InviteMails {

@@ -3,7 +3,7 @@
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::http::routes::PathParameter;
 use crate::ids::{UUID_PATTERN, UserId, UserUuid};
 use crate::input::Schema;

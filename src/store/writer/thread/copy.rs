@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use redb::{Database, WriteTransaction};
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
 use crate::store::origin::commits::confirm;
 use crate::store::origin::copy_source::CopySource;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use redb::Database;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::changes::hot_values::HotValues;
 use crate::store::disk::engine::{RETRY_AFTER, closed};
 use crate::store::disk::file;

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use redb::{Database, WriteTransaction};
 use uuid::Uuid;
 
-use crate::error::{Error, Result};
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, storage_error};
 use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::{SentCommit, send};

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::{Versioned, Write};
 use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
 use crate::console::pages::object::ObjectPath;
@@ -9,7 +10,6 @@ use crate::console::pages::rules::{MEMBER, ROLE, Subjects, removed_rule};
 use crate::console::pages::shareable::ShareableKind;
 use crate::console::visit::{SignedIn, Visit};
 use crate::console::words::{MAY_EDIT, RESTRICTIONS};
-use crate::error::{Error, Result};
 use crate::http;
 
 use super::MemberAccess;

@@ -8,6 +8,7 @@ use askama::Template;
 use axum::http::{Method, StatusCode};
 use serde::Deserialize;
 
+use crate::base::error::{Error, Result};
 use crate::console::assets::icon;
 use crate::console::form::{Form, Outcome};
 use crate::console::headers::see_other;
@@ -19,7 +20,6 @@ use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::urls::Query;
 use crate::console::visit::{SignedIn, Visit};
-use crate::error::{Error, Result};
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
 use forms::Purpose;

@@ -4,6 +4,7 @@ use askama::Template;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::base::error::{Error, Result};
 use crate::console::api::Versioned;
 use crate::console::failure::Failure;
 use crate::console::form::{Choice, Form};
@@ -15,7 +16,6 @@ use crate::console::paging::Paging;
 use crate::console::urls::Query;
 use crate::console::visit::SignedIn;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
-use crate::error::{Error, Result};
 
 use super::forms::Purpose;
 use super::{Feedback, Filters, MemberAccess};

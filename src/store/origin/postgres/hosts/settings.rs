@@ -7,9 +7,9 @@ use percent_encoding::percent_decode_str;
 use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::net::trust_anchors::{Identity, client_config, read_certificates, system_certificates};
 use crate::store::disk::place::DatabaseUrl;
 use crate::store::origin::Fault;
-use crate::trust_anchors::{Identity, client_config, read_certificates, system_certificates};
 
 /// Variables by which PostgreSQL's own clients find or check a server, and which this program does not read.
 const UNREAD: [&str; 6] =

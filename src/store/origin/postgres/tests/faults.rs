@@ -269,7 +269,7 @@ fn overtaken_large_commit_leaves_no_transaction_open() {
 fn failed_founding_leaves_no_workspace() {
     let schema = Schema::new();
     let origin = open(&schema.url(), "node a");
-    let rows = [Ok(put("a", "1")), Err(crate::error::Error::internal("no more rows"))];
+    let rows = [Ok(put("a", "1")), Err(crate::base::error::Error::internal("no more rows"))];
     let failed = origin.found_workspace(new_name(), &mut rows.into_iter()).expect_err("a failure");
     assert!(matches!(failed, Fault::Copy(_)), "{failed:?}");
     assert_eq!(origin.head().expect("an answer"), None);
@@ -281,7 +281,8 @@ fn failed_founding_leaves_no_workspace() {
 fn two_first_starts_at_once_found_one_workspace() {
     let schema = Schema::new();
     let start = |node: &str| {
-        let rows = &mut [put(node, "1")].into_iter().map(Ok::<OriginRow, crate::error::Error>);
+        let rows =
+            &mut [put(node, "1")].into_iter().map(Ok::<OriginRow, crate::base::error::Error>);
         open(&schema.url(), node).found_workspace(new_name(), rows).expect("an answer")
     };
     let start = &start;

@@ -1,0 +1,120 @@
+//! Long reads. They run on threads of their own, shared fairly among tenants, and stop when their client has
+//! disconnected.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::auth::ReadAccess;
+use crate::base::error::{Error, Result};
+use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, QueueFull};
+use crate::fair::low_priority::{Priority, run_low_priority};
+use crate::metrics::{Counter, Histogram, Metrics, Series, record_seconds};
+use crate::store::{BoundedRead, CancelToken, Snapshot};
+
+/// The `Retry-After` when the queue is full, in seconds.
+const RETRY_AFTER: u32 = 2;
+
+/// Slots for long reads, given to tenants in turn. Clones share the slots.
+#[derive(Clone)]
+pub struct BlockingPool {
+    queue: FairQueue,
+    /// The longest time for a read, including its wait.
+    time_limit: Duration,
+    refused: Counter,
+    times: Histogram,
+}
+
+impl BlockingPool {
+    /// Creates a pool with the slots and queues of `limits`.
+    pub fn new(limits: FairQueueLimits, time_limit: Duration, metrics: &Metrics) -> Self {
+        Self {
+            queue: FairQueue::new(limits),
+            time_limit,
+            refused: metrics.counter(Series::READS_REFUSED, &[]),
+            times: metrics.histogram(Series::READ_TIME, &[]),
+        }
+    }
+
+    /// Runs `read` for an admitted request: on this thread while it is short, otherwise again from the start on a
+    /// blocking thread.
+    ///
+    /// # Errors
+    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
+    pub async fn read<P: Send + 'static, T: Send + 'static>(
+        &self,
+        access: ReadAccess<P>,
+        read: impl Fn(&BoundedRead<'_>, &ReadAccess<P>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        {
+            let short = BoundedRead::short(&access.snapshot);
+            let response = read(&short, &access);
+            if !short.is_exceeded() {
+                return response;
+            }
+        }
+        self.read_long(access, read).await
+    }
+
+    /// Runs `read` for an admitted request on a blocking thread, for reads that are known to be long.
+    ///
+    /// # Errors
+    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
+    pub async fn read_long<P: Send + 'static, T: Send + 'static>(
+        &self,
+        access: ReadAccess<P>,
+        read: impl FnOnce(&BoundedRead<'_>, &ReadAccess<P>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (consumer, tx) = (access.consumer, Arc::clone(&access.snapshot));
+        self.run(consumer, tx, move |tx| read(tx, &access)).await
+    }
+
+    /// Runs `work` over a snapshot on a blocking thread when it is the consumer's turn. Dropping the future stops the
+    /// work too.
+    ///
+    /// # Errors
+    /// The errors of `work`; 503 if too many reads of the consumer wait, or if the read exceeds its time limit.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        consumer: Consumer,
+        tx: Arc<Snapshot>,
+        work: impl FnOnce(&BoundedRead<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let interest = Arc::new(CancelToken::with_timeout(self.time_limit));
+        let _waiting = CancelOnDrop(Arc::clone(&interest));
+        let slot = self.queue.acquire(consumer).await.map_err(|QueueFull| self.refuse())?;
+        let times = self.times.clone();
+        let done = run_low_priority(Priority::Answer, move || {
+            // The work may run a moment longer than its client waits, so it holds the slot itself.
+            let _slot = slot;
+            let begun = Instant::now();
+            let response = work(&BoundedRead::long(&tx, &interest));
+            record_seconds(&times, begun.elapsed());
+            response
+        });
+        done.await?
+    }
+
+    fn refuse(&self) -> Error {
+        self.refused.increment(1);
+        Error::overloaded(RETRY_AFTER, "too many long reads of the tenant are waiting")
+    }
+
+    /// Returns the number of running reads.
+    pub fn used(&self) -> usize {
+        self.queue.used()
+    }
+
+    /// Returns the number of reads that wait for a slot.
+    pub fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+}
+
+/// Cancels a read when its caller drops the future.
+struct CancelOnDrop(Arc<CancelToken>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

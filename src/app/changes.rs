@@ -1,0 +1,372 @@
+//! Writes of callers and of the operator. One transaction contains the authorization check, the rule and the activity
+//! entry.
+
+use std::sync::Arc;
+
+use crate::auth::authorize::AuthContext;
+use crate::auth::{Caller, PublicAccess, ReadAccess, Tenant, WriteAccess};
+use crate::base::error::{Error, Result};
+use crate::base::secret::Seed;
+use crate::base::time::Timestamp;
+use crate::exchange::dry_run::DryRun;
+use crate::exchange::idempotency::{self, IdempotencyKey, IdempotencyRequest, IdempotentResponse};
+use crate::exchange::response::ApiResponse;
+use crate::fair::fair_queue::Consumer;
+use crate::ids::RequesterId;
+use crate::mail::worker::MailWorker;
+use crate::resources::api_keys::KeyPermissions;
+use crate::resources::{activity, users};
+use crate::store::{Record, Snapshot, WakeOnCommit, WriteTx};
+
+use super::App;
+use super::quota::Allowance;
+
+impl App {
+    /// Reads data that a later write of the same caller depends on. Authorizes the caller again in a new snapshot,
+    /// which is released before this returns.
+    ///
+    /// # Errors
+    /// The errors of the authorization and of `read`.
+    pub(crate) fn read_for_change<P: Tenant, T>(
+        &self,
+        access: &WriteAccess<P>,
+        read: impl FnOnce(&Snapshot, &P) -> Result<T>,
+    ) -> Result<T> {
+        let tx = self.store().snapshot()?;
+        let context = access.auth.renew(&*tx, self.now())?;
+        read(&tx, &P::of(&context)?)
+    }
+
+    /// Authorizes the caller again in a new snapshot, for a request that only reads and has a body: no snapshot may be held
+    /// while the body arrives.
+    ///
+    /// # Errors
+    /// The errors of the authorization.
+    pub(crate) fn read_access<P: Tenant>(&self, access: &WriteAccess<P>) -> Result<ReadAccess<P>> {
+        let snapshot = self.store().snapshot()?;
+        let context = access.auth.renew(&*snapshot, self.now())?;
+        let (tenant, consumer) = (P::of(&context)?, access.consumer);
+        Ok(ReadAccess { caller: context.caller.clone(), tenant, consumer, snapshot })
+    }
+
+    /// Writes for a caller. One transaction authorizes the caller again, runs `rule` and writes the activity entry.
+    /// Returns once the transaction is on disk.
+    ///
+    /// # Errors
+    /// The errors of the authorization and of `rule`; 503 if the transaction cannot be committed.
+    pub(crate) async fn change<P: Tenant, T: Send + 'static>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let auth = Arc::clone(&access.auth);
+        let options = WriteOptions::of(self, access);
+        let written = self.write(options, move |tx, now| {
+            let context = auth.renew(tx, now)?;
+            let response = rule(tx, &context.caller, &P::of(&context)?, now)?;
+            Ok((Author::of(context), response))
+        });
+        written.await.map(|(changed, _)| changed)
+    }
+
+    /// Deletes an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the deleted record, whose
+    /// version the request's `If-Match` must allow.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change), and 412 for another version.
+    pub(crate) async fn delete<R: Record, P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<R::Key> + Send + 'static,
+    ) -> Result<ApiResponse> {
+        let expected = access.if_match.clone();
+        let deletion = self.change(access, move |tx, caller, tenant, now| {
+            let key = rule(tx, caller, tenant, now)?;
+            expected.require::<R>(tx, &key)
+        });
+        deletion.await.map(|()| ApiResponse::NoContent)
+    }
+
+    /// Writes for a POST as [`change`](Self::change) does. If the idempotency key was used before, returns the stored
+    /// response and writes nothing.
+    ///
+    /// # Errors
+    /// The errors of the authorization and of `rule`; 422 if the idempotency key was used with another body; 503 if
+    /// the transaction cannot be committed.
+    pub(crate) async fn post<P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
+    ) -> Result<ApiResponse> {
+        let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
+        let options = WriteOptions::of(self, access);
+        let write = self.write(options, move |tx, now| {
+            let context = auth.renew(tx, now)?;
+            let (caller, tenant) = (&context.caller, P::of(&context)?);
+            let key = idempotency_key(key.as_ref(), &context)?;
+            let rule = |tx: &mut WriteTx<'_>| rule(tx, caller, &tenant, now);
+            let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
+            Ok((Author::of(context), done))
+        });
+        Ok(write.await?.0.into())
+    }
+
+    /// Returns the stored response of the request's idempotency key, if there is one. For a handler that reads data
+    /// before it posts, and whose rule requires no rights beyond those of the route. The caller is authorized again.
+    ///
+    /// # Errors
+    /// The errors of the authorization; 422 if the idempotency key was used with another body.
+    pub(crate) fn find_stored_response<P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+    ) -> Result<Option<ApiResponse>> {
+        self.find_stored_response_if(access, |_, _, _| Ok(()))
+    }
+
+    /// Returns the stored response as [`find_stored_response`](Self::find_stored_response) does, for a handler whose
+    /// rule requires further rights. `rule` fails if the request would fail now. Its errors about rights always take
+    /// precedence. Its other errors count only if no response is stored.
+    ///
+    /// # Errors
+    /// As [`find_stored_response`](Self::find_stored_response), and the errors of `rule`.
+    pub(crate) fn find_stored_response_if<P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl FnOnce(&Snapshot, &Caller, Timestamp) -> Result<()>,
+    ) -> Result<Option<ApiResponse>> {
+        let (tx, now) = (self.store().snapshot()?, self.now());
+        let context = access.auth.renew(&*tx, now)?;
+        let key = idempotency_key(access.idempotency.as_ref(), &context)?;
+        let kept = key.map_or(Ok(None), |key| idempotency::find(&*tx, &key, now));
+        match (kept, rule(&tx, &context.caller, now)) {
+            (Ok(None), ruled) => ruled.map(|()| None),
+            (_, Err(refused)) if is_not_bad_request(&refused) => Err(refused),
+            (kept, _) => Ok(kept?.map(ApiResponse::Replayed)),
+        }
+    }
+
+    /// As [`find_stored_response`](Self::find_stored_response), for a route where a key is optional.
+    ///
+    /// # Errors
+    /// As [`find_stored_response`](Self::find_stored_response).
+    pub(crate) fn find_stored_response_public(
+        &self,
+        access: &PublicAccess,
+        key: Option<&IdempotencyKey>,
+    ) -> Result<Option<ApiResponse>> {
+        let Some(key) = key else { return Ok(None) };
+        let (tx, now) = (self.store().snapshot()?, self.now());
+        if let Some(auth) = &access.auth {
+            auth.renew(&*tx, now)?;
+        }
+        Ok(idempotency::find(&*tx, key, now)?.map(ApiResponse::Replayed))
+    }
+
+    /// Returns a stored response once a failover of a shared database keeps the change that it shows.
+    ///
+    /// # Errors
+    /// 503 if the database does not answer in time.
+    pub(crate) async fn repeat(&self, stored: ApiResponse) -> Result<ApiResponse> {
+        self.store().confirm().await?;
+        Ok(stored)
+    }
+
+    /// Writes for a POST on a route where a key is optional. If a key was sent, the caller is authorized again in the
+    /// transaction. `rule` also returns the user for the activity entry.
+    ///
+    /// # Errors
+    /// As [`post`](Self::post).
+    pub(crate) async fn post_public(
+        &self,
+        access: &PublicAccess,
+        key: Option<IdempotencyKey>,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)>
+        + Send
+        + 'static,
+    ) -> Result<ApiResponse> {
+        let auth = access.auth.clone();
+        let (consumer, allowance) = (Some(access.consumer), Some(self.allowance(None)));
+        let options = WriteOptions { consumer, allowance, dry_run: access.dry_run.clone() };
+        let write = self.write(options, move |tx, now| {
+            let context = auth.as_ref().map(|auth| auth.renew(tx, now)).transpose()?;
+            let mut user = None;
+            let rule = |tx: &mut WriteTx<'_>| {
+                let (who, response) = rule(tx, now)?;
+                user = Some(who);
+                Ok(response)
+            };
+            let done = run_idempotent(tx, key.as_ref(), now, rule, ApiResponse::to_stored)?;
+            Ok((Author { user, context }, done))
+        });
+        Ok(write.await?.0.into())
+    }
+
+    /// Writes for the operator. One transaction runs `rule` and writes the activity entry.
+    ///
+    /// # Errors
+    /// The errors of `rule`; 503 if the transaction cannot be committed.
+    #[doc(hidden)]
+    pub async fn operate<T: Send + 'static>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let operator = WriteOptions { consumer: None, allowance: None, dry_run: None };
+        let write = self.write(operator, move |tx, now| Ok((Author::default(), rule(tx, now)?)));
+        write.await.map(|(done, _)| done)
+    }
+
+    /// Runs `rule`, which also returns the author for the activity entry, and writes that entry. Fails if the write
+    /// exceeds the tenant's allowance. Wakes the mail worker if the write queued a mail, and the maintenance if it
+    /// left something to complete. Returns the result of `rule` and the state after the commit.
+    ///
+    /// A dry run does all of this, keeps the activity entries for its response, and is undone.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        WriteOptions { consumer, allowance, dry_run }: WriteOptions,
+        rule: impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<RuleOutcome<T>> + Send + 'static,
+    ) -> Result<(T, Arc<Snapshot>)> {
+        let now = self.now();
+        let mail = self.0.mail_worker.as_ref().map(MailWorker::on_commit);
+        let wakes = [Some(self.0.maintenance.on_commit()), mail];
+        let end = WriteEnd { seed: Seed::generate(), now, allowance, dry_run, wakes };
+        let write = move |tx: &mut WriteTx<'_>| {
+            let (author, response) = rule(tx, now)?;
+            end.run(tx, &author)?;
+            Ok(response)
+        };
+        self.store().write_for(consumer, write).await
+    }
+}
+
+/// The tenant of a write, whose turn it takes and whose limits apply.
+pub(super) struct WriteOptions {
+    /// `None` for the operator.
+    consumer: Option<Consumer>,
+    /// `None` if nothing is limited.
+    allowance: Option<Allowance>,
+    /// Set if the write is undone.
+    dry_run: Option<DryRun>,
+}
+
+impl WriteOptions {
+    /// The tenant that a request works for.
+    pub(super) fn of<P>(app: &App, access: &WriteAccess<P>) -> Self {
+        Self {
+            consumer: Some(access.consumer),
+            allowance: Some(app.allowance(Some(access.consumer))),
+            dry_run: access.dry_run.clone(),
+        }
+    }
+
+    /// The client of a write whose rule bounds what it stores, so that it succeeds even if the disk is nearly full.
+    pub(super) const fn of_small_write(consumer: Consumer) -> Self {
+        Self { consumer: Some(consumer), allowance: None, dry_run: None }
+    }
+}
+
+/// What every write does after its rule.
+struct WriteEnd {
+    seed: Seed,
+    now: Timestamp,
+    allowance: Option<Allowance>,
+    dry_run: Option<DryRun>,
+    wakes: [Option<WakeOnCommit>; 2],
+}
+
+impl WriteEnd {
+    fn run(&self, tx: &mut WriteTx<'_>, author: &Author) -> Result<()> {
+        activity::record(tx, author.user.as_ref(), &mut self.seed.rng(), self.now)?;
+        self.allowance.as_ref().map_or(Ok(()), |allowance| allowance.require(tx))?;
+        if let Some(dry_run) = &self.dry_run {
+            dry_run.set_activity(activity::recorded(tx, author.context.as_deref())?);
+            tx.discard();
+            return Ok(());
+        }
+        if let Some(allowance) = &self.allowance {
+            allowance.note_growth(tx);
+        }
+        self.wakes.iter().flatten().for_each(|wake| wake.note(tx));
+        Ok(())
+    }
+}
+
+/// The author of a change.
+#[derive(Default)]
+pub(super) struct Author {
+    /// The user for the activity entries; `None` for the operator.
+    user: Option<users::Meta>,
+    /// The caller; `None` without a key. A dry run shows the entries that the caller may read.
+    context: Option<Arc<AuthContext>>,
+}
+
+impl Author {
+    pub(super) fn of(context: Arc<AuthContext>) -> Self {
+        Self { user: Some(context.caller.user.clone()), context: Some(context) }
+    }
+}
+
+/// The author of a change, and the result of its rule.
+pub(super) type RuleOutcome<T> = (Author, T);
+
+/// The result of a request that may have an idempotency key.
+pub(super) enum PostOutcome<T> {
+    /// The request was performed now.
+    Done(T),
+    /// The request was performed before, with this response.
+    Replayed(IdempotentResponse),
+}
+
+impl From<PostOutcome<Self>> for ApiResponse {
+    fn from(done: PostOutcome<Self>) -> Self {
+        match done {
+            PostOutcome::Done(response) => response,
+            PostOutcome::Replayed(reply) => Self::Replayed(reply),
+        }
+    }
+}
+
+/// Completes the idempotency key with the tenant of the request's path. If the body inherits rights from the caller's
+/// key, these become part of the request's identity too.
+pub(super) fn idempotency_key(
+    sent: Option<&IdempotencyRequest>,
+    context: &AuthContext,
+) -> Result<Option<IdempotencyKey>> {
+    let Some(sent) = sent else { return Ok(None) };
+    let AuthContext { caller, member, project } = context;
+    let by = RequesterId(caller.user.uuid.0);
+    let (organization, project) =
+        (member.as_ref().map(|member| member.organization), project.as_ref().map(|one| one.id));
+    if !sent.inherits_key_scope() {
+        return Ok(Some(sent.to_key(by, organization, project)));
+    }
+    let KeyPermissions { user: _, scopes, organizations, projects, expires_at } =
+        &caller.key.permissions;
+    let held = serde_json::to_vec(&(scopes, organizations, projects, expires_at));
+    Ok(Some(sent.with_context(&held.map_err(Error::internal)?).to_key(by, organization, project)))
+}
+
+/// Runs `rule` unless the request was performed before. In that case a dry run only checks that the caller still has
+/// the rights. `reply` returns the response to store.
+pub(super) fn run_idempotent<T>(
+    tx: &mut WriteTx<'_>,
+    key: Option<&IdempotencyKey>,
+    now: Timestamp,
+    rule: impl FnOnce(&mut WriteTx<'_>) -> Result<T>,
+    reply: impl FnOnce(&T) -> IdempotentResponse,
+) -> Result<PostOutcome<T>> {
+    let Some(key) = key else { return rule(tx).map(PostOutcome::Done) };
+    if let Some(reply) = idempotency::find(tx, key, now)? {
+        return match tx.dry_run(rule) {
+            Err(refused) if is_not_bad_request(&refused) => Err(refused),
+            _ => Ok(PostOutcome::Replayed(reply)),
+        };
+    }
+    let done = rule(tx)?;
+    idempotency::store(tx, key, &reply(&done), now)?;
+    Ok(PostOutcome::Done(done))
+}
+
+/// Whether a repeated request must fail with this error. A 400 may only be a consequence of the first request.
+fn is_not_bad_request(refused: &Error) -> bool {
+    !matches!(refused.status(), 400)
+}

@@ -1,0 +1,300 @@
+//! Background maintenance: deletes the data of removed organizations and projects, completes the listing of enabled and
+//! disabled users, deletes expired activity entries, expired idempotency keys and console sessions that ended, creates
+//! backups, and compacts the data file.
+//!
+//! Of the nodes of a shared database, the one with the lease deletes and completes. The rest concerns the copy of each node.
+
+use std::future::pending;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::select_all;
+
+use crate::base::error::{Error, Result};
+use crate::base::time::{Clock, Timestamp};
+use crate::exchange::idempotency;
+use crate::leases::{Duty, LeaseWatch};
+use crate::resources::shared::import_mark;
+use crate::resources::{activity, cascade_delete, roles, sessions};
+use crate::store::{OpenError, Snapshot, Store, Table, Watch, WriteTx};
+
+use super::backups::BackupScheduler;
+use super::{App, Inner};
+
+/// The tables with what is to be completed.
+pub(super) const TABLES: &[Table] = &[Table::Sweeps, Table::PendingListings, Table::Imports];
+/// The wait after a failure.
+const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// The longest time between two searches for expired data.
+const CHECK_INTERVAL: Duration = Duration::from_hours(1);
+
+impl App {
+    /// Starts the background tasks. Each transaction does a bounded amount of work.
+    ///
+    /// # Errors
+    /// If the backup folder cannot be created or read.
+    pub(super) fn start_maintenance(&self) -> Result<(), OpenError> {
+        let maintenance = Maintenance::of(self);
+        self.start_backups()?;
+        self.start_compaction();
+        self.wake_maintenance();
+        tokio::spawn(maintenance.run());
+        Ok(())
+    }
+
+    /// Creates backups in a separate task, so that they continue if deletions fail.
+    fn start_backups(&self) -> Result<(), OpenError> {
+        let Some(mut backups) = BackupScheduler::of(self)? else { return Ok(()) };
+        let inner = Arc::downgrade(&self.0);
+        tokio::spawn(async move {
+            loop {
+                backups.is_due().await;
+                let Some(store) = inner.upgrade().map(|inner| inner.store.clone()) else { return };
+                backups.create(&store).await;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// The task that completes what requests and commands began, and deletes expired data.
+struct Maintenance {
+    inner: Weak<Inner>,
+    store: Store,
+    clock: Clock,
+    /// Wakes the task when there is something to complete.
+    due: Watch,
+    lease: LeaseWatch,
+    imports: AbandonedImports,
+    expiring: Vec<ExpiringData>,
+}
+
+impl Maintenance {
+    fn of(app: &App) -> Self {
+        let clock = app.0.clock.clone();
+        Self {
+            inner: Arc::downgrade(&app.0),
+            store: app.0.store.clone(),
+            due: app.0.maintenance.clone(),
+            lease: app.0.leases.watch(Duty::Maintenance),
+            imports: AbandonedImports { clock: clock.clone(), next: None },
+            expiring: ExpiringData::all_of(app),
+            clock,
+        }
+    }
+
+    /// Works until the service is dropped.
+    async fn run(mut self) {
+        while self.wait_for_lease().await {
+            self.wait_for_work().await;
+            self.complete_changes().await;
+            self.look_for_imports().await;
+            self.delete_expired().await;
+            if self.inner.strong_count() == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Waits until this process may do the work of the node with the lease. Returns false if it never will.
+    async fn wait_for_lease(&mut self) -> bool {
+        if self.has_lease() {
+            return true;
+        }
+        if !self.lease.wait_until_held_for(Duration::ZERO, &self.clock).await {
+            return false;
+        }
+        // The node that had the lease may have left something.
+        self.due.wake();
+        true
+    }
+
+    async fn wait_for_work(&self) {
+        tokio::select! {
+            () = self.due.woken() => {}
+            () = wait_until_due(&self.expiring) => {}
+            () = self.imports.is_due() => {}
+        }
+    }
+
+    async fn complete_changes(&self) {
+        while self.may_go_on() {
+            let now = self.clock.now();
+            let complete = move |tx: &mut WriteTx<'_>| complete_changes(tx, now);
+            match self.store.write(complete).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    warn_and_wait(&error).await;
+                    self.due.wake();
+                    return;
+                }
+            }
+        }
+    }
+
+    async fn look_for_imports(&mut self) {
+        if self.may_go_on()
+            && let Err(error) = self.imports.look(&self.store).await
+        {
+            warn_and_wait(&error).await;
+        }
+    }
+
+    async fn delete_expired(&mut self) {
+        while self.may_go_on() {
+            match delete_some(&mut self.expiring, &self.store).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    warn_and_wait(&error).await;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.inner.strong_count() > 0 && self.has_lease()
+    }
+
+    fn has_lease(&self) -> bool {
+        self.lease.is_held_for(Duration::ZERO, self.clock.now())
+    }
+}
+
+/// Completes some of what requests and commands began. Returns whether there may be more.
+fn complete_changes(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
+    Ok(cascade_delete::end_abandoned_imports(tx, now)?
+        || cascade_delete::delete_batch(tx)?
+        || roles::continue_listing(tx)?)
+}
+
+/// Imports of organizations that may stop before they are complete.
+struct AbandonedImports {
+    clock: Clock,
+    /// When the first of them counts as abandoned, if there is one.
+    next: Option<Timestamp>,
+}
+
+impl AbandonedImports {
+    async fn is_due(&self) {
+        match self.next {
+            Some(next) => self.clock.wait_until(next, import_mark::MAX_PAUSE).await,
+            None => pending().await,
+        }
+    }
+
+    /// Reads when to look again.
+    async fn look(&mut self, store: &Store) -> Result<()> {
+        let snapshot = store.fresh().await?;
+        self.next = import_mark::next_end(&*snapshot)?;
+        Ok(())
+    }
+}
+
+/// Deletes what a search found.
+type Deletion = Box<dyn Fn(&mut WriteTx<'_>) -> Result<()> + Send>;
+
+/// Finds data that expired before a time, as much as one transaction deletes.
+type Search = fn(&Snapshot, Timestamp) -> Result<Option<Deletion>>;
+
+/// A kind of data that expires.
+struct ExpiringData {
+    clock: Clock,
+    /// How long the data is kept. `None` if it has an end of its own.
+    retention: Option<Duration>,
+    /// The time of the next search.
+    next: Timestamp,
+    search: Search,
+}
+
+impl ExpiringData {
+    /// Returns all kinds. Entries of the activity log do not expire if no retention is set.
+    fn all_of(app: &App) -> Vec<Self> {
+        let of = |retention: Option<Duration>, search: Search| Self {
+            clock: app.0.clock.clone(),
+            retention,
+            next: app.0.clock.now(),
+            search,
+        };
+        let mut all = vec![of(None, find_responses), of(None, find_sessions)];
+        if let Some(retention) = app.0.config.activity_retention {
+            all.push(of(Some(retention), find_entries));
+        }
+        all
+    }
+
+    async fn is_due(&self) {
+        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
+    }
+
+    /// Deletes one transaction's worth of data if a search is due. Returns whether there may be more.
+    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
+        let now = self.clock.now();
+        // It is also due if the clock was set back since the last one.
+        if self.next.is_end_of_current(CHECK_INTERVAL, now) {
+            return Ok(false);
+        }
+        let (snapshot, search) = (store.fresh().await?, self.search);
+        let cutoff = now.minus(self.retention.unwrap_or_default());
+        let search = move || search(&snapshot, cutoff);
+        let found = tokio::task::spawn_blocking(search).await.map_err(Error::internal)??;
+        let Some(delete) = found else {
+            let interval = self.retention.map_or(CHECK_INTERVAL, |time| time.min(CHECK_INTERVAL));
+            self.next = now.plus(interval);
+            return Ok(false);
+        };
+        store.write(delete).await?;
+        Ok(true)
+    }
+}
+
+/// Waits until a search for one of these kinds is due.
+async fn wait_until_due(expiring: &[ExpiringData]) {
+    let _ = select_all(expiring.iter().map(|kind| Box::pin(kind.is_due()))).await;
+}
+
+/// Deletes some data of each kind whose search is due, also if another kind fails. Returns whether there may be more.
+async fn delete_some(expiring: &mut [ExpiringData], store: &Store) -> Result<bool> {
+    let (mut more, mut failed) = (false, None);
+    for kind in expiring {
+        match kind.delete_some(store).await {
+            Ok(some) => more |= some,
+            Err(error) => failed = Some(error),
+        }
+    }
+    failed.map_or(Ok(more), Err)
+}
+
+/// Finds entries of the activity log.
+fn find_entries(tx: &Snapshot, cutoff: Timestamp) -> Result<Option<Deletion>> {
+    let keys = activity::find_expired(tx, cutoff)?;
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| activity::delete(tx, &keys))))
+}
+
+/// Finds idempotency keys with their stored responses.
+fn find_responses(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
+    if !idempotency::has_expired(tx, now)? {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| idempotency::delete_expired(tx, now))))
+}
+
+/// Finds console sessions that ended, and sign-in links that expired.
+fn find_sessions(tx: &Snapshot, now: Timestamp) -> Result<Option<Deletion>> {
+    let ended = sessions::find_ended(tx, now)?;
+    if ended.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Box::new(move |tx: &mut WriteTx<'_>| sessions::delete_ended(tx, &ended, now))))
+}
+
+/// Logs the error of a task, which is tried again after the others.
+async fn warn_and_wait(error: &Error) {
+    tracing::warn!(%error, "a maintenance task failed; trying again");
+    tokio::time::sleep(RETRY_DELAY).await;
+}

@@ -1,0 +1,278 @@
+//! Changes with large responses. Such a response is rendered after the commit, from the snapshot of that commit, on a
+//! thread of its own.
+//!
+//! A small response is rendered inside the write. A large one needs a slot and reserved memory, which are acquired before
+//! the write is queued. So a request that waits for a slot, or fails for lack of memory, has changed nothing and holds no
+//! snapshot.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+
+use crate::auth::{Caller, Tenant, WriteAccess};
+use crate::base::error::{Error, Result};
+use crate::base::time::Timestamp;
+use crate::exchange::etag::Versioned;
+use crate::exchange::idempotency::IdempotentResponse;
+use crate::exchange::response::ApiResponse;
+use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
+use crate::fair::low_priority::{Priority, run_low_priority};
+use crate::store::{AnyTx, Snapshot, WriteTx};
+
+use super::App;
+use super::changes::{
+    Author, PostOutcome, RuleOutcome, WriteOptions, idempotency_key, run_idempotent,
+};
+
+/// The `Retry-After` of a response without a slot or memory, in seconds.
+const RETRY_AFTER: u32 = 2;
+/// The maximum number of changes with a large response that wait for a slot: of one consumer, and in total.
+const MAX_WAITING: (usize, usize) = (256, 2048);
+/// By how many bytes a response may exceed its reservation: as much as one request can add to a dashboard.
+const MAX_GROWTH: usize = 2 * 1024 * 1024;
+/// The maximum number of attempts of a change: its response may grow while the change waits for a slot.
+const MAX_ATTEMPTS: usize = 4;
+
+/// Returns the queue for the slots of large responses. It has one slot for each core, but at least two, so that no
+/// consumer gets all of them. A change waits at most half of the time limit of a request.
+pub(super) fn render_queue(cores: usize, time_limit: Duration) -> FairQueue {
+    let (waiting_per_consumer, waiting) = MAX_WAITING;
+    let slots = cores.max(2);
+    let max_wait = Some(time_limit / 2);
+    FairQueue::new(FairQueueLimits {
+        slots,
+        slots_per_consumer: slots / 2,
+        waiting_per_consumer,
+        waiting,
+        max_wait,
+    })
+}
+
+/// Runs `render` on a thread of its own. Releases the slot when `render` returns, even if the client has disconnected. The
+/// future is boxed, because every change would have room for it and few run it.
+fn run_blocking(
+    slot: Option<Slot>,
+    render: impl FnOnce() -> Result<Versioned> + Send + 'static,
+) -> BoxFuture<'static, Result<Versioned>> {
+    let rendered = run_low_priority(Priority::Answer, move || {
+        let _slot = slot;
+        render()
+    });
+    async { rendered.await? }.boxed()
+}
+
+/// What an attempt of a change has reserved for a large response.
+#[derive(Debug, Default)]
+pub struct LargeResponse {
+    /// The reserved bytes; `None` if the attempt has no slot.
+    reserved: Option<usize>,
+    /// The bytes that the response needs; 0 if the reservation is sufficient.
+    needed: AtomicUsize,
+}
+
+impl LargeResponse {
+    /// Requires a slot, and memory for a response of about `bytes` bytes. If the attempt lacks one of them, it fails, and
+    /// the change runs again with both. A rule calls this before it writes anything, if it knows the size by then.
+    ///
+    /// # Errors
+    /// 503 if the slot or the memory is missing. The rule must return this error, which starts the next attempt.
+    pub fn require_reserved(&self, bytes: usize) -> Result<()> {
+        if self.reserved.is_some_and(|reserved| bytes <= reserved.saturating_add(MAX_GROWTH)) {
+            return Ok(());
+        }
+        self.needed.store(bytes.max(1), Ordering::Relaxed);
+        Err(Error::overloaded(RETRY_AFTER, "a large response needs a slot and memory"))
+    }
+}
+
+/// An object that a POST created.
+#[derive(Debug)]
+pub struct CreatedObject {
+    /// The status of the response: 200 or 201.
+    pub status: u16,
+    /// The object's id.
+    pub id: u64,
+    /// The rendered object; `None` if it is large.
+    pub body: Option<Versioned>,
+}
+
+impl CreatedObject {
+    /// Renders a large object inside the write.
+    fn complete(
+        &mut self,
+        tx: &mut WriteTx<'_>,
+        render: impl FnOnce(&AnyTx<'_>, u64) -> Result<Versioned>,
+    ) -> Result<()> {
+        if self.body.is_none() {
+            tx.count_as_large();
+            self.body = Some(render(&AnyTx(tx), self.id)?);
+        }
+        Ok(())
+    }
+
+    fn to_stored(&self) -> IdempotentResponse {
+        let (version, body) = match &self.body {
+            Some(one) => (Some(one.version), one.json.clone()),
+            None => (None, Vec::new()),
+        };
+        IdempotentResponse { status: self.status, version, body, object: Some(self.id) }
+    }
+}
+
+/// Returns the response to a POST after its commit. `render` renders an object that is large.
+async fn to_response(
+    done: PostOutcome<CreatedObject>,
+    render: impl FnOnce(u64) -> BoxFuture<'static, Result<Versioned>>,
+) -> Result<ApiResponse> {
+    match done {
+        PostOutcome::Done(CreatedObject { status, id, body }) => {
+            let body = match body {
+                Some(body) => body,
+                None => render(id).await?,
+            };
+            Ok(if status == 201 { ApiResponse::Created(body) } else { ApiResponse::Object(body) })
+        }
+        PostOutcome::Replayed(IdempotentResponse { status, object: Some(id), .. }) => {
+            Ok(ApiResponse::Replayed(replayed(status, render(id).await?)))
+        }
+        PostOutcome::Replayed(reply) => Ok(ApiResponse::Replayed(reply)),
+    }
+}
+
+/// Returns the response to a repeated request, with the object as it is now.
+fn replayed(status: u16, object: Versioned) -> IdempotentResponse {
+    let Versioned { version, json, .. } = object;
+    IdempotentResponse { status, version: Some(version), body: json, object: None }
+}
+
+impl App {
+    /// Runs a change for a caller, as [`change`](Self::change) does. `rule` returns the body of the response, or `None` if
+    /// it is large: then `rule` has ended its batch, and `render` renders the body from the snapshot of the commit. For a
+    /// dry run, which commits nothing, `render` runs inside the write.
+    ///
+    /// # Errors
+    /// The errors of authorization, `rule` and `render`; 503 if too many large responses wait, or if the commit failed.
+    pub(crate) fn change_and_render<P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl Fn(
+            &mut WriteTx<'_>,
+            &Caller,
+            &P,
+            Timestamp,
+            &LargeResponse,
+        ) -> Result<Option<Versioned>>
+        + Send
+        + Sync
+        + 'static,
+        render: impl Fn(&AnyTx<'_>, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
+    ) -> impl Future<Output = Result<Versioned>> + Send {
+        let (auth, is_dry_run) = (Arc::clone(&access.auth), access.dry_run.is_some());
+        let render = Arc::new(render);
+        let render_in_write = Arc::clone(&render);
+        // Allocated here, so that the future does not have room for the parsed body several times.
+        let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
+            let context = auth.renew(tx, now)?;
+            let tenant = P::of(&context)?;
+            let mut body = rule(tx, &context.caller, &tenant, now, large)?;
+            if is_dry_run && body.is_none() {
+                tx.count_as_large();
+                body = Some(render_in_write(&AnyTx(tx), &context.caller, &tenant)?);
+            }
+            let caller = context.caller.clone();
+            Ok((Author::of(context), (body, caller, tenant)))
+        });
+        async move {
+            let (((body, caller, tenant), snapshot), slot) = self.with_slot(access, write).await?;
+            match body {
+                Some(body) => Ok(body),
+                None => {
+                    run_blocking(slot, move || render(&AnyTx(&*snapshot), &caller, &tenant)).await
+                }
+            }
+        }
+    }
+
+    /// Runs a POST for a caller, as [`post`](Self::post) does, and returns the object that `rule` created. `render`
+    /// renders it if it is large, as in [`change_and_render`](Self::change_and_render). If a request is repeated with its
+    /// idempotency key and its response was large, the response is the object as it is now.
+    ///
+    /// # Errors
+    /// As [`change_and_render`](Self::change_and_render); 422 if the idempotency key was used with another body.
+    pub(crate) fn post_and_render<P: Tenant>(
+        &self,
+        access: &WriteAccess<P>,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<CreatedObject>
+        + Send
+        + Sync
+        + 'static,
+        render: impl Fn(&AnyTx<'_>, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
+    ) -> impl Future<Output = Result<ApiResponse>> + Send {
+        let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
+        let (is_dry_run, render) = (access.dry_run.is_some(), Arc::new(render));
+        let render_in_write = Arc::clone(&render);
+        let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
+            let context = auth.renew(tx, now)?;
+            let (caller, tenant) = (&context.caller, P::of(&context)?);
+            let key = idempotency_key(key.as_ref(), &context)?;
+            let rule = |tx: &mut WriteTx<'_>| {
+                let mut created = rule(tx, caller, &tenant, now, large)?;
+                if is_dry_run {
+                    created.complete(tx, |tx, id| render_in_write(tx, &tenant, id))?;
+                }
+                Ok(created)
+            };
+            let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
+            if matches!(&done, PostOutcome::Replayed(IdempotentResponse { object: Some(_), .. })) {
+                large.require_reserved(0)?;
+            }
+            Ok((Author::of(context), (done, tenant)))
+        });
+        async move {
+            let (((done, tenant), snapshot), slot) = self.with_slot(access, write).await?;
+            let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
+            to_response(done, render).await
+        }
+    }
+
+    /// Runs a write. If its response is large, acquires a slot and memory, and runs the write again.
+    async fn with_slot<P, T: Send + 'static>(
+        &self,
+        access: &WriteAccess<P>,
+        write: Arc<
+            impl Fn(&mut WriteTx<'_>, Timestamp, &LargeResponse) -> Result<RuleOutcome<T>>
+            + Send
+            + Sync
+            + 'static,
+        >,
+    ) -> Result<((T, Arc<Snapshot>), Option<Slot>)> {
+        let consumer = access.consumer;
+        let (mut slot, mut reserved) = (None, None);
+        for _ in 1..MAX_ATTEMPTS {
+            let large = Arc::new(LargeResponse { reserved, ..LargeResponse::default() });
+            let (write, response) = (Arc::clone(&write), Arc::clone(&large));
+            let write = move |tx: &mut WriteTx<'_>, now| write(tx, now, &response);
+            let written = self.write(WriteOptions::of(self, access), write).await;
+            let wanted = large.needed.load(Ordering::Relaxed);
+            if written.is_ok() || wanted == 0 {
+                return Ok((written?, slot));
+            }
+            if slot.is_none() {
+                slot = Some(self.rendering_slot(consumer).boxed().await?);
+            }
+            if let Some(memory) = &access.memory {
+                memory.reserve(wanted)?;
+            }
+            reserved = Some(wanted);
+        }
+        Err(Error::overloaded(RETRY_AFTER, "the response grew while memory was reserved for it"))
+    }
+
+    async fn rendering_slot(&self, consumer: Consumer) -> Result<Slot> {
+        let full = |_| Error::overloaded(RETRY_AFTER, "too many large responses wait");
+        self.0.renderings.acquire(consumer).await.map_err(full)
+    }
+}

@@ -1,0 +1,7 @@
+//! Values that all of the program uses: errors, times, secrets and JSON. This room uses no other.
+
+pub mod error;
+pub mod json;
+pub mod patch;
+pub mod secret;
+pub mod time;
