@@ -344,28 +344,33 @@ fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
 }
 
 #[test]
-fn deleted_history_costs_no_more_than_one_copy() {
+fn deleted_history_costs_at_most_two_copies() {
     let cluster = Cluster::new();
     let first = cluster.found();
     let (key, project) = cluster.first_run(0, &first);
     let second = cluster.serve(1);
     let path = format!("/api/projects/{project}/dashboards/");
-    for round in 0..3 {
+    let mut created = 0;
+    for _ in 0..3 {
         cluster.schema.execute("DELETE FROM steward_commits");
-        for server in [&first, &second] {
-            // A copy that lacks nothing answers at once. A commit of a lease may have come before.
-            until("the node answers", || (server.get(&path, &key).status == 200).then_some(()));
+        for _ in 0..3 {
+            // A node that makes its copy answers 503 and creates nothing.
+            until("the first node takes a commit", || {
+                let answer = first.post(&path, &key, &json!({ "name": format!("D{created}") }));
+                (answer.status == 201).then_some(())
+            });
+            created += 1;
+            until("the other node shows it", || {
+                let shown = second.get(&path, &key);
+                (shown.status == 200 && shown.json()["count"] == created).then_some(())
+            });
         }
-        first.post(&path, &key, &json!({ "name": format!("D{round}") })).ok();
-        until("the other node shows it", || {
-            let shown = second.get(&path, &key);
-            (shown.status == 200 && shown.json()["count"] == round + 1).then_some(())
-        });
     }
     let forked =
         |node: &DataFolder| node.names().iter().filter(|name| name.contains("forked")).count();
     for node in &cluster.nodes {
-        assert!(forked(node) <= 3, "{:?}", node.names());
+        // For each deletion: one for a commit of a lease that the node lacked, and one for the next commit.
+        assert!(forked(node) <= 6, "{:?}", node.names());
         node.check();
     }
     first.stop();
