@@ -113,7 +113,7 @@ fn responses(spec: &RouteSpec, links: Map<String, Value>, answers: &mut Response
         responses.push((304, empty(spec, "The object is unchanged.", &["ETag"])));
     }
     if spec.accepts_dry_run() && !spec.has_dry_run_in_success() {
-        let reference = format!("#/components/responses/{}", DRY_RUN_RESPONSE);
+        let reference = format!("#/components/responses/{DRY_RUN_RESPONSE}");
         responses.push((200, json!({ "$ref": reference })));
     }
     responses.extend(

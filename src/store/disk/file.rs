@@ -242,19 +242,19 @@ pub(in crate::store) fn fill_draft(
     fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     let file = new_draft(fs, draft)?;
-    change_draft(fs, draft, file, cache, fill_in)
+    change_draft(fs, draft, &file, cache, fill_in)
 }
 
 /// Passes the file at `draft` to `change` as a database, and syncs its bytes. An empty file becomes an empty database.
 pub(in crate::store) fn change_draft(
     fs: &FsHandle,
     draft: &Path,
-    file: Arc<dyn FsFile>,
+    file: &Arc<dyn FsFile>,
     cache: usize,
     change: impl FnOnce(&mut Database) -> Result<(), OpenError>,
 ) -> Result<(), OpenError> {
     let mut database = builder(cache)
-        .create_with_backend(fs.backend(Arc::clone(&file)))
+        .create_with_backend(fs.backend(Arc::clone(file)))
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
     change(&mut database)?;
     close(database)?;

@@ -135,7 +135,10 @@ async fn entries_of_one_batch_share_values() {
     };
     store.write(write).await.expect("written");
     let snapshot = store.snapshot().expect("open");
-    assert_eq!(walked(&*snapshot, (&[], None), 0, Order::Ascending).len(), 20);
+    assert_eq!(
+        walked(&*snapshot, KeySpan { from: &[], until: None }, 0, Order::Ascending).len(),
+        20
+    );
     assert!(snapshot.len(PACKED).expect("read") <= 2);
 }
 

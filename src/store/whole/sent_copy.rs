@@ -73,7 +73,7 @@ impl<R: Read> SentCopy<R> {
     ) -> Result<(), OpenError> {
         let file = new_draft(fs, draft)?;
         self.each_piece(|at, piece| file.write(at, piece).map_err(OpenError::io("write", draft)))?;
-        change_draft(fs, draft, file, PAGE_CACHE, |database| {
+        change_draft(fs, draft, &file, PAGE_CACHE, |database| {
             require_this_release(database, draft)?;
             check(database)
         })

@@ -6,6 +6,8 @@ use steward::testing::resources::access_controls::levels::AccessLevel;
 use steward::testing::resources::access_controls::rules::{AccessRule, BY_ROLE};
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
+use steward::testing::resources::shared::access_objects::Kind;
+use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::store::Tx;
 
 use crate::dashboards::access::{Scene, VIEWER, whole};

@@ -2,8 +2,6 @@
 
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
 
 use crate::dashboards::make;
 use crate::support::Workspace;

@@ -9,12 +9,10 @@ use std::time::Duration;
 use axum::http::Method;
 use serde_json::{Value, json};
 use steward::testing::ids::{DashboardId, InsightId};
-use steward::testing::resources::access_objects::Object;
 use steward::testing::resources::activity::Entry;
 use steward::testing::resources::cascade_delete;
 use steward::testing::resources::members::Level;
-use steward::testing::resources::shared::access_objects::{Kind, Object};
-use steward::testing::resources::shared::access_subject::Subject;
+use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::resources::sharing::{Sharing, SharingTokens};
 use steward::testing::store::Tx;
 

@@ -87,7 +87,7 @@ fn schema_without_writer_is_found() {
     let text = "#[derive(Debug, ToSchema)]\n#[derive(Deserialize, utoipa::ToSchema)]\n\
                 #[derive(\n    Serialize,\n    ToSchema,\n)]\n#[derive(Deserialize)]\n";
     assert_eq!(broken(responses, "resources/users/mod.rs", text), [1, 2]);
-    assert_eq!(broken(responses, "json/output.rs", text), NONE);
+    assert_eq!(broken(responses, "base/json/output.rs", text), NONE);
 }
 
 #[test]

@@ -17,8 +17,6 @@ use steward::testing::resources::dashboards::tiles::{self, TileStyle};
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::testing::resources::members::{self, Level};
 use steward::testing::resources::projects;
-use steward::testing::resources::shared::access_objects::Kind;
-use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::secret::Seed;
 use steward::testing::store::{Order, Tx, Window};
 

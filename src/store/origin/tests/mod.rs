@@ -14,6 +14,8 @@ use super::postgres::Postgres;
 use super::scripted::{Calls, Event, Scripted};
 use super::*;
 
+use support::Schema;
+
 /// A database that two nodes share.
 pub(super) struct Nodes {
     pub a: Arc<dyn Origin>,
