@@ -68,7 +68,7 @@ async fn every_metric_is_valid_and_has_a_help_text() {
     // A commit may be counted after its responses were sent.
     let counted = || {
         let numbers = Numbers::at_once(&workspace.app);
-        (numbers.value("steward_commit_writes_bucket", &[("le", "1")]) > 0.5).then_some(())
+        (numbers.value("steward_commit_writes_count", &[]) > 0.5).then_some(())
     };
     eventually("the commit is counted", counted).await;
 }
