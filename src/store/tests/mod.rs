@@ -24,7 +24,7 @@ use tokio::sync::mpsc::unbounded_channel;
 use super::*;
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
-use crate::store::disk::engine::{RETRY_AFTER, begin, definition};
+use crate::store::disk::engine::{RETRY_AFTER, begin, closed, definition};
 use crate::store::record::byte_usage;
 use crate::wait::{TEST_TIMEOUT, eventually};
 
@@ -182,7 +182,10 @@ fn closed_clean(path: &Path) -> bool {
     redb::ReadOnlyDatabase::open(path).is_ok_and(|database| database.begin_read().is_ok())
 }
 
+/// Checks the file. One that was opened again takes tasks a moment after reads.
 async fn check(store: &Store) -> CheckReport {
+    let closed = format!("{:?}", closed());
+    until(|| store.require_ready().err().is_none_or(|error| format!("{error:?}") != closed)).await;
     store.check(checks(), Progress::silent()).await.expect("a checked file")
 }
 
