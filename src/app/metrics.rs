@@ -1,14 +1,14 @@
 //! Metrics that are collected on demand.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::mem;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::base::error::{Error, Result};
-use crate::metrics::{Counter, Gauge, Metrics, Series, record_seconds};
+use crate::metrics::{Metrics, Series, record_seconds, to_f64};
 use crate::store::{
     OriginCall, OriginMetrics, PageCache, RecordCounts, Store, StoreMetrics, Table, Trouble,
 };
@@ -21,126 +21,78 @@ const CACHE_TIME: Duration = Duration::from_secs(1);
 /// updated.
 const WRITER_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The metrics that are collected on demand.
-pub(super) struct MetricsCollector {
-    cached: Arc<Mutex<Option<CachedMetrics>>>,
-    ready: Gauge,
-    ready_reads: Gauge,
-    queued: Gauge,
-    refused: Counter,
-    bytes: Gauge,
-    queued_mails: Gauge,
-    pending_deletions: Gauge,
-    transfer: Gauge,
-    values: Gauge,
-    near_quota: Gauge,
-    largest: Gauge,
-    cache: Option<PageCacheMetrics>,
-    origin: Option<OriginCollector>,
-}
-
-/// Metrics of redb's page cache. redb counts them only with the `cache-metrics` feature.
-struct PageCacheMetrics {
-    bytes: Gauge,
-    hits: ExternalCounter,
-    misses: ExternalCounter,
-    evictions: ExternalCounter,
-}
-
 /// The text, and the time at which it was collected.
 type CachedMetrics = (Instant, Arc<str>);
 
-/// A counter for a value that is counted elsewhere and may restart at zero.
-struct ExternalCounter {
-    counter: Counter,
-    last: AtomicU64,
+/// What is kept between two collections.
+#[derive(Default)]
+pub(super) struct MetricsCollector {
+    cached: Arc<Mutex<Option<CachedMetrics>>>,
+    /// The numbers of the page cache at the last collection. They may restart at 0.
+    page_cache: StdMutex<PageCache>,
 }
 
-impl ExternalCounter {
-    fn set(&self, now: u64) {
-        let last = self.last.swap(now, Ordering::Relaxed);
-        self.counter.increment(now.checked_sub(last).unwrap_or(now));
-    }
-}
-
-impl MetricsCollector {
-    pub(super) fn new(store: &Store, metrics: &Metrics) -> Self {
+impl App {
+    /// Sets the metrics to their current values. Those that cannot be read keep their last values.
+    fn update_metrics(&self, page_cache: Option<PageCache>) {
+        let (store, metrics) = (self.store(), &self.config().metrics);
         let gauge = |series| metrics.gauge(series, &[]);
-        let risen = |series| ExternalCounter {
-            counter: metrics.counter(series, &[]),
-            last: AtomicU64::new(0),
-        };
+        let quota = self.config().caps.organization_bytes as u64;
         metrics.gauge(Series::BUILD, &[env!("CARGO_PKG_VERSION")]).set(1);
-        Self {
-            cached: Arc::default(),
-            ready: gauge(Series::READY),
-            ready_reads: gauge(Series::READY_READS),
-            queued: gauge(Series::QUEUED),
-            refused: metrics.counter(Series::REFUSED, &[]),
-            bytes: gauge(Series::FILE_SIZE),
-            queued_mails: gauge(Series::MESSAGES),
-            pending_deletions: gauge(Series::SWEEPS),
-            transfer: gauge(Series::TRANSFER),
-            values: gauge(Series::VALUES),
-            near_quota: gauge(Series::NEAR_QUOTA),
-            largest: gauge(Series::LARGEST),
-            cache: cfg!(feature = "cache-metrics").then(|| PageCacheMetrics {
-                bytes: gauge(Series::CACHE_SIZE),
-                hits: risen(Series::CACHE_HITS),
-                misses: risen(Series::CACHE_MISSES),
-                evictions: risen(Series::CACHE_EVICTIONS),
-            }),
-            origin: OriginCollector::new(store, metrics),
-        }
-    }
-
-    fn update(&self, app: &App, cache: Option<PageCache>) {
-        let (ready, store) = (app.known_ready(), app.store());
-        let quota = app.config().caps.organization_bytes as u64;
-        let figure = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-        self.ready.set(i32::from(ready));
-        self.ready_reads.set(i32::from(app.known_ready_for_reads()));
-        self.transfer.set(to_f64(app.transfer_memory().used() as u64));
+        gauge(Series::READY).set(i32::from(self.known_ready()));
+        gauge(Series::READY_READS).set(i32::from(self.known_ready_for_reads()));
+        gauge(Series::TRANSFER).set(to_f64(self.transfer_memory().used() as u64));
         let StoreMetrics { bytes, queued, refused, records } = store.metrics(quota / 5 * 4);
-        self.queued.set(figure(queued));
-        self.refused.absolute(refused);
-        self.bytes.set(to_f64(bytes));
-        if let (Some(collector), Some(numbers)) = (&self.origin, store.origin_metrics()) {
-            collector.update(&numbers, &store.troubles());
-        }
-        // While the file is closed, these keep their last values.
-        if let Ok(snapshot) = store.snapshot() {
-            for (gauge, table) in
-                [(&self.queued_mails, Table::Outbox), (&self.pending_deletions, Table::Sweeps)]
-            {
-                if let Ok(rows) = snapshot.len(table) {
-                    gauge.set(to_f64(rows));
-                }
+        gauge(Series::QUEUED).set(to_f64(queued as u64));
+        metrics.counter(Series::REFUSED, &[]).absolute(refused);
+        gauge(Series::FILE_SIZE).set(to_f64(bytes));
+        for (series, table) in [(Series::MESSAGES, Table::Outbox), (Series::SWEEPS, Table::Sweeps)]
+        {
+            let waiting = gauge(series);
+            if let Ok(rows) = store.snapshot().and_then(|snapshot| snapshot.len(table)) {
+                waiting.set(to_f64(rows));
             }
         }
+        let (stored, near_quota, largest) =
+            (gauge(Series::VALUES), gauge(Series::NEAR_QUOTA), gauge(Series::LARGEST));
         if let Some(RecordCounts { values, large_organizations, largest_organization }) = records {
-            self.values.set(to_f64(values));
-            self.near_quota.set(to_f64(large_organizations));
-            self.largest.set(to_f64(largest_organization));
+            stored.set(to_f64(values));
+            near_quota.set(to_f64(large_organizations));
+            largest.set(to_f64(largest_organization));
         }
-        if let (Some(fields), Some(PageCache { bytes, hits, misses, evictions })) =
-            (&self.cache, cache)
-        {
-            fields.bytes.set(to_f64(bytes as u64));
-            fields.hits.set(hits);
-            fields.misses.set(misses);
-            fields.evictions.set(evictions);
+        if let Some(numbers) = store.origin_metrics() {
+            update_origin(metrics, &numbers, &store.troubles());
+        }
+        if let Some(now) = page_cache {
+            let mut last = self.0.metrics.page_cache.lock().unwrap_or_else(PoisonError::into_inner);
+            let last = mem::replace(&mut *last, now);
+            gauge(Series::CACHE_SIZE).set(to_f64(now.bytes as u64));
+            for (series, now, last) in [
+                (Series::CACHE_HITS, now.hits, last.hits),
+                (Series::CACHE_MISSES, now.misses, last.misses),
+                (Series::CACHE_EVICTIONS, now.evictions, last.evictions),
+            ] {
+                let risen = now.checked_sub(last).unwrap_or(now);
+                metrics.counter(series, &[]).increment(risen);
+            }
         }
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "what Prometheus reads are floats")]
-fn to_f64(number: u64) -> f64 {
-    number as f64
+fn update_origin(metrics: &Metrics, numbers: &OriginMetrics, troubles: &[(Trouble, String)]) {
+    for trouble in Trouble::ALL {
+        let lasts = troubles.iter().any(|(lasting, _)| *lasting == trouble);
+        metrics.gauge(Series::ORIGIN_TROUBLE, &[trouble.name()]).set(i32::from(lasts));
+    }
+    metrics.gauge(Series::ORIGIN_UP, &[]).set(i32::from(numbers.is_up));
+    metrics.gauge(Series::ORIGIN_BEHIND, &[]).set(to_f64(numbers.behind));
+    metrics.counter(Series::ORIGIN_OVERTAKEN, &[]).absolute(numbers.overtaken);
+    metrics.counter(Series::ORIGIN_UNKNOWN, &[]).absolute(numbers.unknown);
+    metrics.counter(Series::ORIGIN_COPIES_MADE, &[]).absolute(numbers.copies_made);
 }
 
-/// Records each commit of `store` in `metrics`.
-pub(super) fn observe_commits(store: &Store, metrics: &Metrics) {
+/// Records each commit of `store` in `metrics`, and each call of a shared database.
+pub(super) fn observe(store: &Store, metrics: &Metrics) {
     if !metrics.is_enabled() {
         return;
     }
@@ -150,6 +102,9 @@ pub(super) fn observe_commits(store: &Store, metrics: &Metrics) {
         record_seconds(&times, commit.took);
         sizes.record(u32::try_from(commit.writes).unwrap_or(u32::MAX));
     });
+    if store.is_shared() {
+        observe_calls(store, metrics);
+    }
 }
 
 impl App {
@@ -176,58 +131,18 @@ impl App {
     }
 
     async fn collect_metrics(&self) -> Result<Arc<str>> {
-        let cache = match self.0.metrics.cache {
-            Some(_) => {
-                timeout(WRITER_TIMEOUT, self.store().page_cache()).await.ok().and_then(Result::ok)
-            }
-            None => None,
+        // redb counts them only with this feature.
+        let page_cache = if cfg!(feature = "cache-metrics") {
+            timeout(WRITER_TIMEOUT, self.store().page_cache()).await.ok().and_then(Result::ok)
+        } else {
+            None
         };
         let app = self.clone();
         let gathered = tokio::task::spawn_blocking(move || {
-            app.0.metrics.update(&app, cache);
+            app.update_metrics(page_cache);
             app.0.config.metrics.render()
         });
         Ok(gathered.await.map_err(Error::internal)?.into())
-    }
-}
-
-/// The metrics that are collected on demand.
-pub(super) struct OriginCollector {
-    is_up: Gauge,
-    behind: Gauge,
-    overtaken: Counter,
-    unknown: Counter,
-    copies_made: Counter,
-    troubles: [(Trouble, Gauge); 4],
-}
-
-impl OriginCollector {
-    /// Creates the metrics, and records each call of the database from now on. Returns `None` for a data file.
-    pub(super) fn new(store: &Store, metrics: &Metrics) -> Option<Self> {
-        if !store.is_shared() || !metrics.is_enabled() {
-            return None;
-        }
-        observe_calls(store, metrics);
-        Some(Self {
-            is_up: metrics.gauge(Series::ORIGIN_UP, &[]),
-            behind: metrics.gauge(Series::ORIGIN_BEHIND, &[]),
-            overtaken: metrics.counter(Series::ORIGIN_OVERTAKEN, &[]),
-            unknown: metrics.counter(Series::ORIGIN_UNKNOWN, &[]),
-            copies_made: metrics.counter(Series::ORIGIN_COPIES_MADE, &[]),
-            troubles: Trouble::ALL
-                .map(|one| (one, metrics.gauge(Series::ORIGIN_TROUBLE, &[one.name()]))),
-        })
-    }
-
-    pub(super) fn update(&self, numbers: &OriginMetrics, troubles: &[(Trouble, String)]) {
-        for (trouble, gauge) in &self.troubles {
-            gauge.set(i32::from(troubles.iter().any(|(lasting, _)| lasting == trouble)));
-        }
-        self.is_up.set(i32::from(numbers.is_up));
-        self.behind.set(u32::try_from(numbers.behind).unwrap_or(u32::MAX));
-        self.overtaken.absolute(numbers.overtaken);
-        self.unknown.absolute(numbers.unknown);
-        self.copies_made.absolute(numbers.copies_made);
     }
 }
 

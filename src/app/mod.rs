@@ -149,7 +149,7 @@ impl App {
         let tag_key = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let time_limit = config.request_timeout;
-        metrics::observe_commits(&store, &config.metrics);
+        metrics::observe(&store, &config.metrics);
         let now = config.clock.now();
         let app = Self(Arc::new(Inner {
             key_cache: KeyCache::new(tag_key.clone(), &config.metrics),
@@ -177,7 +177,7 @@ impl App {
             clock: config.clock.clone(),
             dns: Resolver::new(config.dns_resolvers.clone(), config.dns_timeout),
             disk_space: quota::DiskReserve::of(&store),
-            metrics: MetricsCollector::new(&store, &config.metrics),
+            metrics: MetricsCollector::default(),
             store,
             config,
             tag_key,

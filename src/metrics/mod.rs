@@ -186,8 +186,9 @@ impl Histogram {
     }
 }
 
+/// Returns a number in the form of metrics.
 #[expect(clippy::cast_precision_loss, reason = "what Prometheus reads are floats")]
-fn to_f64(number: u64) -> f64 {
+pub fn to_f64(number: u64) -> f64 {
     number as f64
 }
 
