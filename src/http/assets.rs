@@ -2,18 +2,15 @@
 //! version of a file may be cached permanently.
 
 use std::io::{Read, Write};
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY, X_CONTENT_TYPE_OPTIONS};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use hyper::body::{Frame, SizeHint};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::error::{Error, Result};
@@ -21,38 +18,30 @@ use crate::base::error::{Error, Result};
 /// A response that is the same for every client. It is also an extension of its own response, so that
 /// [`GzipLayer`](super::compression::GzipLayer) finds the compressed form. Clones share both forms.
 #[derive(Clone)]
-pub(super) struct StaticResponse(Arc<Encodings>);
-
-struct Encodings {
-    /// The size of the plain form, in bytes.
-    size: u64,
-    plain: OnceLock<Result<Bytes>>,
-    gzip: OnceLock<Result<Bytes>>,
+pub(super) struct StaticResponse {
+    plain: Bytes,
+    gzip: Arc<OnceLock<Result<Bytes>>>,
 }
 
 impl StaticResponse {
     /// Creates a response from its text. It is compressed when a client first asks for gzip.
     pub(super) fn new(plain: Bytes) -> Self {
-        let size = plain.len() as u64;
-        Self(Arc::new(Encodings { size, plain: OnceLock::from(Ok(plain)), gzip: OnceLock::new() }))
+        Self { plain, gzip: Arc::default() }
     }
 
-    /// Creates a response from its gzip form. It is decompressed when a client first asks for the plain
-    /// form.
+    /// Creates a response from its gzip form.
     ///
     /// # Errors
-    /// 500 if `gzip` is too short to be a gzip file.
+    /// 500 if `gzip` is not a gzip file.
     pub(super) fn from_gzip(gzip: Bytes) -> Result<Self> {
-        // A gzip file ends with the size of what is in it (RFC 1952).
-        let size = gzip.last_chunk().ok_or_else(|| Error::internal("not a gzip file"))?;
-        let size = u32::from_le_bytes(*size).into();
-        let forms = Encodings { size, plain: OnceLock::new(), gzip: OnceLock::from(Ok(gzip)) };
-        Ok(Self(Arc::new(forms)))
+        let mut plain = Vec::new();
+        GzDecoder::new(&*gzip).read_to_end(&mut plain).map_err(Error::internal)?;
+        Ok(Self { plain: plain.into(), gzip: Arc::new(OnceLock::from(Ok(gzip))) })
     }
 
-    /// Returns the plain form. The first call may decompress it.
-    fn plain(&self) -> Result<Bytes> {
-        self.0.plain.get_or_init(|| decompress(self.0.gzip.get())).clone()
+    /// Returns the plain form.
+    pub(super) fn plain(&self) -> Bytes {
+        self.plain.clone()
     }
 
     /// Returns the compressed form. The first call may take milliseconds, so do not call it on a request
@@ -61,73 +50,26 @@ impl StaticResponse {
     /// # Errors
     /// 500 if the compression fails.
     pub(super) fn gzip(&self) -> Result<Bytes> {
-        self.0.gzip.get_or_init(|| compress(self.0.plain.get())).clone()
+        self.gzip.get_or_init(|| compress(&self.plain)).clone()
     }
 
     /// Returns the compressed form if it exists already.
     pub(super) fn cached_gzip(&self) -> Option<Result<Bytes>> {
-        self.0.gzip.get().cloned()
-    }
-
-    /// Returns the plain form as a body. It is decompressed when the body is first read.
-    pub(super) fn into_body(self) -> Body {
-        Body::new(PlainBody(Some(self)))
-    }
-
-    /// Returns the size of the plain form, in bytes.
-    pub(super) fn size(&self) -> u64 {
-        self.0.size
+        self.gzip.get().cloned()
     }
 }
 
-/// Returns the form that the other is produced from. One of the two always exists.
-fn source_of(form: Option<&Result<Bytes>>) -> Result<Bytes> {
-    form.cloned().unwrap_or_else(|| Err(Error::internal("a static response has neither form")))
-}
-
-fn decompress(gzip: Option<&Result<Bytes>>) -> Result<Bytes> {
-    let gzip = source_of(gzip)?;
-    let mut plain = Vec::new();
-    GzDecoder::new(&*gzip).read_to_end(&mut plain).map_err(Error::internal)?;
-    Ok(plain.into())
-}
-
-fn compress(plain: Option<&Result<Bytes>>) -> Result<Bytes> {
-    let plain = source_of(plain)?;
+fn compress(plain: &[u8]) -> Result<Bytes> {
     let mut packing = GzEncoder::new(Vec::new(), Compression::best());
-    packing.write_all(&plain).map_err(Error::internal)?;
+    packing.write_all(plain).map_err(Error::internal)?;
     packing.finish().map(Bytes::from).map_err(Error::internal)
 }
 
 impl IntoResponse for StaticResponse {
     fn into_response(self) -> Response {
-        let mut response = Response::new(self.clone().into_body());
+        let mut response = Response::new(Body::from(self.plain()));
         response.extensions_mut().insert(self);
         response
-    }
-}
-
-/// A body of the plain form, decompressed when it is first read.
-struct PlainBody(Option<StaticResponse>);
-
-impl HttpBody for PlainBody {
-    type Data = Bytes;
-    type Error = Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>>>> {
-        let form = self.0.take().map(|constant| constant.plain().map(Frame::data));
-        Poll::Ready(form)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.0.as_ref().map_or(0, StaticResponse::size))
     }
 }
 
@@ -154,7 +96,7 @@ impl Asset {
     /// Creates a file from its gzip form.
     ///
     /// # Errors
-    /// 500 if `gzip` is too short to be a gzip file.
+    /// 500 if `gzip` is not a gzip file.
     pub fn from_gzip(name: &'static str, media: String, gzip: Bytes) -> Result<Self> {
         let version = version_of(&gzip);
         Ok(Self { name, media, content: StaticResponse::from_gzip(gzip)?, version })
@@ -210,30 +152,23 @@ impl Assets {
 
 #[cfg(test)]
 mod tests {
-    use http_body_util::BodyExt;
-
     use super::*;
 
-    #[tokio::test]
-    async fn static_response_converts_between_plain_and_gzip_once() {
+    #[test]
+    fn static_response_is_compressed_once_and_on_demand() {
         let text = Bytes::from("text ".repeat(1000));
         let one = StaticResponse::new(text.clone());
         assert!(one.cached_gzip().is_none(), "it is compressed on demand");
         let gzip = one.gzip().unwrap();
         assert_eq!(gzip.as_ptr(), one.clone().gzip().unwrap().as_ptr(), "it is the same buffer");
 
-        let other = StaticResponse::from_gzip(gzip).unwrap();
-        assert_eq!(other.size(), text.len() as u64);
-        let response = other.clone().into_response();
-        assert_eq!(response.body().size_hint().exact(), Some(text.len() as u64));
-        assert!(other.0.plain.get().is_none(), "it is decompressed on demand");
-        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), text);
-        assert_eq!(other.plain().unwrap().as_ptr(), other.plain().unwrap().as_ptr());
+        let other = StaticResponse::from_gzip(gzip.clone()).unwrap();
+        assert_eq!((other.plain(), other.gzip().unwrap().as_ptr()), (text, gzip.as_ptr()));
     }
 
     #[test]
     fn invalid_gzip_file_is_an_error() {
         assert!(StaticResponse::from_gzip(Bytes::from_static(b"abc")).is_err());
-        assert!(StaticResponse::from_gzip(Bytes::from_static(b"abcdef")).unwrap().plain().is_err());
+        assert!(StaticResponse::from_gzip(Bytes::from_static(b"abcdef")).is_err());
     }
 }

@@ -93,7 +93,8 @@ impl HttpBody for Placeholder {
 
 /// Replaces the body with a placeholder if it must not be compressed on a request thread.
 fn defer_body(mut response: Response) -> Response {
-    if let Some(size) = response.extensions().get().map(StaticResponse::size) {
+    if let Some(constant) = response.extensions().get::<StaticResponse>() {
+        let size = constant.plain().len() as u64;
         return response.map(|_| Body::new(Placeholder(size)));
     }
     if !is_large(&response) {
@@ -114,9 +115,8 @@ fn defer_body(mut response: Response) -> Response {
 async fn restore_body(mut response: Response) -> Result<Response> {
     let packs = response.headers().contains_key(CONTENT_ENCODING);
     if let Some(constant) = response.extensions_mut().remove::<StaticResponse>() {
-        let body =
-            if packs { compress_static(constant).await?.into() } else { constant.into_body() };
-        *response.body_mut() = body;
+        let bytes = if packs { compress_static(constant).await? } else { constant.plain() };
+        *response.body_mut() = bytes.into();
     } else if let Some(DeferredBody(bytes)) = response.extensions_mut().remove() {
         *response.body_mut() = bytes.into();
         if packs {
