@@ -59,90 +59,43 @@ pub(super) async fn connect(
     if url.protection == Protection::Tls {
         return open(Wire::new(tls.connect(name, stream).await?, peer), hello).await;
     }
-    let shared = SharedStream(Arc::new(Mutex::new(Some(stream))));
-    let mut plain = open(Wire::new(shared.clone(), peer), hello).await?;
+    let plain = Wire::new(stream, peer);
+    let shared = Arc::clone(&plain.stream);
+    let mut plain = open(plain, hello).await?;
     if !plain.server_info().supports_feature(Extension::StartTls) {
         return Err(ConnectError::NoStartTls);
     }
     plain.command(Starttls).await?;
     // What the server sent before the handshake stays unread in the connection that ends here.
     drop(plain);
-    let lost = || io::Error::from(io::ErrorKind::NotConnected);
-    let stream = shared.take().ok_or_else(lost)?;
+    let stream = shared.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let stream = stream.ok_or(io::ErrorKind::NotConnected).map_err(io::Error::from)?;
     let secured = Wire::new(tls.connect(name, stream).await?, peer);
     open(secured.greeted(), hello).await
 }
 
-async fn open<S: Stream>(
-    wire: Wire<S>,
-    hello: &ClientId,
-) -> Result<AsyncSmtpConnection, ConnectError> {
+async fn open(wire: Wire, hello: &ClientId) -> Result<AsyncSmtpConnection, ConnectError> {
     Ok(AsyncSmtpConnection::connect_with_transport(Box::new(wire), hello).await?)
 }
 
 trait Stream: AsyncRead + AsyncWrite + Send + Sync + Unpin + fmt::Debug + 'static {}
 impl<S: AsyncRead + AsyncWrite + Send + Sync + Unpin + fmt::Debug + 'static> Stream for S {}
 
-/// A stream that leaves its connection when TLS begins on it.
-#[derive(Debug, Clone)]
-struct SharedStream(Arc<Mutex<Option<TcpStream>>>);
-
-impl SharedStream {
-    fn take(&self) -> Option<TcpStream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    fn with<T>(
-        &self,
-        poll: impl FnOnce(Pin<&mut TcpStream>) -> Poll<io::Result<T>>,
-    ) -> Poll<io::Result<T>> {
-        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(stream) => poll(Pin::new(stream)),
-            None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
-        }
-    }
-}
-
-impl AsyncRead for SharedStream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        out: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.with(|stream| stream.poll_read(context, out))
-    }
-}
-
-impl AsyncWrite for SharedStream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.with(|stream| stream.poll_write(context, bytes))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.with(|stream| stream.poll_flush(context))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.with(|stream| stream.poll_shutdown(context))
-    }
-}
-
 /// A stream whose replies to EHLO have their keywords in upper case, as lettre expects them: their case is the server's.
 #[derive(Debug)]
-struct Wire<S> {
-    stream: S,
+struct Wire {
+    /// `None` once TLS begins on it.
+    stream: Arc<Mutex<Option<Box<dyn Stream>>>>,
     peer: SocketAddr,
     keywords: Keywords,
     /// What is read before anything of the stream.
     first: &'static [u8],
 }
 
-impl<S> Wire<S> {
-    fn new(stream: S, peer: SocketAddr) -> Self {
+impl Wire {
+    fn new(stream: impl Stream, peer: SocketAddr) -> Self {
+        let stream: Box<dyn Stream> = Box::new(stream);
+        let stream = Arc::new(Mutex::new(Some(stream)));
         Self { stream, peer, keywords: Keywords::default(), first: b"" }
     }
 
@@ -150,15 +103,25 @@ impl<S> Wire<S> {
     fn greeted(self) -> Self {
         Self { first: b"220 \r\n", ..self }
     }
+
+    fn with_stream<T>(
+        &self,
+        poll: impl FnOnce(Pin<&mut dyn Stream>) -> Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        match &mut *self.stream.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(stream) => poll(Pin::new(&mut **stream)),
+            None => Poll::Ready(Err(io::ErrorKind::NotConnected.into())),
+        }
+    }
 }
 
-impl<S: Stream> AsyncTokioStream for Wire<S> {
+impl AsyncTokioStream for Wire {
     fn peer_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.peer)
     }
 }
 
-impl<S: Stream> AsyncRead for Wire<S> {
+impl AsyncRead for Wire {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -171,13 +134,13 @@ impl<S: Stream> AsyncRead for Wire<S> {
             return Poll::Ready(Ok(()));
         }
         let before = out.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(context, out);
+        let polled = self.with_stream(|stream| stream.poll_read(context, out));
         self.keywords.raise(out.filled_mut().get_mut(before..).unwrap_or_default());
         polled
     }
 }
 
-impl<S: Stream> AsyncWrite for Wire<S> {
+impl AsyncWrite for Wire {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -186,15 +149,15 @@ impl<S: Stream> AsyncWrite for Wire<S> {
         if bytes.starts_with(b"EHLO ") {
             self.keywords = Keywords { is_ehlo: true, line: Vec::new() };
         }
-        Pin::new(&mut self.stream).poll_write(context, bytes)
+        self.with_stream(|stream| stream.poll_write(context, bytes))
     }
 
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with_stream(|stream| stream.poll_flush(context))
     }
 
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.with_stream(|stream| stream.poll_shutdown(context))
     }
 }
 
