@@ -24,7 +24,7 @@ use crate::net::trust_anchors::{client_config, read_certificates, system_certifi
 
 use super::compose::{MailContent, NOT_COMPOSED, format_mail, to_ascii_address};
 use super::mailbox::mask_all;
-use super::wire::{self, ConnectError, Failure, SendError};
+use super::wire::{self, Failure, SendError};
 
 /// The timeout of the last reply, as a multiple of the usual one. It is longer, because the server may send a mail on
 /// even if this reply does not arrive in time.
@@ -123,7 +123,7 @@ impl Mailer {
     /// Connects, signs in and sends the envelope, until the server is ready for the content.
     async fn begin_transaction(&self, to: Address) -> Result<AsyncSmtpConnection, Failure> {
         let from = self.0.from.email.clone();
-        let mut connection = self.connect().await.map_err(Failure::Connection)?;
+        let mut connection = self.connect().await?;
         let announced = async {
             connection.command(Mail::new(Some(from), Vec::new())).await?;
             connection.command(Rcpt::new(to, Vec::new())).await?;
@@ -139,7 +139,7 @@ impl Mailer {
     }
 
     /// Connects and signs in.
-    async fn connect(&self) -> Result<AsyncSmtpConnection, ConnectError> {
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Failure> {
         let Inner { url, tls, credentials, hello, .. } = &*self.0;
         let mut connection = wire::connect(url, tls.as_ref(), hello).await?;
         if let Some(credentials) = credentials {

@@ -23,26 +23,28 @@ use crate::config::{Protection, SmtpUrl};
 use super::compose::to_ascii_address;
 use super::mailbox::mask;
 
-/// Why there is no connection.
+/// An error of the SMTP dialogue.
 #[derive(Debug)]
-pub(super) enum ConnectError {
+pub(super) enum Failure {
     /// The network or the certificate failed.
     Network(io::Error),
-    /// The server refused, or did not speak SMTP.
-    Smtp(Trouble),
     /// The server has no STARTTLS.
     NoStartTls,
+    /// The server refused the connection or the sign-in, or did not speak SMTP.
+    Connection(Trouble),
+    /// The transaction of a mail failed.
+    Mail(Trouble),
 }
 
-impl From<io::Error> for ConnectError {
+impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Network(error)
     }
 }
 
-impl From<Trouble> for ConnectError {
+impl From<Trouble> for Failure {
     fn from(trouble: Trouble) -> Self {
-        Self::Smtp(trouble)
+        Self::Connection(trouble)
     }
 }
 
@@ -51,7 +53,7 @@ pub(super) async fn connect(
     url: &SmtpUrl,
     tls: Option<&TlsConnector>,
     hello: &ClientId,
-) -> Result<AsyncSmtpConnection, ConnectError> {
+) -> Result<AsyncSmtpConnection, Failure> {
     let stream = TcpStream::connect((url.host.as_str(), url.port)).await?;
     let peer = stream.peer_addr()?;
     let Some(tls) = tls else { return open(Wire::new(stream, peer), hello).await };
@@ -63,7 +65,7 @@ pub(super) async fn connect(
     let shared = Arc::clone(&plain.stream);
     let mut plain = open(plain, hello).await?;
     if !plain.server_info().supports_feature(Extension::StartTls) {
-        return Err(ConnectError::NoStartTls);
+        return Err(Failure::NoStartTls);
     }
     plain.command(Starttls).await?;
     // What the server sent before the handshake stays unread in the connection that ends here.
@@ -74,7 +76,7 @@ pub(super) async fn connect(
     open(secured.greeted(), hello).await
 }
 
-async fn open(wire: Wire, hello: &ClientId) -> Result<AsyncSmtpConnection, ConnectError> {
+async fn open(wire: Wire, hello: &ClientId) -> Result<AsyncSmtpConnection, Failure> {
     Ok(AsyncSmtpConnection::connect_with_transport(Box::new(wire), hello).await?)
 }
 
@@ -191,31 +193,21 @@ impl Keywords {
     }
 }
 
-/// An error of the SMTP dialogue.
-pub(super) enum Failure {
-    /// The connection or the sign-in failed.
-    Connection(ConnectError),
-    /// The transaction of a mail failed.
-    Mail(Trouble),
-}
-
 impl Failure {
     /// Returns the code of the server's reply, if it replied.
     pub(super) fn status(&self) -> Option<Code> {
         match self {
-            Self::Connection(ConnectError::Smtp(trouble)) | Self::Mail(trouble) => trouble.status(),
-            Self::Connection(ConnectError::Network(_) | ConnectError::NoStartTls) => None,
+            Self::Connection(trouble) | Self::Mail(trouble) => trouble.status(),
+            Self::Network(_) | Self::NoStartTls => None,
         }
     }
 
     /// Returns the innermost cause: the server's reply, or the error of the network or the certificate.
     pub(super) fn text(&self) -> String {
         let mut deepest: &dyn Error = match self {
-            Self::Connection(ConnectError::Smtp(trouble)) | Self::Mail(trouble) => trouble,
-            Self::Connection(ConnectError::Network(error)) => error,
-            Self::Connection(ConnectError::NoStartTls) => {
-                return "STARTTLS is not supported on this server".to_owned();
-            }
+            Self::Connection(trouble) | Self::Mail(trouble) => trouble,
+            Self::Network(error) => error,
+            Self::NoStartTls => return "STARTTLS is not supported on this server".to_owned(),
         };
         while let Some(source) = deepest.source() {
             deepest = source;
