@@ -1,8 +1,10 @@
 //! The process that performs a command: this one, or the server that has the data open.
 
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use futures_util::future::Either;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::UnixStream;
@@ -13,14 +15,15 @@ use crate::config::Config;
 use crate::operator::{Operation, perform};
 use crate::store::{OpenError, Place, Store};
 
+use super::control::Request;
 use super::output::progress_bar;
-use super::{Failure, control};
+use super::{Failure, client};
 
 /// How long a command waits if another command holds the file, or if a server holds it but does not yet answer
 /// commands.
-pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The pause between two attempts.
-pub(super) const RETRY_INTERVAL: Duration = Duration::from_millis(20);
+const RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The process that performs a command.
 pub(super) enum Backend {
@@ -44,17 +47,27 @@ pub(super) async fn connect(
     cache: usize,
     access: Access,
 ) -> Result<Backend, Failure> {
-    let begun = Instant::now();
-    let data = place.file();
     let (opened, folder) = temporary_copy(place)?;
+    Ok(match open_or_connect(place.file(), || open(&opened, cache, access)).await? {
+        Either::Left(store) => Backend::File(store, folder),
+        Either::Right(server) => Backend::Server(server),
+    })
+}
+
+/// Returns the output of `open`, or connects to the server that has the file open.
+pub(super) async fn open_or_connect<T>(
+    data: &Path,
+    open: impl AsyncFn() -> Result<T, OpenError>,
+) -> Result<Either<T, UnixStream>, Failure> {
+    let begun = Instant::now();
     loop {
-        let held = match open(&opened, cache, access).await {
-            Ok(store) => return Ok(Backend::File(store, folder)),
+        let held = match open().await {
+            Ok(opened) => return Ok(Either::Left(opened)),
             Err(held @ OpenError::InUse(_)) => held,
             Err(error) => return Err(error.into()),
         };
-        match control::connect(data).await {
-            Ok(server) => return Ok(Backend::Server(server)),
+        match client::connect(data).await {
+            Ok(server) => return Ok(Either::Right(server)),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 return Err(error.into());
             }
@@ -101,7 +114,7 @@ pub(super) async fn run_operation(
             Ok(answer?)
         }
         Backend::Server(server) => {
-            control::request_operation(server, &operation, &progress_bar()).await
+            client::request(server, &Request::Perform(operation), progress_bar()).await
         }
     }
 }

@@ -1,40 +1,41 @@
 //! The control socket, through which commands reach the server that has the data file open.
 //!
 //! The protocol is lines of JSON: one request, then replies. Long operations send `{"progress": {...}}`. The last reply
-//! is `{"done": ...}` or `{"refused": "..."}`. The bytes of a copy follow the last reply. The server answers only the user
-//! that it runs as.
+//! is `{"done": ...}` or `{"refused": "..."}`. The bytes of a copy follow the last reply. A command that imports an
+//! organization waits for a first reply, then sends the export until its end and reads the replies meanwhile. The server
+//! answers only the user that it runs as.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fmt::Display;
 use std::fs::{self, Permissions};
-use std::io::{self, BufRead};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream as BlockingStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use rustix::process::geteuid;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::timeout;
 
 use crate::app::App;
-use crate::base::error::Error;
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::http::logging::LogFilter;
 use crate::operator::{Operation, perform};
-use crate::store::{Progress, SentCopy, Stage};
+use crate::store::{Progress, Stage};
 
-use super::Failure;
-use super::import_stream::{self, ReceivedExport};
-use super::messages::{Reply, Request, STOPPED, STREAM_TIMEOUT};
 use super::socket_paths::SocketPaths;
 
+/// How long the other end of a stream may take to read or write one piece.
+pub(super) const STREAM_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum size of a request, in bytes.
 const MAX_REQUEST_SIZE: u64 = 64 * 1024;
 /// How long a command may take to send its request.
@@ -43,8 +44,49 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_UNREAD_REQUESTS: usize = 16;
 /// The maximum number of commands, and of queries, that run at the same time.
 const MAX_COMMANDS: usize = 16;
+/// The size of a piece of an export, in bytes.
+const PIECE_SIZE: usize = 64 * 1024;
+/// How many pieces wait in memory.
+const WAITING_PIECES: usize = 4;
 /// The maximum number of sockets that are open for commands: the listener, and one per connection.
 pub(super) const MAX_CONTROL_SOCKETS: usize = 1 + MAX_UNREAD_REQUESTS + 2 * MAX_COMMANDS;
+
+/// The request of a command.
+#[derive(Serialize, Deserialize)]
+pub(super) enum Request {
+    /// Perform the operation and reply with its result.
+    Perform(Operation),
+    /// Reply with the size of a copy of the data, and send the copy after that.
+    Copy,
+    /// Import the organization in the export that follows. The command sends it after a first reply of progress.
+    ImportOrganization {
+        /// Whether unverified accounts are accepted.
+        existing: bool,
+    },
+    /// Reply whether the service accepts writes.
+    Ready,
+    /// Set the log filter.
+    Log(String),
+}
+
+/// A reply of the server. All but the last one are progress.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reply {
+    /// The progress of the operation.
+    Progress(Stage),
+    Done(Value),
+    Refused(String),
+}
+
+impl Reply {
+    fn of(outcome: Result<Value, impl Display>) -> Self {
+        match outcome {
+            Ok(answer) => Self::Done(answer),
+            Err(error) => Self::Refused(error.to_string()),
+        }
+    }
+}
 
 /// A server's control socket. The socket file is deleted on drop.
 pub(super) struct Control {
@@ -130,7 +172,7 @@ async fn receive(
     let mut line = String::new();
     let mut read = BufReader::new(stream.take(MAX_REQUEST_SIZE));
     tokio::select! {
-        read = tokio::time::timeout(REQUEST_TIMEOUT, read.read_line(&mut line)) => { read??; }
+        read = timeout(REQUEST_TIMEOUT, read.read_line(&mut line)) => { read??; }
         _ = closed => return Ok(None),
     }
     Ok(Some(line))
@@ -164,24 +206,21 @@ async fn answer(
     }
     let performing = async {
         match request {
-            Ok(Request::Perform(operation)) => match perform(app, operation, progress).await {
-                Ok(answer) => Reply::Done(answer),
-                Err(error) => Reply::Refused(error.to_string()),
-            },
+            Ok(Request::Perform(operation)) => Reply::of(perform(app, operation, progress).await),
             Ok(Request::ImportOrganization { existing }) => {
                 let export = ReceivedExport::begin(read);
-                match app.import_organization(export, existing, progress).await {
-                    Ok(imported) => to_done(&imported),
-                    Err(error) => Reply::Refused(error.to_string()),
-                }
+                let imported = app.import_organization(export, existing, progress).await;
+                Reply::of(imported.map(|imported| json!(imported)))
             }
-            Ok(Request::Ready) => to_reply(app.require_ready().await, json!({ "ready": true })),
+            Ok(Request::Ready) => {
+                Reply::of(app.require_ready().await.map(|()| json!({ "ready": true })))
+            }
             Ok(Request::Log(wanted)) => {
                 let changed = filter.change(&wanted);
                 if changed.is_ok() {
                     tracing::info!(filter = wanted, "changed the log filter");
                 }
-                to_reply(changed, json!({ "log": wanted }))
+                Reply::of(changed.map(|()| json!({ "log": wanted })))
             }
             _ => Reply::Refused(
                 "the server does not know this command; it may be a different release".to_owned(),
@@ -239,132 +278,60 @@ async fn send_progress<T>(
     }
 }
 
-fn to_done(done: &impl Serialize) -> Reply {
-    match serde_json::to_value(done) {
-        Ok(done) => Reply::Done(done),
-        Err(error) => Reply::Refused(error.to_string()),
-    }
-}
-
-fn to_reply<T, E: Display>(outcome: Result<T, E>, done: Value) -> Reply {
-    match outcome {
-        Ok(_) => Reply::Done(done),
-        Err(error) => Reply::Refused(error.to_string()),
-    }
-}
-
-async fn send(write: &mut (impl AsyncWrite + Unpin), line: &impl Serialize) -> io::Result<()> {
+pub(super) async fn send(
+    write: &mut (impl AsyncWrite + Unpin),
+    line: &impl Serialize,
+) -> io::Result<()> {
     let mut text = serde_json::to_vec(line)?;
     text.push(b'\n');
     write.write_all(&text).await
 }
 
-/// Connects to the server that has the data file open.
-///
-/// Fails with `PermissionDenied` if the server runs as another user: it would not answer, and in a shared folder it
-/// could be an impostor that collects secrets.
-pub(super) async fn connect(data: &Path) -> io::Result<UnixStream> {
-    let server = SocketPaths::of(data)?.connect().await?;
-    let user = server.peer_cred()?.uid();
-    if user == geteuid().as_raw() {
-        return Ok(server);
-    }
-    let text = format!("the server runs as user {user}; run the command as that user");
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, text))
-}
-
-/// Asks the server to perform an operation.
-pub(super) async fn request_operation(
-    server: UnixStream,
-    operation: &Operation,
-    progress: &Progress,
-) -> Result<Value, Failure> {
-    request(server, Request::Perform(operation.clone()), progress).await
-}
-
-/// Asks the server whether the service accepts writes.
-pub(super) async fn ready(server: UnixStream) -> Result<Value, Failure> {
-    request(server, Request::Ready, &Progress::silent()).await
-}
-
-/// Asks the server to change its log filter.
-pub(super) async fn log(server: UnixStream, filter: String) -> Result<Value, Failure> {
-    request(server, Request::Log(filter), &Progress::silent()).await
-}
-
-async fn request(
-    server: UnixStream,
-    request: Request,
-    progress: &Progress,
-) -> Result<Value, Failure> {
-    match send_request(server, &request, progress).await {
-        Ok(Reply::Done(answer)) => Ok(answer),
-        Ok(Reply::Refused(text)) => Err(Failure::Other(text)),
-        Ok(Reply::Progress(..)) | Err(_) => Err(Failure::Other(STOPPED.to_owned())),
-    }
-}
-
-/// Asks the server to import the organization in an export.
-pub(super) async fn import_organization(
-    mut server: UnixStream,
-    export: impl BufRead + Send + 'static,
-    existing: bool,
-    progress: Progress,
-) -> Result<Value, Failure> {
-    send(&mut server, &Request::ImportOrganization { existing }).await?;
-    import_stream::send(into_blocking(server)?, export, progress).await
-}
-
-/// Asks the server for a copy of the data, and returns when it begins to arrive.
-pub(super) async fn request_copy(
-    mut server: UnixStream,
-    progress: Progress,
-) -> Result<SentCopy<io::BufReader<BlockingStream>>, Failure> {
-    send(&mut server, &Request::Copy).await?;
-    let server = into_blocking(server)?;
-    let wait = move || -> Result<_, Failure> {
-        let mut replies = io::BufReader::new(server);
-        loop {
-            let mut line = String::new();
-            replies.read_line(&mut line)?;
-            match serde_json::from_str(&line) {
-                Ok(Reply::Progress(stage)) => progress.report(&stage),
-                Ok(Reply::Refused(text)) => return Err(Failure::Other(text)),
-                Ok(Reply::Done(size)) => {
-                    replies.get_ref().set_read_timeout(Some(STREAM_TIMEOUT))?;
-                    let unknown = || Failure::Other(STOPPED.to_owned());
-                    let size = size.as_u64().ok_or_else(unknown)?;
-                    return Ok(SentCopy { from: replies, size });
-                }
-                Err(_) => return Err(Failure::Other(STOPPED.to_owned())),
-            }
-        }
-    };
-    tokio::task::spawn_blocking(wait).await.map_err(Error::internal)?
-}
-
 /// Converts the stream for blocking reads and writes.
-fn into_blocking(stream: UnixStream) -> io::Result<BlockingStream> {
+pub(super) fn into_blocking(stream: UnixStream) -> io::Result<BlockingStream> {
     let stream = stream.into_std()?;
     stream.set_nonblocking(false)?;
     Ok(stream)
 }
 
-/// Sends a request, reports progress and returns the last reply.
-async fn send_request(
-    server: UnixStream,
-    request: &Request,
-    progress: &Progress,
-) -> io::Result<Reply> {
-    let (read, mut write) = server.into_split();
-    send(&mut write, request).await?;
-    let mut read = BufReader::new(read);
-    loop {
-        let mut line = String::new();
-        read.read_line(&mut line).await?;
-        match serde_json::from_str(&line)? {
-            Reply::Progress(stage) => progress.report(&stage),
-            last => return Ok(last),
+/// The export that a command sends.
+struct ReceivedExport {
+    pieces: Receiver<Vec<u8>>,
+    piece: io::Cursor<Vec<u8>>,
+}
+
+impl ReceivedExport {
+    /// Begins to receive an export. All of it is read, so that a command whose export is refused can read the reply.
+    fn begin(from: impl AsyncRead + Unpin + Send + 'static) -> io::BufReader<Self> {
+        let (send, pieces) = sync_channel(WAITING_PIECES);
+        tokio::spawn(receive_pieces(from, send));
+        io::BufReader::with_capacity(PIECE_SIZE, Self { pieces, piece: io::Cursor::default() })
+    }
+}
+
+async fn receive_pieces(mut from: impl AsyncRead + Unpin, send: SyncSender<Vec<u8>>) {
+    let mut send = Some(send);
+    let mut piece = vec![0; PIECE_SIZE];
+    // An export that breaks off is refused, because its last line is cut or its counts do not fit.
+    while let Ok(Ok(length @ 1..)) = timeout(STREAM_TIMEOUT, from.read(&mut piece)).await {
+        let received = piece.get(..length).unwrap_or_default().to_vec();
+        let Some(sender) = send.take() else { continue };
+        let sent = tokio::task::spawn_blocking(move || sender.send(received).ok().map(|()| sender));
+        send = sent.await.ok().flatten();
+    }
+}
+
+impl io::Read for ReceivedExport {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match io::Read::read(&mut self.piece, to)? {
+                0 => {}
+                read => return Ok(read),
+            }
+            match self.pieces.recv() {
+                Ok(piece) => self.piece = io::Cursor::new(piece),
+                Err(_) => return Ok(0),
+            }
         }
     }
 }

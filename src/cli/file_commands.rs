@@ -3,8 +3,8 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
+use futures_util::future::Either;
 use serde_json::Value;
 
 use crate::app::App;
@@ -17,13 +17,14 @@ use crate::operator::bootstrap;
 use crate::resources::record_registry;
 use crate::resources::relocation::select;
 use crate::store::{
-    ExportOptions, OpenError, Place, PreparedRestore, Progress, SelectOrganization, folder_of,
-    receive, require_absent,
+    ExportOptions, Place, PreparedRestore, Progress, SelectOrganization, folder_of, receive,
+    require_absent,
 };
 
-use super::backend::{Access, Backend, CONNECT_TIMEOUT, RETRY_INTERVAL, connect};
+use super::backend::{Access, Backend, connect, open_or_connect};
+use super::control::Request;
 use super::output::progress_bar;
-use super::{Failure, control};
+use super::{Failure, client};
 
 /// The buffer size for reading an export, in bytes.
 const READ_BUFFER_SIZE: usize = 256 * 1024;
@@ -40,7 +41,7 @@ pub(super) async fn backup(place: &Place, file: PathBuf) -> Result<Value, Failur
         Backend::Server(server) => {
             require_absent(&file)?;
             let progress = progress_bar();
-            let copy = control::request_copy(server, progress.clone()).await?;
+            let copy = client::request_copy(server, progress.clone()).await?;
             let receive = move || receive(copy, &file, &record_registry(), &progress);
             tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
         }
@@ -72,7 +73,7 @@ pub(super) async fn export(
             export?
         }
         Backend::Server(server) => {
-            let copy = control::request_copy(server, how.progress.clone()).await?;
+            let copy = client::request_copy(server, how.progress.clone()).await?;
             let receive = move || how.receive(copy);
             tokio::task::spawn_blocking(receive).await.map_err(Error::internal)??
         }
@@ -115,7 +116,7 @@ pub(super) async fn import_organization(
             serde_json::to_value(imported?).map_err(Error::internal)?
         }
         Backend::Server(server) => {
-            control::import_organization(server, export, existing, progress_bar()).await?
+            client::import_organization(server, export, existing, progress_bar()).await?
         }
     };
     Ok(with_next_steps(imported))
@@ -146,33 +147,19 @@ pub(super) async fn import(place: &Place, file: PathBuf) -> Result<Value, Failur
 
 /// Replaces the data file, or the content of a shared database, with a backup. Servers continue with the backup.
 pub(super) async fn restore(place: &Place, file: PathBuf) -> Result<Value, Failure> {
-    let (path, begun) = (place.file().to_owned(), Instant::now());
+    let path = place.file().to_owned();
     let prepare = move || PreparedRestore::new(&path, &file, &record_registry(), &progress_bar());
     let prepared = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
     let data = match place {
         Place::File(data) => data,
         Place::Shared { .. } => return upload(place.clone(), prepared).await,
     };
-    loop {
-        let held = match prepared.swap(&Clock::System.now().to_file_stamp()) {
-            Ok(restored) => return Ok(serde_json::to_value(restored).map_err(Error::internal)?),
-            Err(held @ OpenError::InUse(_)) => held,
-            Err(error) => return Err(error.into()),
-        };
-        match control::connect(data).await {
-            Ok(server) => {
-                return control::request_operation(
-                    server,
-                    &Operation::Restore,
-                    &Progress::silent(),
-                )
-                .await;
-            }
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                return Err(error.into());
-            }
-            Err(_) if begun.elapsed() < CONNECT_TIMEOUT => tokio::time::sleep(RETRY_INTERVAL).await,
-            Err(_) => return Err(held.into()),
+    let swap = async || prepared.swap(&Clock::System.now().to_file_stamp());
+    match open_or_connect(data, swap).await? {
+        Either::Left(restored) => Ok(serde_json::to_value(restored).map_err(Error::internal)?),
+        Either::Right(server) => {
+            let restore = Request::Perform(Operation::Restore);
+            client::request(server, &restore, Progress::silent()).await
         }
     }
 }

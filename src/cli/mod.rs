@@ -2,6 +2,7 @@
 
 mod args;
 mod backend;
+mod client;
 mod commands;
 mod config_file;
 #[cfg(test)]
@@ -9,13 +10,10 @@ mod configuration_page;
 mod control;
 mod failure;
 mod file_commands;
-mod import_stream;
 mod man_pages;
-mod messages;
 mod open;
 mod output;
 mod serve;
-mod server_commands;
 mod socket_paths;
 mod systemd;
 
@@ -320,8 +318,8 @@ async fn perform(command: Command, place: &Place) -> Result<Option<Value>, Failu
         Command::Nodes => Operation::NodeList,
         Command::Check => Operation::Check,
         Command::Compact => Operation::Compact,
-        Command::Healthcheck => return server_commands::healthcheck(place).await.map(Some),
-        Command::Log { level } => return server_commands::log(place, level).await.map(Some),
+        Command::Healthcheck => return client::healthcheck(place).await.map(Some),
+        Command::Log { level } => return client::log(place, level).await.map(Some),
         Command::Backup { file } => return file_commands::backup(place, file).await.map(Some),
         Command::Export { organization, secrets, file } => {
             return file_commands::export(place, (secrets, organization), file).await;
