@@ -69,11 +69,12 @@ pub fn init(
 ) -> Result<(LogFilter, LogQueue), String> {
     let terminal = io::stderr().is_terminal();
     let (queue, writer) = LogQueue::start(io::stderr(), dropped);
-    let (lines, filter) = match format {
-        LogFormat::Json => json(filter, writer)?,
-        LogFormat::Auto if !terminal => json(filter, writer)?,
-        LogFormat::Auto | LogFormat::Text => text(filter, writer, terminal)?,
+    let is_json = match format {
+        LogFormat::Json => true,
+        LogFormat::Text => false,
+        LogFormat::Auto => !terminal,
     };
+    let (lines, filter) = subscriber(filter, writer, (is_json, terminal))?;
     Ok((LogFilter(lines.try_init().is_ok().then_some(filter)), queue))
 }
 
@@ -137,39 +138,27 @@ fn without_texts() -> FilterFn {
     })
 }
 
-fn json<W>(filter: &str, writer: W) -> Result<(LogSubscriber, Handle<Targets, Registry>), String>
-where
-    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
-{
-    let (filter, handle) = reload::Layer::new(parse_filter(filter)?);
-    let lines = layer()
-        .json()
-        .flatten_event(true)
-        .with_current_span(false)
-        .with_span_list(false)
-        .log_internal_errors(false)
-        .with_writer(writer);
-    let lines = tracing_subscriber::registry().with(filter).with(without_texts()).with(lines);
-    Ok((Box::new(lines), handle))
-}
-
-fn text<W>(
+/// Returns a subscriber that writes text, with colors on a terminal, or JSON.
+fn subscriber<W>(
     filter: &str,
     writer: W,
-    terminal: bool,
+    (is_json, is_terminal): (bool, bool),
 ) -> Result<(LogSubscriber, Handle<Targets, Registry>), String>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
     let (filter, handle) = reload::Layer::new(parse_filter(filter)?);
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let lines = layer()
-        .with_ansi(terminal && !plain)
-        // A report of a failed write would go to standard error too, and panic.
-        .log_internal_errors(false)
-        .with_writer(writer);
-    let lines = tracing_subscriber::registry().with(filter).with(without_texts()).with(lines);
-    Ok((Box::new(lines), handle))
+    let registry = tracing_subscriber::registry().with(filter).with(without_texts());
+    // A report of a failed write would go to standard error too, and panic.
+    let lines = layer().log_internal_errors(false).with_writer(writer);
+    let subscriber: LogSubscriber = if is_json {
+        let lines = lines.json().flatten_event(true);
+        Box::new(registry.with(lines.with_current_span(false).with_span_list(false)))
+    } else {
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        Box::new(registry.with(lines.with_ansi(is_terminal && !is_plain)))
+    };
+    Ok((subscriber, handle))
 }
 
 #[cfg(test)]
@@ -221,10 +210,14 @@ pub(super) mod tests {
         time.len() > 20 && time.as_bytes()[10] == b'T' && time.ends_with('Z')
     }
 
+    fn json(filter: &str, log: &CapturedLog) -> (LogSubscriber, Handle<Targets, Registry>) {
+        subscriber(filter, log.writer(), (true, false)).unwrap()
+    }
+
     #[test]
     fn json_log_line_has_its_fields_at_the_top_level() {
         let kept = CapturedLog::default();
-        with_default(json("info", kept.writer()).unwrap().0, || {
+        with_default(json("info", &kept).0, || {
             tracing::info!(status = 200, "answered");
             tracing::debug!("left out");
         });
@@ -238,7 +231,7 @@ pub(super) mod tests {
     #[test]
     fn text_log_line_without_terminal_has_no_colors() {
         let kept = CapturedLog::default();
-        with_default(text("info", kept.writer(), false).unwrap().0, || {
+        with_default(subscriber("info", kept.writer(), (false, false)).unwrap().0, || {
             tracing::info!(status = 200, "answered");
         });
         let line = kept.text();
@@ -249,7 +242,7 @@ pub(super) mod tests {
     #[test]
     fn changed_log_filter_applies_at_once_and_an_invalid_one_changes_nothing() {
         let kept = CapturedLog::default();
-        let (lines, handle) = json("info", kept.writer()).unwrap();
+        let (lines, handle) = json("info", &kept);
         let filter = LogFilter(Some(handle));
         with_default(lines, || {
             tracing::debug!("before");
@@ -269,7 +262,7 @@ pub(super) mod tests {
     #[test]
     fn no_filter_logs_the_texts_that_libraries_parse() {
         let kept = CapturedLog::default();
-        let (lines, handle) = json("trace", kept.writer()).unwrap();
+        let (lines, handle) = json("trace", &kept);
         let filter = LogFilter(Some(handle));
         with_default(lines, || {
             for wanted in ["trace", "html5ever=trace", "warn,html5ever::tokenizer=trace"] {
