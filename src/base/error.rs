@@ -98,6 +98,16 @@ impl Error {
         }))
     }
 
+    /// A request that is refused, whatever its fields contain.
+    fn refused(status: u16, code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(status, ErrorType::InvalidRequest, code, detail)
+    }
+
+    /// A request whose caller is unknown, or may not do it.
+    fn unauthorized(status: u16, code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(status, ErrorType::AuthenticationError, code, detail)
+    }
+
     /// 400: the body as a whole is invalid (`attr` is null).
     pub fn invalid(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::new(400, ErrorType::ValidationError, code, detail)
@@ -121,27 +131,18 @@ impl Error {
 
     /// 400: the request is malformed, whatever its target.
     pub fn invalid_request(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(400, ErrorType::InvalidRequest, code, detail)
+        Self::refused(400, code, detail)
     }
 
     /// 400: the body is not JSON. `detail` is the parser's text.
     pub fn parse(detail: impl fmt::Display) -> Self {
-        Self::new(
-            400,
-            ErrorType::InvalidRequest,
-            "parse_error",
-            format!("JSON parse error - {detail}"),
-        )
+        Self::refused(400, "parse_error", format!("JSON parse error - {detail}"))
     }
 
     /// 401: the request has no usable credentials.
     pub fn not_authenticated() -> Self {
-        Self::new(
-            401,
-            ErrorType::AuthenticationError,
-            "not_authenticated",
-            "Authentication credentials were not provided.",
-        )
+        let detail = "Authentication credentials were not provided.";
+        Self::unauthorized(401, "not_authenticated", detail)
     }
 
     /// 401: the API key is invalid. The text is the same for every reason, so that a caller cannot probe for keys.
@@ -153,12 +154,12 @@ impl Error {
 
     /// 401 with this `detail`, which must be the same for every reason.
     pub fn authentication_failed_as(detail: &'static str) -> Self {
-        Self::new(401, ErrorType::AuthenticationError, "authentication_failed", detail)
+        Self::unauthorized(401, "authentication_failed", detail)
     }
 
     /// 403 with this `detail`.
     pub fn denied(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(403, ErrorType::AuthenticationError, "permission_denied", detail)
+        Self::unauthorized(403, "permission_denied", detail)
     }
 
     /// 403: the key lacks `scope`.
@@ -173,89 +174,54 @@ impl Error {
 
     /// 404 with this `detail`, for example `Organization not found.`
     pub fn not_found_as(detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(404, ErrorType::InvalidRequest, "not_found", detail)
+        Self::refused(404, "not_found", detail)
     }
 
     /// 405: the path exists, but does not support `method`.
     pub fn method_not_allowed(method: &str) -> Self {
-        Self::new(
-            405,
-            ErrorType::InvalidRequest,
-            "method_not_allowed",
-            format!("Method \"{method}\" not allowed."),
-        )
+        Self::refused(405, "method_not_allowed", format!("Method \"{method}\" not allowed."))
     }
 
     /// 408: the client took too long to send its body.
     pub fn body_timeout() -> Self {
-        Self::new(
-            408,
-            ErrorType::InvalidRequest,
-            "request_timeout",
-            "The request body did not arrive in time.",
-        )
+        let detail = "The request body did not arrive in time.";
+        Self::refused(408, "request_timeout", detail)
     }
 
     /// 412: the record's version is none of those that `If-Match` names.
     pub fn precondition_failed() -> Self {
-        Self::new(
-            412,
-            ErrorType::InvalidRequest,
-            "precondition_failed",
-            "The object has changed: its version is not one that If-Match names.",
-        )
+        let detail = "The object has changed: its version is not one that If-Match names.";
+        Self::refused(412, "precondition_failed", detail)
     }
 
     /// 413: the body is larger than `limit` bytes.
     pub fn payload_too_large(limit: usize) -> Self {
-        Self::new(
-            413,
-            ErrorType::InvalidRequest,
-            "payload_too_large",
-            format!("The request body is larger than {limit} bytes."),
-        )
+        let detail = format!("The request body is larger than {limit} bytes.");
+        Self::refused(413, "payload_too_large", detail)
     }
 
     /// 413: the parsed body would take more than `share` bytes of memory.
     pub fn body_needs_too_much_memory(share: usize) -> Self {
-        Self::new(
-            413,
-            ErrorType::InvalidRequest,
-            "payload_too_large",
-            format!(
-                "The request body has too many values: parsed, it takes more than {share} bytes."
-            ),
-        )
+        let text = "The request body has too many values: parsed, it takes more than";
+        Self::refused(413, "payload_too_large", format!("{text} {share} bytes."))
     }
 
     /// 415: the `Content-Type` is not JSON.
     pub fn unsupported_media_type(media_type: &str) -> Self {
-        Self::new(
-            415,
-            ErrorType::InvalidRequest,
-            "unsupported_media_type",
-            format!("Unsupported media type \"{media_type}\" in request."),
-        )
+        let detail = format!("Unsupported media type \"{media_type}\" in request.");
+        Self::refused(415, "unsupported_media_type", detail)
     }
 
     /// 421: the request names a host that is not one of this service.
     pub fn misdirected() -> Self {
-        Self::new(
-            421,
-            ErrorType::InvalidRequest,
-            "misdirected_request",
-            "The console is not served under this host name (--public-url).",
-        )
+        let detail = "The console is not served under this host name (--public-url).";
+        Self::refused(421, "misdirected_request", detail)
     }
 
     /// 422: the idempotency key was used before, with another body.
     pub fn idempotency_key_reused() -> Self {
-        Self::new(
-            422,
-            ErrorType::InvalidRequest,
-            "idempotency_key_reused",
-            "This Idempotency-Key was used for a request with another body.",
-        )
+        let detail = "This Idempotency-Key was used for a request with another body.";
+        Self::refused(422, "idempotency_key_reused", detail)
     }
 
     /// 429: the caller used up a quota of `limit` requests. `wait` is the `Retry-After` in seconds.
@@ -277,12 +243,8 @@ impl Error {
 
     /// 503: the service is temporarily unavailable. `retry_after` is in seconds; `cause` goes to the log.
     pub fn unavailable(retry_after: u32, cause: impl fmt::Display) -> Self {
-        let mut error = Self::new(
-            503,
-            ErrorType::ServerError,
-            "unavailable",
-            "The service is temporarily unavailable. Try again shortly.",
-        );
+        let detail = "The service is temporarily unavailable. Try again shortly.";
+        let mut error = Self::new(503, ErrorType::ServerError, "unavailable", detail);
         error.0.retry_after = Some(retry_after);
         error.0.cause = Some(cause.to_string().into());
         error
