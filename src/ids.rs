@@ -13,47 +13,24 @@ use crate::store::{Key, Owner, key};
 /// The pattern of a hyphenated UUID, for schemas.
 pub const UUID_PATTERN: &str = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}";
 
-macro_rules! uuid_ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
-        )]
-        #[serde(transparent)]
-        pub struct $name(pub Uuid);
+impl Key for Uuid {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.hyphenated().fmt(f)
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = uuid::Error;
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Uuid::from_str(text).map(Self)
-            }
-        }
-
-        impl Key for $name {
-            fn write(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(self.0.as_bytes());
-            }
-            fn read(input: &mut &[u8]) -> Option<Self> {
-                key::take_bytes::<16>(input).map(|bytes| Self(Uuid::from_bytes(bytes)))
-            }
-        }
-    )*};
+    fn read(input: &mut &[u8]) -> Option<Self> {
+        key::take_bytes(input).map(Self::from_bytes)
+    }
 }
 
-macro_rules! integer_ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+macro_rules! ids {
+    ($value:ident: $($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
         )]
         #[serde(transparent)]
-        pub struct $name(pub u64);
+        pub struct $name(pub $value);
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,9 +39,9 @@ macro_rules! integer_ids {
         }
 
         impl FromStr for $name {
-            type Err = std::num::ParseIntError;
+            type Err = <$value as FromStr>::Err;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                u64::from_str(text).map(Self)
+                <$value>::from_str(text).map(Self)
             }
         }
 
@@ -73,13 +50,14 @@ macro_rules! integer_ids {
                 self.0.write(out);
             }
             fn read(input: &mut &[u8]) -> Option<Self> {
-                u64::read(input).map(Self)
+                <$value as Key>::read(input).map(Self)
             }
         }
     )*};
 }
 
-uuid_ids! {
+ids! {
+    Uuid:
     /// The id of an organization, the tenant that all other objects belong to.
     OrganizationId;
     /// The UUID of a user, which paths use (`members/:user__uuid/`).
@@ -138,7 +116,8 @@ impl ApiKeyId {
     }
 }
 
-integer_ids! {
+ids! {
+    u64:
     /// The numeric id of a user.
     UserId;
     /// The id of a project.
