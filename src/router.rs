@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
 
 use crate::app::App;
 use crate::app::rate_limit::RateLimits;
@@ -20,7 +19,7 @@ use crate::http::openapi;
 use crate::http::request_layer::{RequestLayer, RequestLayerConfig};
 use crate::http::routes::Routes;
 use crate::http::security_headers::cors_layer;
-use crate::http::swappable_router::{livez, startup_router};
+use crate::http::swappable_router::{OK, livez, startup_router};
 use crate::net::trusted_proxies::TrustedProxies;
 use crate::resources::shared::list::for_each_resource;
 
@@ -126,17 +125,10 @@ fn layer_config(
     }
 }
 
-async fn readyz(State(app): State<App>) -> Response {
-    to_probe(app.require_ready().await)
+async fn readyz(State(app): State<App>) -> Result<&'static str> {
+    app.require_ready().await.map(|()| OK)
 }
 
-async fn readyz_reads(State(app): State<App>) -> Response {
-    to_probe(app.require_ready_for_reads().await)
-}
-
-fn to_probe(ready: Result<()>) -> Response {
-    match ready {
-        Ok(()) => "ok\n".into_response(),
-        Err(error) => error.into_response(),
-    }
+async fn readyz_reads(State(app): State<App>) -> Result<&'static str> {
+    app.require_ready_for_reads().await.map(|()| OK)
 }

@@ -8,11 +8,11 @@ use axum::Router;
 use axum::extract::State;
 use axum::http::Method;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
 use axum::routing::get;
 
 use crate::app::App;
-use crate::base::error::Error;
+use crate::base::error::{Error, Result};
 use crate::metrics::{self, Counter, Gauge, Histogram, Metrics, Series, record_seconds};
 
 use super::routes::Routes;
@@ -30,14 +30,9 @@ async fn other_method(method: Method) -> Error {
     Error::method_not_allowed(method.as_str())
 }
 
-async fn metrics(State(app): State<App>) -> Response {
-    match app.metrics().await {
-        Ok(text) => {
-            let text = String::from(&*text);
-            ([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response()
-        }
-        Err(error) => error.into_response(),
-    }
+async fn metrics(State(app): State<App>) -> Result<impl IntoResponse> {
+    let text = String::from(&*app.metrics().await?);
+    Ok(([(CONTENT_TYPE, metrics::CONTENT_TYPE)], text))
 }
 
 /// The status classes. A request whose client disconnected counts as 4xx.

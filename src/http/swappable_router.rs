@@ -107,7 +107,10 @@ async fn not_ready() -> Error {
     Error::unavailable(RETRY_AFTER, "the data file is not open yet")
 }
 
+/// The body of a probe that succeeds.
+pub const OK: &str = "ok\n";
+
 /// The liveness probe. It always succeeds while the process runs.
 pub async fn livez() -> &'static str {
-    "ok\n"
+    OK
 }
