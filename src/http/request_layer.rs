@@ -23,7 +23,7 @@ use super::client;
 use super::delivery::ResponseDelivery;
 use super::metrics::RequestMetrics;
 use super::request_log::{
-    LOG_TARGET, LogContext, OverloadLog, REQUEST_ID, RequestId, RequestIds, SLOW_REQUEST,
+    LOG_TARGET, LogContext, OverloadLog, REQUEST_ID, RequestId, SLOW_REQUEST,
 };
 use super::security_headers::{add_security_headers, is_cross_origin};
 use crate::app::rate_limit::RateLimits;
@@ -72,18 +72,13 @@ pub struct RequestLayerConfig {
 struct Shared {
     config: RequestLayerConfig,
     overloads: OverloadLog,
-    request_ids: RequestIds,
 }
 
 impl RequestLayer {
     /// Creates the layer.
     #[must_use]
     pub fn new(config: RequestLayerConfig) -> Self {
-        Self(Arc::new(Shared {
-            config,
-            overloads: OverloadLog::default(),
-            request_ids: RequestIds::default(),
-        }))
+        Self(Arc::new(Shared { config, overloads: OverloadLog::default() }))
     }
 }
 
@@ -217,7 +212,7 @@ impl RequestLog {
             requests.begin();
         }
         Self {
-            id: RequestId::of(request, &shared.request_ids),
+            id: RequestId::of(request),
             method: request.method().clone(),
             route: request.extensions().get().cloned(),
             client: client::address(

@@ -1,8 +1,6 @@
 //! The lines of the request log: the id of a request, what the guard of its route learns, and requests that were refused
 //! because a limit was reached.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, mem};
@@ -10,6 +8,7 @@ use std::{fmt, mem};
 use axum::extract::Request;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
+use rand::Rng;
 use uuid::{Builder, Uuid};
 
 use crate::ids::{ApiKeyId, OrganizationId, SessionId};
@@ -107,10 +106,10 @@ pub(super) enum RequestId {
 }
 
 impl RequestId {
-    pub(super) fn of(request: &Request, ids: &RequestIds) -> Self {
+    pub(super) fn of(request: &Request) -> Self {
         match request.headers().get(REQUEST_ID) {
             Some(sent) if is_request_id(sent.as_bytes()) => Self::FromClient(sent.clone()),
-            _ => Self::Generated(ids.generate()),
+            _ => Self::Generated(generate_id()),
         }
     }
 
@@ -140,32 +139,30 @@ pub(super) fn is_request_id(value: &[u8]) -> bool {
         && value.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte))
 }
 
-/// Generates version 7 UUIDs from a keyed hash of a counter. `Uuid::now_v7` makes a system call for
-/// randomness, which costs as much as the rest of this layer. The ids are predictable: never use them as
-/// secrets.
-#[derive(Default)]
-pub(super) struct RequestIds {
-    key: RandomState,
-    count: AtomicU64,
-}
-
-impl RequestIds {
-    pub(super) fn generate(&self) -> Uuid {
-        let count = self.count.fetch_add(1, Ordering::Relaxed);
-        let low = self.key.hash_one((count, 0_u8)).to_be_bytes();
-        let high = self.key.hash_one((count, 1_u8)).to_be_bytes();
-        let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        let millis = u64::try_from(since.as_millis()).unwrap_or_default();
-        let mut random = [0; 10];
-        random[..8].copy_from_slice(&low);
-        random[8..].copy_from_slice(&high[..2]);
-        Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
-    }
+/// Returns a version 7 UUID. `Uuid::now_v7` would make a system call for randomness.
+fn generate_id() -> Uuid {
+    let since = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    let millis = u64::try_from(since.as_millis()).unwrap_or_default();
+    let mut random = [0; 10];
+    rand::rng().fill_bytes(&mut random);
+    Builder::from_unix_timestamp_millis(millis, &random).into_uuid()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+
+    #[test]
+    fn generated_request_ids_are_unique_and_contain_the_time() {
+        let now = || SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        let begun = now();
+        let generated: HashSet<_> = (0..1000).map(|_| generate_id()).collect();
+        assert_eq!(generated.len(), 1000);
+        let (seconds, _) = generate_id().get_timestamp().unwrap().to_unix();
+        assert!((begun..=now()).contains(&seconds));
+    }
 
     #[test]
     fn overload_is_logged_at_once_and_then_at_most_once_a_second() {
