@@ -63,17 +63,18 @@ const LOG_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Default)]
 pub(super) struct OverloadLog(Arc<Mutex<Refusals>>);
 
+/// What was refused since the last line of the log.
 #[derive(Default)]
-struct Refusals {
-    /// The requests refused since the last line.
+pub(super) struct Refusals {
+    /// The requests or connections refused since the last line.
     count: u64,
     /// The time of the last line.
     logged: Option<Instant>,
 }
 
 impl Refusals {
-    /// Counts a request. Returns the count if a line is due.
-    fn add(&mut self, now: Instant) -> Option<u64> {
+    /// Counts a refusal. Returns the count if a line is due.
+    pub(super) fn add(&mut self, now: Instant) -> Option<u64> {
         self.count += 1;
         if self.logged.is_some_and(|logged| now.duration_since(logged) < LOG_INTERVAL) {
             return None;

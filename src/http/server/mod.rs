@@ -15,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
@@ -24,8 +24,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 
+use super::request_log::Refusals;
 use super::swappable_router::SwappableRouter;
 use super::tls::Tls;
 use crate::net::trusted_proxies::TrustedProxies;
@@ -117,7 +118,7 @@ pub async fn serve_with_tls(
     }
     let (http, router) = (http(limits), router.into());
     let table = ConnectionTable::new(limits);
-    let mut refusals = RefusalLog::default();
+    let mut refusals = Refusals::default();
     let stopping = GracefulShutdown::new();
     let (mut connections, mut handshakes) = (JoinSet::new(), JoinSet::new());
     let mut back_off = MIN_BACKOFF;
@@ -136,7 +137,10 @@ pub async fn serve_with_tls(
                     let Some(admitted) = table.admit(peer, socket) else {
                         drop(stream);
                         router.count_refused();
-                        refusals.note(peer);
+                        if let Some(count) = refusals.add(Instant::now()) {
+                            let client = peer.ip().to_canonical();
+                            tracing::warn!(count, %client, "connections were refused: no slot is free and none is idle");
+                        }
                         continue;
                     };
                     let (connection, stream) = Connection::new(peer, admitted, stream, &router, limits);
@@ -212,25 +216,6 @@ async fn accept(
     // This fails only if the client has disconnected, which the first read reports.
     let _gone = stream.set_nodelay(true);
     Ok((stream, peer, socket))
-}
-
-/// Connections refused since the last log line.
-#[derive(Default)]
-struct RefusalLog {
-    count: u64,
-    logged: Option<Instant>,
-}
-
-impl RefusalLog {
-    /// Counts a refused connection, and logs at most once a second.
-    fn note(&mut self, peer: SocketAddr) {
-        self.count += 1;
-        if self.logged.is_none_or(|logged| logged.elapsed() >= Duration::from_secs(1)) {
-            let (count, client) = (self.count, peer.ip().to_canonical());
-            tracing::warn!(count, %client, "connections were refused: no slot is free and none is idle");
-            *self = Self { count: 0, logged: Some(Instant::now()) };
-        }
-    }
 }
 
 /// Whether a client disconnected before it was accepted, so that the next accept needs no delay.
