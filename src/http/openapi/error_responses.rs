@@ -12,13 +12,22 @@ use super::schemas::reference;
 struct ErrorResponse {
     status: u16,
     name: &'static str,
-    description: &'static str,
     kinds: &'static [&'static str],
+    description: &'static str,
+    /// The codes, if there are several.
     codes: &'static [&'static str],
     /// A header of these errors, besides the shared ones.
     header: Option<&'static str>,
-    /// An example: code, detail, attr.
-    example: (&'static str, &'static str, Option<&'static str>),
+    /// The code and the detail of an example.
+    example: (&'static str, &'static str),
+    /// The field of the example.
+    attr: Option<&'static str>,
+}
+
+/// Returns the errors of a status, as yet without a description and an example.
+const fn error(status: u16, name: &'static str, kinds: &'static [&'static str]) -> ErrorResponse {
+    let (description, codes, header, example, attr) = ("", &[], None, ("", ""), None);
+    ErrorResponse { status, name, kinds, description, codes, header, example, attr }
 }
 
 const INVALID: &[&str] = &["invalid_request"];
@@ -26,13 +35,12 @@ const AUTHENTICATION: &[&str] = &["authentication_error"];
 const SERVER: &[&str] = &["server_error"];
 
 const ALL: &[ErrorResponse] = &[
-    ErrorResponse {
-        status: 400,
-        name: "BadRequest",
-        description: "A field or the body breaks a rule, or the body is not JSON. The error names the first such \
-            field in schema order.",
-        kinds: &["validation_error", "invalid_request"],
-        codes: &[
+    error(400, "BadRequest", &["validation_error", "invalid_request"])
+        .about(
+            "A field or the body breaks a rule, or the body is not JSON. The error names the first \
+             such field in schema order.",
+        )
+        .codes(&[
             "account_exists",
             "already_verified",
             "blank",
@@ -61,136 +69,65 @@ const ALL: &[ErrorResponse] = &[
             "unique",
             "user_already_member",
             "verification_required",
-        ],
-        header: None,
-        example: ("required", "This field is required.", Some("name")),
-    },
-    ErrorResponse {
-        status: 401,
-        name: "Unauthorized",
-        description: "The API key is missing or invalid.",
-        kinds: AUTHENTICATION,
-        codes: &["not_authenticated", "authentication_failed"],
-        header: None,
-        example: ("not_authenticated", "Authentication credentials were not provided.", None),
-    },
-    ErrorResponse {
-        status: 403,
-        name: "Forbidden",
-        description: "The key lacks the scope or is restricted to other objects, or the user lacks the permission.",
-        kinds: AUTHENTICATION,
-        codes: &["permission_denied"],
-        header: None,
-        example: ("permission_denied", "API key missing required scope 'dashboard:write'", None),
-    },
-    ErrorResponse {
-        status: 404,
-        name: "NotFound",
-        description: "The object does not exist or is not visible to you.",
-        kinds: INVALID,
-        codes: &["not_found"],
-        header: None,
-        example: ("not_found", "Not found.", None),
-    },
-    ErrorResponse {
-        status: 405,
-        name: "MethodNotAllowed",
-        description: "The path does not support this method.",
-        kinds: INVALID,
-        codes: &["method_not_allowed"],
-        header: Some("Allow"),
-        example: ("method_not_allowed", "Method \"PUT\" not allowed.", None),
-    },
-    ErrorResponse {
-        status: 408,
-        name: "RequestTimeout",
-        description: "The body did not arrive within the time limit.",
-        kinds: INVALID,
-        codes: &["request_timeout"],
-        header: None,
-        example: ("request_timeout", "The request body did not arrive in time.", None),
-    },
-    ErrorResponse {
-        status: 412,
-        name: "PreconditionFailed",
-        description: "The object has changed since the version that `If-Match` names.",
-        kinds: INVALID,
-        codes: &["precondition_failed"],
-        header: None,
-        example: (
+        ])
+        .example("required", "This field is required.")
+        .attr("name"),
+    error(401, "Unauthorized", AUTHENTICATION)
+        .about("The API key is missing or invalid.")
+        .codes(&["not_authenticated", "authentication_failed"])
+        .example("not_authenticated", "Authentication credentials were not provided."),
+    error(403, "Forbidden", AUTHENTICATION)
+        .about(
+            "The key lacks the scope or is restricted to other objects, or the user lacks the \
+             permission.",
+        )
+        .example("permission_denied", "API key missing required scope 'dashboard:write'"),
+    error(404, "NotFound", INVALID)
+        .about("The object does not exist or is not visible to you.")
+        .example("not_found", "Not found."),
+    error(405, "MethodNotAllowed", INVALID)
+        .about("The path does not support this method.")
+        .header("Allow")
+        .example("method_not_allowed", "Method \"PUT\" not allowed."),
+    error(408, "RequestTimeout", INVALID)
+        .about("The body did not arrive within the time limit.")
+        .example("request_timeout", "The request body did not arrive in time."),
+    error(412, "PreconditionFailed", INVALID)
+        .about("The object has changed since the version that `If-Match` names.")
+        .example(
             "precondition_failed",
             "The object has changed: its version is not one that If-Match names.",
-            None,
         ),
-    },
-    ErrorResponse {
-        status: 413,
-        name: "ContentTooLarge",
-        description: "The body exceeds 1 MiB (`--max-body`), or 16 KiB without a key or on an operation that \
-            ignores its body. Or its parsed form would take more than a quarter of `--transfer-memory`.",
-        kinds: INVALID,
-        codes: &["payload_too_large"],
-        header: None,
-        example: ("payload_too_large", "The request body is larger than 1048576 bytes.", None),
-    },
-    ErrorResponse {
-        status: 415,
-        name: "UnsupportedMediaType",
-        description: "The content type of the body is not JSON.",
-        kinds: INVALID,
-        codes: &["unsupported_media_type"],
-        header: None,
-        example: (
-            "unsupported_media_type",
-            "Unsupported media type \"text/plain\" in request.",
-            None,
-        ),
-    },
-    ErrorResponse {
-        status: 422,
-        name: "IdempotencyKeyReused",
-        description: "The `Idempotency-Key` was already used for a request with another body.",
-        kinds: INVALID,
-        codes: &["idempotency_key_reused"],
-        header: None,
-        example: (
+    error(413, "ContentTooLarge", INVALID)
+        .about(
+            "The body exceeds 1 MiB (`--max-body`), or 16 KiB without a key or on an operation that \
+             ignores its body. Or its parsed form would take more than a quarter of \
+             `--transfer-memory`.",
+        )
+        .example("payload_too_large", "The request body is larger than 1048576 bytes."),
+    error(415, "UnsupportedMediaType", INVALID)
+        .about("The content type of the body is not JSON.")
+        .example("unsupported_media_type", "Unsupported media type \"text/plain\" in request."),
+    error(422, "IdempotencyKeyReused", INVALID)
+        .about("The `Idempotency-Key` was already used for a request with another body.")
+        .example(
             "idempotency_key_reused",
             "This Idempotency-Key was used for a request with another body.",
-            None,
         ),
-    },
-    ErrorResponse {
-        status: 429,
-        name: "TooManyRequests",
-        description: "The caller exceeded a rate limit (`--rate-limit`).",
-        kinds: &["throttled_error"],
-        codes: &["throttled"],
-        header: Some("RetryAfter"),
-        example: ("throttled", "Request was throttled. Expected available in 38 seconds.", None),
-    },
-    ErrorResponse {
-        status: 500,
-        name: "InternalServerError",
-        description: "An unexpected error, for example a damaged data file.",
-        kinds: SERVER,
-        codes: &["error"],
-        header: None,
-        example: ("error", "A server error occurred.", None),
-    },
-    ErrorResponse {
-        status: 503,
-        name: "ServiceUnavailable",
-        description: "The service, its data file or another service that it depends on is temporarily \
-            unavailable, or too many requests are in progress.",
-        kinds: SERVER,
-        codes: &["unavailable"],
-        header: Some("RetryAfter"),
-        example: (
-            "unavailable",
-            "The service is temporarily unavailable. Try again shortly.",
-            None,
-        ),
-    },
+    error(429, "TooManyRequests", &["throttled_error"])
+        .about("The caller exceeded a rate limit (`--rate-limit`).")
+        .header("RetryAfter")
+        .example("throttled", "Request was throttled. Expected available in 38 seconds."),
+    error(500, "InternalServerError", SERVER)
+        .about("An unexpected error, for example a damaged data file.")
+        .example("error", "A server error occurred."),
+    error(503, "ServiceUnavailable", SERVER)
+        .about(
+            "The service, its data file or another service that it depends on is temporarily \
+             unavailable, or too many requests are in progress.",
+        )
+        .header("RetryAfter")
+        .example("unavailable", "The service is temporarily unavailable. Try again shortly."),
 ];
 
 /// Returns the statuses and error responses of an operation.
@@ -247,7 +184,7 @@ pub(super) fn schemas() -> impl Iterator<Item = (String, Value)> {
 
 /// The schema of the error body.
 fn envelope() -> Value {
-    let listed = |list: fn(&ErrorResponse) -> &'static [&'static str]| {
+    let listed = |list: fn(&ErrorResponse) -> &[&'static str]| {
         let mut all: Vec<&str> = ALL.iter().flat_map(list).copied().collect();
         all.sort_unstable();
         all.dedup();
@@ -265,7 +202,7 @@ fn envelope() -> Value {
             },
             "code": {
                 "type": "string",
-                "enum": listed(|refusal| refusal.codes),
+                "enum": listed(ErrorResponse::all_codes),
                 "description": "The machine-readable error code.",
             },
             "detail": { "type": "string", "description": "A message for people." },
@@ -279,6 +216,31 @@ fn envelope() -> Value {
 }
 
 impl ErrorResponse {
+    const fn about(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+
+    const fn codes(self, codes: &'static [&'static str]) -> Self {
+        Self { codes, ..self }
+    }
+
+    const fn header(self, header: &'static str) -> Self {
+        Self { header: Some(header), ..self }
+    }
+
+    const fn example(self, code: &'static str, detail: &'static str) -> Self {
+        Self { example: (code, detail), ..self }
+    }
+
+    const fn attr(self, attr: &'static str) -> Self {
+        Self { attr: Some(attr), ..self }
+    }
+
+    fn all_codes(&self) -> &[&'static str] {
+        let (code, _) = &self.example;
+        if self.codes.is_empty() { std::slice::from_ref(code) } else { self.codes }
+    }
+
     fn schema_name(&self) -> String {
         format!("{}Error", self.name.trim_end_matches("Error"))
     }
@@ -286,14 +248,13 @@ impl ErrorResponse {
     /// The error body, restricted to the types and codes of this status.
     fn schema(&self) -> Value {
         let narrowed = json!({
-            "properties": { "type": { "enum": self.kinds }, "code": { "enum": self.codes } },
+            "properties": { "type": { "enum": self.kinds }, "code": { "enum": self.all_codes() } },
         });
         json!({ "description": self.description, "allOf": [reference("Error"), narrowed] })
     }
 
     fn response(&self) -> Value {
-        let (code, detail, attr) = self.example;
-        let kind = self.kinds.first();
+        let ((code, detail), attr, kind) = (self.example, self.attr, self.kinds.first());
         // A 401 reveals nothing about the key, so it must not show the key's rate limit.
         let status = headers::RATE_LIMIT_HEADERS.iter().filter(|_| self.status != 401);
         let headers = headers::references(self.header.iter().chain(status).chain(&["DryRun"]));
