@@ -3,6 +3,7 @@
 use axum::http::Method;
 use serde_json::{Map, Value, json};
 
+use crate::auth::Requirements;
 use crate::http::route_spec::{BodySpec, Cardinality, RouteSpec};
 
 use super::error_responses;
@@ -43,28 +44,18 @@ pub(super) fn operation(
 
 /// Returns the access requirements as text.
 fn description_of_requirements(spec: &RouteSpec) -> String {
-    let scope = spec
-        .requirements
-        .scope
-        .filter(|_| !spec.is_public())
-        .map(|scope| format!("Scope: `{scope}`."));
-    let level = spec
-        .requirements
-        .level
-        .is_admin()
-        .then(|| format!("Minimum organization level: {}.", spec.requirements.level.as_str()));
-    let inviting = spec
-        .requirements
-        .can_invite
-        .then(|| "Members need the organization's permission to invite.".to_owned());
-    let unlimited = spec
-        .requirements
-        .unscoped_key
-        .map(|what| format!("A key that is limited to organizations or projects cannot {what}."));
-    let public = spec.requirements.public.map(|why| format!("No API key required: {why}."));
-    let notes: Vec<String> =
-        [scope, level, inviting, unlimited, public].into_iter().flatten().collect();
-    notes.join(" ")
+    let Requirements { scope, level, can_invite, unscoped_key, public, optional: _ } =
+        spec.requirements;
+    let notes = [
+        scope.filter(|_| public.is_none()).map(|scope| format!("Scope: `{scope}`.")),
+        level.is_admin().then(|| format!("Minimum organization level: {}.", level.as_str())),
+        can_invite.then(|| "Members need the organization's permission to invite.".to_owned()),
+        unscoped_key.map(|what| {
+            format!("A key that is limited to organizations or projects cannot {what}.")
+        }),
+        public.map(|why| format!("No API key required: {why}.")),
+    ];
+    notes.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn security(spec: &RouteSpec) -> Value {

@@ -21,19 +21,15 @@ choices_schema!(DocumentFormat);
 /// Returns the parameters of an operation: of the path, the query and the headers.
 pub(super) fn operation_parameters(spec: &RouteSpec) -> Vec<Value> {
     let tenant = parameter_names(spec.path).filter_map(tenant_parameter).map(reference);
-    let in_path = spec.in_path.iter().map(in_path);
+    let schema_of = |parameter: &Parameter| ResponseSchemas::inline(&(parameter.schema)());
+    let in_path = spec.in_path.iter();
+    let in_path = in_path.map(|one| path(one.name, one.description, &schema_of(one)));
     let page: &[&str] = match spec.response {
         Some(gives) if gives.cardinality == Cardinality::Page => &["Limit", "Offset"],
         _ => &[],
     };
-    let query = spec.query.iter().map(|parameter| {
-        json!({
-            "name": parameter.name,
-            "in": "query",
-            "description": parameter.description,
-            "schema": ResponseSchemas::inline(&(parameter.schema)()),
-        })
-    });
+    let query = spec.query.iter();
+    let query = query.map(|one| optional("query", one.name, one.description, &schema_of(one)));
     let headers = headers(spec);
     let dry_run: &[&str] = if spec.accepts_dry_run() { &["DryRun"] } else { &[] };
     let shared = page.iter().chain(headers).chain(dry_run).map(|name| reference(name));
@@ -63,11 +59,6 @@ fn tenant_parameter(name: &str) -> Option<&'static str> {
     }
 }
 
-fn in_path(parameter: &Parameter) -> Value {
-    let schema = ResponseSchemas::inline(&(parameter.schema)());
-    path(parameter.name, parameter.description, &schema)
-}
-
 /// The shared parameter definitions.
 pub(super) fn shared_parameters() -> Value {
     json!({
@@ -81,13 +72,15 @@ pub(super) fn shared_parameters() -> Value {
             "The project's id, or `@current` for your current project.",
             &matching("[0-9]+", "@current"),
         ),
-        "Limit": integer_parameter(
+        "Limit": optional(
+            "query",
             "limit",
             "The number of objects to return. Values above 1000 count as 1000; anything but a positive \
                 number counts as 100.",
             &json!({ "type": "integer", "minimum": 1, "maximum": 1000, "default": 100 }),
         ),
-        "Offset": integer_parameter(
+        "Offset": optional(
+            "query",
             "offset",
             "The number of objects to skip. Anything but a number counts as 0.",
             &json!({ "type": "integer", "minimum": 0, "default": 0 }),
@@ -128,13 +121,13 @@ fn matching(written: &str, or: &str) -> Value {
     json!({ "type": "string", "pattern": format!("^({or}|{written})$") })
 }
 
-fn integer_parameter(name: &str, about: &str, schema: &Value) -> Value {
-    json!({ "name": name, "in": "query", "description": about, "schema": schema })
-}
-
 /// A header parameter. It has no example, because the documentation page would send it.
 fn header(name: &str, about: &str, schema: &Value) -> Value {
-    json!({ "name": name, "in": "header", "description": about, "schema": schema })
+    optional("header", name, about, schema)
+}
+
+fn optional(place: &str, name: &str, about: &str, schema: &Value) -> Value {
+    json!({ "name": name, "in": place, "description": about, "schema": schema })
 }
 
 /// The schema of `*` or a list of entity tags. It is one pattern, because generators accept anything for
