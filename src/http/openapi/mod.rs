@@ -23,7 +23,7 @@ use crate::base::error::{Error, Result};
 use super::assets::StaticResponse;
 use super::query::QueryParams;
 use super::route_spec::BodySpec;
-use super::routes::{RouteSpec, Routes};
+use super::routes::{RouteSpec, RouteTable, Routes};
 
 use headers::{DRY_RUN_RESPONSE, DRY_RUN_SCHEMA, dry_run_response, dry_run_schema};
 use schemas::{ResponseSchemas, add_schema, extract_titled};
@@ -32,21 +32,18 @@ use schemas::{ResponseSchemas, add_schema, extract_titled};
 /// them.
 #[derive(Default)]
 struct Documents {
-    rows: OnceLock<Vec<RouteSpec>>,
+    table: RouteTable,
     yaml: OnceLock<Result<StaticResponse>>,
     json: OnceLock<Result<StaticResponse>>,
 }
 
-/// Adds the routes of the document and of the documentation page. The document covers all routes
-/// declared so far and itself.
+/// Adds the routes of the document and of the documentation page.
 pub fn routes(routes: &mut Routes) {
-    let texts = Arc::new(Documents::default());
+    let texts = Documents { table: routes.table(), ..Documents::default() };
+    let texts = Arc::new(texts);
     routes.resource("schema", "This document, and a page to read it and send requests.");
     let needs = Requirements::public("it describes the service, not its data");
-    let serve = {
-        let texts = Arc::clone(&texts);
-        move |query: QueryParams| async move { texts.response(query.last("format")) }
-    };
+    let serve = move |query: QueryParams| async move { texts.response(query.last("format")) };
     routes
         .get("/api/schema/", "schema_retrieve", needs, serve)
         .summary("Retrieve this document as YAML, or as JSON.")
@@ -54,8 +51,6 @@ pub fn routes(routes: &mut Routes) {
         .media_types(&[YAML, JSON])
         .may_return(404);
     docs::routes(routes);
-    // Requests are served only after the table is complete, so nothing was generated yet.
-    let _set = texts.rows.set(routes.specs().to_vec());
 }
 
 const YAML: &str = "application/vnd.oai.openapi";
@@ -63,7 +58,7 @@ const JSON: &str = "application/vnd.oai.openapi+json";
 
 impl Documents {
     fn response(&self, format: Option<&str>) -> Result<Response> {
-        let rows = self.rows.get().map(Vec::as_slice).unwrap_or_default();
+        let rows = self.table.specs();
         let (media, text) = match format {
             None | Some("" | "yaml") => (YAML, self.yaml.get_or_init(|| yaml(rows))),
             Some("json") => (JSON, self.json.get_or_init(|| json(rows))),
