@@ -167,7 +167,7 @@ impl BackupScheduler {
         let newest = folder.list_own(now).map_err(looked)?.pop().map(|(moment, _)| moment);
         let every = config.backup_every;
         let next = newest.map_or(now, |moment| moment.plus(every));
-        let last_backup = app.last_backup();
+        let last_backup = Arc::clone(&app.0.last_backup);
         let scheduler = Self { clock, folder, every, next, last_created_at, last_backup, failures };
         if let Some(moment) = newest {
             scheduler.note(moment);

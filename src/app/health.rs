@@ -1,7 +1,5 @@
 //! What the operator wants to know about a running service.
 
-use std::sync::Arc;
-
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::mail::outbox;
@@ -63,10 +61,5 @@ impl App {
         let mails = || outbox::queued_count(&*self.store().snapshot()?);
         let queued_mails = self.sends_mail().then(mails).transpose()?;
         Ok((metrics, queued_mails, resident_memory()))
-    }
-
-    /// Returns the time of the newest scheduled backup, which the scheduler sets.
-    pub(super) fn last_backup(&self) -> Arc<arc_swap::ArcSwapOption<Timestamp>> {
-        Arc::clone(&self.0.last_backup)
     }
 }

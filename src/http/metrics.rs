@@ -42,7 +42,8 @@ const STATUS_CLASSES: [(u16, &str); 4] = [(2, "2xx"), (3, "3xx"), (4, "4xx"), (5
 pub struct RequestMetrics {
     metrics: Metrics,
     in_flight: Gauge,
-    overloads: Counter,
+    /// Requests that were refused because a limit was reached.
+    pub(super) overloads: Counter,
     /// By each spelling of a path.
     routes: HashMap<String, Arc<RouteMetrics>>,
     unmatched: RouteMetrics,
@@ -113,11 +114,6 @@ impl RequestMetrics {
     /// Counts the start of a request.
     pub(super) fn begin(&self) {
         self.in_flight.increment(1);
-    }
-
-    /// Counts a request that was refused because a limit was reached.
-    pub(super) fn count_overload(&self) {
-        self.overloads.increment(1);
     }
 
     /// Counts the end of a request. `route` is the spelling that it matched. HEAD counts as GET.

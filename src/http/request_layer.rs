@@ -293,7 +293,7 @@ impl Drop for RequestLog {
         if let Some(limit) = overload.and_then(Error::cause) {
             self.overloads.count(limit);
             if let Some(requests) = &self.metrics {
-                requests.count_overload();
+                requests.overloads.increment(1);
             }
             line!(debug, "request refused: limit reached", error = limit);
         } else if self.status >= 500 && !expected {

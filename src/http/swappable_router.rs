@@ -14,15 +14,17 @@ use crate::metrics::{Counter, Gauge, Metrics, Series};
 #[derive(Clone)]
 pub struct SwappableRouter {
     router: Arc<ArcSwap<Router>>,
-    connections: ConnectionMetrics,
+    pub(super) connections: ConnectionMetrics,
 }
 
 /// The connection metrics of a listener.
 #[derive(Clone)]
 pub struct ConnectionMetrics {
     open: Gauge,
-    refused: Counter,
-    closed: Counter,
+    /// Connections that were refused because no slot was free.
+    pub(super) refused: Counter,
+    /// Idle connections that were closed to make room for another.
+    pub(super) closed: Counter,
 }
 
 impl ConnectionMetrics {
@@ -70,16 +72,6 @@ impl SwappableRouter {
     pub(super) fn count_open(&self) -> OpenConnection {
         self.connections.open.increment(1);
         OpenConnection(self.connections.open.clone())
-    }
-
-    /// Counts a connection that was refused because no slot was free.
-    pub(super) fn count_refused(&self) {
-        self.connections.refused.increment(1);
-    }
-
-    /// Counts an idle connection that was closed to make room for another.
-    pub(super) fn count_closed(&self) {
-        self.connections.closed.increment(1);
     }
 }
 

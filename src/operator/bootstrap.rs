@@ -10,11 +10,11 @@ use tempfile::TempDir;
 
 use crate::app::{App, backups};
 use crate::base::error::Result;
-use crate::base::secret::{Purpose, Seed, SeededRng, SigningSecret};
+use crate::base::secret::{Purpose, Seed, SigningSecret};
 use crate::base::time::Timestamp;
 use crate::config::Config;
 use crate::ids::{ApiKeyId, OrganizationId, ProjectId, UserId, UserUuid};
-use crate::input::{Input, JsonObject};
+use crate::input::{Input, JsonObject, require_object};
 use crate::mail::smtp::Mailer;
 use crate::resources::activity;
 use crate::resources::api_keys::{self, IssuedKey, TagKey};
@@ -157,33 +157,22 @@ fn write_initial_records(
     let named = |name: &str| JsonObject::from_iter([("name".to_owned(), Value::from(name))]);
     let new = NewOrganization::parse(&named(&first.organization))?;
     let organization_id = organizations::create(tx, &new, &mut rng, now)?;
-    let user = create_owner(tx, first, &mut rng, now)?;
+    let owner = json!({ "email": first.email, "first_name": first.first_name });
+    let owner = NewUser::parse(&require_object(owner)?)?;
+    let user = users::create(tx, &owner, &mut rng, now)?.meta;
     let project = NewProject::of(&named(&first.project));
     let (_, project_id) =
-        projects::create_first(tx, organization_id, user.0, &project, &mut rng, now)?;
+        projects::create_first(tx, organization_id, user.id, &project, &mut rng, now)?;
     let tags = TagKey::new(&secret.subkey(Purpose::KeyTag)?)?;
     let id = ApiKeyId(rng.uuid(now));
     let key = IssuedKey::generate(&tags, id, &mut rng)?;
-    api_keys::create(tx, key.to_new_api_key(user.0, "First key", &["*"]), now)?;
+    api_keys::create(tx, key.to_new_api_key(user.id, "First key", &["*"]), now)?;
     activity::record(tx, None, &mut rng, now)?;
-    let api_key = key.value().to_owned();
     Ok(CreatedWorkspace {
         organization_id,
         project_id,
-        user_uuid: user.1,
-        user_id: user.0,
-        api_key,
+        user_uuid: user.uuid,
+        user_id: user.id,
+        api_key: key.value().to_owned(),
     })
-}
-
-fn create_owner(
-    tx: &mut WriteTx<'_>,
-    first: &InitialRecords,
-    rng: &mut SeededRng,
-    now: Timestamp,
-) -> Result<(UserId, UserUuid)> {
-    let sent = json!({ "email": first.email, "first_name": first.first_name });
-    let new = NewUser::parse(&crate::input::require_object(sent)?)?;
-    let user = users::create(tx, &new, rng, now)?;
-    Ok((user.meta.id, user.meta.uuid))
 }
