@@ -14,7 +14,7 @@ use crate::resources::users::{self, NewUser, User};
 use crate::resources::{roles, sessions};
 use crate::store::{Order, Snapshot, Tx};
 
-use super::{ALL_ROWS, UserOptions, get_user};
+use super::{UserOptions, get_user, list};
 
 pub(super) async fn create_user(app: &App, options: UserOptions) -> Result<Value> {
     let UserOptions { email, first_name, last_name, organization, level, existing } = options;
@@ -56,14 +56,12 @@ pub(super) async fn create_user(app: &App, options: UserOptions) -> Result<Value
 }
 
 pub(super) fn list_users(tx: &Snapshot) -> Result<Value> {
-    let mut results = Vec::new();
-    tx.scan::<User, _>(&(), ALL_ROWS, |row| {
-        let User { meta, fields } = row.into_record()?;
+    list(tx, |User { meta, fields }| {
         let organizations: Vec<_> = members::organizations_of(tx, meta.id)?
             .into_iter()
             .map(|member| json!({ "id": member.organization, "level": member.level.as_str() }))
             .collect();
-        results.push(json!({
+        Ok(json!({
             "id": meta.id,
             "uuid": meta.uuid,
             "email": fields.email,
@@ -73,10 +71,8 @@ pub(super) fn list_users(tx: &Snapshot) -> Result<Value> {
             "is_email_verified": fields.is_email_verified,
             "link_account": link_account(tx, meta.id)?,
             "organizations": organizations,
-        }));
-        Ok(())
-    })?;
-    Ok(json!({ "results": results }))
+        }))
+    })
 }
 
 /// Returns when an unverified account was created and which user sent its invite, or null if the address is verified.

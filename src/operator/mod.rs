@@ -22,7 +22,7 @@ use crate::resources::organizations::{self, NewOrganization, Organization};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::users::{self, NewUser, User};
 use crate::resources::{invites, record_registry};
-use crate::store::{Order, Progress, Snapshot, Tx, Window, WriteTx};
+use crate::store::{Order, Progress, Record, Snapshot, Tx, Window, WriteTx};
 
 pub use options::{KeyOptions, OrganizationOptions, UserOptions};
 
@@ -87,24 +87,16 @@ pub enum Operation {
 impl Operation {
     /// Whether the operation leaves the data as it is.
     pub const fn only_reads(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::OrganizationList
-            | Self::UserList
-            | Self::KeyList
-            | Self::InviteLink { .. }
-            | Self::MailTest { .. }
-            | Self::NodeList
-            | Self::Check => true,
-            Self::OrganizationCreate(_)
-            | Self::UserCreate(_)
-            | Self::UserSetActive { .. }
-            | Self::KeyCreate(_)
-            | Self::KeyRevoke { .. }
-            | Self::ConsoleLink { .. }
-            | Self::Compact
-            | Self::SecretsRotate
-            | Self::Restore => false,
-        }
+                | Self::UserList
+                | Self::KeyList
+                | Self::InviteLink { .. }
+                | Self::MailTest { .. }
+                | Self::NodeList
+                | Self::Check
+        )
     }
 }
 
@@ -206,11 +198,19 @@ async fn create_organization(app: &App, options: OrganizationOptions) -> Result<
     .await
 }
 
-fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
+/// Returns all records of a type, each as `show` describes it.
+fn list<R: Record>(tx: &Snapshot, show: impl Fn(R) -> Result<Value>) -> Result<Value> {
     let mut results = Vec::new();
-    tx.scan::<Organization, _>(&(), ALL_ROWS, |row| {
-        let fields = row.into_record()?.fields;
-        results.push(json!({
+    tx.scan::<R, _>(&(), Window::all(Order::Ascending), |row| {
+        results.push(show(row.into_record()?)?);
+        Ok(())
+    })?;
+    Ok(json!({ "results": results }))
+}
+
+fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
+    list(tx, |Organization { fields, .. }| {
+        Ok(json!({
             "id": fields.id,
             "name": fields.name,
             "members": tx.count::<Membership>(&fields.id)?,
@@ -218,13 +218,9 @@ fn list_organizations(tx: &Snapshot, quota: usize) -> Result<Value> {
             "bytes": fields.id.owner().stored_bytes(tx)?,
             "quota": quota,
             "created_at": fields.created_at,
-        }));
-        Ok(())
-    })?;
-    Ok(json!({ "results": results }))
+        }))
+    })
 }
-
-const ALL_ROWS: Window = Window::all(Order::Ascending);
 
 async fn create_key(app: &App, options: KeyOptions) -> Result<Value> {
     let issued = app.issue_key(None)?;
@@ -243,10 +239,8 @@ async fn create_key(app: &App, options: KeyOptions) -> Result<Value> {
 }
 
 fn list_keys(tx: &Snapshot) -> Result<Value> {
-    let mut results = Vec::new();
-    tx.scan::<ApiKey, _>(&(), ALL_ROWS, |row| {
-        let ApiKey { meta, fields } = row.into_record()?;
-        results.push(json!({
+    list(tx, |ApiKey { meta, fields }| {
+        Ok(json!({
             "id": meta.id,
             "label": fields.label,
             "mask": fields.mask_value,
@@ -257,10 +251,8 @@ fn list_keys(tx: &Snapshot) -> Result<Value> {
             "created_at": fields.created_at,
             "expires_at": meta.expires_at,
             "last_used_at": api_keys::last_used_at(tx, meta.id)?,
-        }));
-        Ok(())
-    })?;
-    Ok(json!({ "results": results }))
+        }))
+    })
 }
 
 fn invite_link(app: &App, id: InviteId) -> Result<Value> {
