@@ -4,7 +4,7 @@
 //! The keys of a configuration file are the flags of `serve`, so a new flag is a key at once. The values of a file
 //! are appended to the command line, so clap checks them like flags.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::builder::Resettable;
@@ -115,12 +115,12 @@ fn args_from_file(
     matches: &ArgMatches,
 ) -> Result<(Vec<String>, Vec<OsString>), String> {
     let (mut keys, mut words) = (Vec::new(), Vec::new());
-    for (key, value) in file.values() {
-        let same =
-            |flag: &&Arg| flag.get_long() == Some(key) && flag.get_env() == value.flag().get_env();
+    for (named, value) in &file.values {
+        let key = key(named);
+        let same = |flag: &&Arg| flag.get_long() == Some(key) && flag.get_env() == named.get_env();
         let Some(flag) = flags(command).find(same) else { continue };
-        let texts = value.to_args()?;
-        if is_given(flag, matches) {
+        let texts = file.to_args(named, value)?;
+        if is_typed(flag, matches) || is_from_environment(flag, matches) {
             continue;
         }
         keys.push(key.to_owned());
@@ -147,22 +147,14 @@ fn without_empty_variables(command: Command) -> Command {
     command.mut_args(reset).mut_subcommands(without_empty_variables)
 }
 
-fn is_set(variable: &OsStr) -> bool {
-    std::env::var_os(variable).is_some_and(|value| !value.is_empty())
-}
-
 fn is_typed(flag: &Arg, matches: &ArgMatches) -> bool {
     matches.value_source(flag.get_id().as_str()) == Some(ValueSource::CommandLine)
 }
 
 /// Returns whether an environment variable sets a flag.
 fn is_from_environment(flag: &Arg, matches: &ArgMatches) -> bool {
+    let is_set = |variable| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     !is_typed(flag, matches) && flag.get_env().is_some_and(is_set)
-}
-
-/// Returns whether the command line or the environment sets a flag.
-fn is_given(flag: &Arg, matches: &ArgMatches) -> bool {
-    is_typed(flag, matches) || flag.get_env().is_some_and(is_set)
 }
 
 /// Adds to an error about values where values came from that were not typed: keys of the file, and variables.

@@ -26,14 +26,7 @@ pub(super) struct ConfigFile {
     path: PathBuf,
     /// Whether other users may read the file.
     is_world_readable: bool,
-    values: Vec<(Arg, Value)>,
-}
-
-/// One key of the file, with its value.
-pub(super) struct Setting<'f> {
-    path: &'f Path,
-    flag: &'f Arg,
-    value: &'f Value,
+    pub(super) values: Vec<(Arg, Value)>,
 }
 
 impl ConfigFile {
@@ -61,11 +54,21 @@ impl ConfigFile {
         Ok(Self { path: path.to_owned(), is_world_readable, values })
     }
 
-    /// Returns the values, each with its key.
-    pub(super) fn values(&self) -> impl Iterator<Item = (&str, Setting<'_>)> {
-        self.values
-            .iter()
-            .map(|(flag, value)| (key(flag), Setting { path: &self.path, flag, value }))
+    /// Returns the values of a key as they would be typed, if its flag accepts them.
+    pub(super) fn to_args(&self, flag: &Arg, value: &Value) -> Result<Vec<String>, String> {
+        let invalid = |expected: &str| {
+            Err(format!("{}: {} takes {expected}", self.path.display(), key(flag)))
+        };
+        let Some(texts) = to_args(flag, value) else { return invalid(&expected(flag)) };
+        for text in &texts {
+            if is_secret(flag) && text.contains(MASK) {
+                return invalid("the secret itself, not a masked one");
+            }
+            if let Some(why) = parse_error(flag, text) {
+                return invalid(&format!("{}: {why}", expected(flag)));
+            }
+        }
+        Ok(texts)
     }
 
     /// Returns a warning if the file contains a secret and other users may read it.
@@ -101,39 +104,14 @@ fn read_file(path: &Path) -> io::Result<(String, bool)> {
     Ok((String::from_utf8(bytes).map_err(no_text)?, open))
 }
 
-impl<'f> Setting<'f> {
-    /// Returns the flag that the key names.
-    pub(super) fn flag(&self) -> &'f Arg {
-        self.flag
-    }
-
-    /// Returns the values as they would be typed, if the flag accepts them.
-    pub(super) fn to_args(&self) -> Result<Vec<String>, String> {
-        let texts = to_args(self.flag, self.value).ok_or_else(|| self.invalid(&self.expected()))?;
-        for text in &texts {
-            if self.flag.is_hide_env_values_set() && text.contains(MASK) {
-                return Err(self.invalid("the secret itself, not a masked one"));
-            }
-            if let Some(why) = parse_error(self.flag, text) {
-                return Err(self.invalid(&format!("{}: {why}", self.expected())));
-            }
-        }
-        Ok(texts)
-    }
-
-    fn invalid(&self, expected: &str) -> String {
-        format!("{}: {} takes {expected}", self.path.display(), key(self.flag))
-    }
-
-    fn expected(&self) -> String {
-        let name = self.flag.get_value_names().and_then(|names| names.first());
-        let name = name.map_or("VALUE", |name| name.as_str());
-        match self.flag.get_action() {
-            ArgAction::SetTrue => "true or false".to_owned(),
-            ArgAction::Append => format!("a list of strings, each {name}"),
-            _ if is_number(self.flag) => format!("a number, {name}"),
-            _ => format!("a string, {name}"),
-        }
+fn expected(flag: &Arg) -> String {
+    let name = flag.get_value_names().and_then(|names| names.first());
+    let name = name.map_or("VALUE", |name| name.as_str());
+    match flag.get_action() {
+        ArgAction::SetTrue => "true or false".to_owned(),
+        ArgAction::Append => format!("a list of strings, each {name}"),
+        _ if is_number(flag) => format!("a number, {name}"),
+        _ => format!("a string, {name}"),
     }
 }
 

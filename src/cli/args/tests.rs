@@ -180,7 +180,7 @@ proptest! {
         fs::write(&path, text.concat()).expect("written");
         let serve = serve_command(&whole()).clone();
         let errors = match ConfigFile::read(&path, &serve) {
-            Ok(file) => file.values().filter_map(|(_, line)| line.to_args().err()).collect(),
+            Ok(file) => file.values.iter().filter_map(|(flag, value)| file.to_args(flag, value).err()).collect(),
             Err(error) => vec![error],
         };
         for error in errors {
