@@ -18,79 +18,61 @@ struct Header {
     schema: fn() -> Value,
 }
 
+const fn header(name: &'static str, wire: &'static str, schema: fn() -> Value) -> Header {
+    Header { name, wire, description: "", always: false, schema }
+}
+
+impl Header {
+    const fn always(self) -> Self {
+        Self { always: true, ..self }
+    }
+
+    const fn about(self, description: &'static str) -> Self {
+        Self { description, ..self }
+    }
+}
+
 const ALL: &[Header] = &[
-    Header {
-        name: "RequestId",
-        wire: "X-Request-Id",
-        description: "The id of the request, which also appears in the log. It is your own if you sent a valid one.",
-        always: true,
-        schema: || json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" }),
-    },
-    Header {
-        name: "Allow",
-        wire: "Allow",
-        description: "The methods that the path accepts.",
-        always: true,
-        schema: || json!({ "type": "string" }),
-    },
-    Header {
-        name: "RetryAfter",
-        wire: "Retry-After",
-        description: "Seconds until you may try again.",
-        always: true,
-        schema: number,
-    },
-    Header {
-        name: "ETag",
-        wire: "ETag",
-        description: "The version of the returned object, for `If-None-Match` and `If-Match`.",
-        always: true,
-        schema: tag,
-    },
-    Header {
-        name: "ETagUnlessDryRun",
-        wire: "ETag",
-        description: "The version of the returned object, for `If-None-Match` and `If-Match`. A dry run returns none.",
-        always: false,
-        schema: tag,
-    },
-    Header {
-        name: "IdempotentReplayed",
-        wire: "Idempotent-Replayed",
-        description: "Present if the response is replayed from an earlier request with the same idempotency key.",
-        always: false,
-        schema: || json!({ "type": "string", "enum": ["true"] }),
-    },
-    Header {
-        name: "DryRun",
-        wire: "Dry-Run",
-        description: "Present if the request was a dry run, which changed nothing.",
-        always: false,
-        schema: || json!({ "type": "string", "enum": ["true"] }),
-    },
-    Header {
-        name: "RateLimitLimit",
-        wire: "RateLimit-Limit",
-        description: "The number of requests that the strictest `--rate-limit` allows at once.",
-        always: false,
-        schema: number,
-    },
-    Header {
-        name: "RateLimitRemaining",
-        wire: "RateLimit-Remaining",
-        description: "The number of requests left.",
-        always: false,
-        schema: number,
-    },
-    Header {
-        name: "RateLimitReset",
-        wire: "RateLimit-Reset",
-        description: "Seconds until the full limit is available again. In a 429, seconds until the next request \
-            is allowed.",
-        always: false,
-        schema: number,
-    },
+    header("RequestId", "X-Request-Id", request_id).always().about(
+        "The id of the request, which also appears in the log. It is your own if you sent a valid \
+         one.",
+    ),
+    header("Allow", "Allow", text).always().about("The methods that the path accepts."),
+    header("RetryAfter", "Retry-After", number).always().about("Seconds until you may try again."),
+    header("ETag", "ETag", tag)
+        .always()
+        .about("The version of the returned object, for `If-None-Match` and `If-Match`."),
+    header("ETagUnlessDryRun", "ETag", tag).about(
+        "The version of the returned object, for `If-None-Match` and `If-Match`. A dry run returns \
+         none.",
+    ),
+    header("IdempotentReplayed", "Idempotent-Replayed", mark).about(
+        "Present if the response is replayed from an earlier request with the same idempotency \
+         key.",
+    ),
+    header("DryRun", "Dry-Run", mark)
+        .about("Present if the request was a dry run, which changed nothing."),
+    header("RateLimitLimit", "RateLimit-Limit", number)
+        .about("The number of requests that the strictest `--rate-limit` allows at once."),
+    header("RateLimitRemaining", "RateLimit-Remaining", number)
+        .about("The number of requests left."),
+    header("RateLimitReset", "RateLimit-Reset", number).about(
+        "Seconds until the full limit is available again. In a 429, seconds until the next request \
+         is allowed.",
+    ),
 ];
+
+fn request_id() -> Value {
+    json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$" })
+}
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn mark() -> Value {
+    json!({ "type": "string", "enum": ["true"] })
+}
 
 fn tag() -> Value {
     json!({ "type": "string", "pattern": "^\"[0-9]+-[0-9a-f]{16}(-gzip)?\"$" })
