@@ -1,4 +1,4 @@
-//! The operator's subcommands, and the operations that they perform.
+//! The operator's subcommands.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use crate::base::error::Error;
 use crate::config::{Config, MailConfig, file_path, parse_public_url};
 use crate::ids::{ApiKeyId, InviteId};
 use crate::operator::bootstrap::{self, InitialRecords};
-use crate::operator::{KeyOptions, Operation, OrganizationOptions, UserOptions};
+use crate::operator::{KeyOptions, OrganizationOptions, UserOptions};
 use crate::store::{Cell, Place, signing_secret_of};
 
 use super::Failure;
@@ -70,13 +70,13 @@ pub(super) enum InviteCommand {
 #[derive(Args)]
 pub(super) struct ConsoleCommand {
     /// The email address of the user to sign in. By default the only active user.
-    email: Option<String>,
+    pub(super) email: Option<String>,
     /// Let the session see the page about the server's health.
     #[arg(long)]
-    operator: bool,
+    pub(super) operator: bool,
     /// Accept an existing user whose address is unverified because an invite's link created the account.
     #[arg(long)]
-    existing: bool,
+    pub(super) existing: bool,
     /// The scheme and host of the link, such as `https://admin.example.org`. By default those of serve's default
     /// address, with the host `steward.localhost`. If a server runs, its own setting and address apply.
     #[arg(long, env = "STEWARD_PUBLIC_URL", value_name = "URL", value_parser = parse_public_url)]
@@ -102,43 +102,6 @@ pub(super) enum SecretsCommand {
     /// Rotate the secret that signs invite links, public pages and live events tokens. Old links and tokens become
     /// invalid at once, every public page has a new token, and all console sessions end. API keys stay valid.
     Rotate,
-}
-
-impl OrganizationCommand {
-    pub(super) fn operation(self) -> Operation {
-        match self {
-            Self::Create(options) => Operation::OrganizationCreate(options),
-            Self::List => Operation::OrganizationList,
-        }
-    }
-}
-
-impl UserCommand {
-    pub(super) fn operation(self) -> Operation {
-        match self {
-            Self::Create(options) => Operation::UserCreate(options),
-            Self::List => Operation::UserList,
-            Self::Deactivate { email } => Operation::UserSetActive { email, active: false },
-            Self::Activate { email } => Operation::UserSetActive { email, active: true },
-        }
-    }
-}
-
-impl KeyCommand {
-    pub(super) fn operation(self) -> Operation {
-        match self {
-            Self::Create(options) => Operation::KeyCreate(options),
-            Self::List => Operation::KeyList,
-            Self::Revoke { id } => Operation::KeyRevoke { id },
-        }
-    }
-}
-
-impl ConsoleCommand {
-    pub(super) fn operation(self) -> Operation {
-        let Self { email, operator, existing, public_url: _ } = self;
-        Operation::ConsoleLink { email, is_operator: operator, existing }
-    }
 }
 
 #[derive(Args)]

@@ -300,16 +300,28 @@ async fn perform(command: Command, place: &Place) -> Result<Option<Value>, Failu
             return Ok(None);
         }
         Command::Init(init) => return init.run(place).await.map(Some),
-        Command::Organization(command) => command.operation(),
-        Command::User(command) => command.operation(),
-        Command::Key(command) => command.operation(),
+        Command::Organization(OrganizationCommand::Create(options)) => {
+            Operation::OrganizationCreate(options)
+        }
+        Command::Organization(OrganizationCommand::List) => Operation::OrganizationList,
+        Command::User(UserCommand::Create(options)) => Operation::UserCreate(options),
+        Command::User(UserCommand::List) => Operation::UserList,
+        Command::User(UserCommand::Deactivate { email }) => {
+            Operation::UserSetActive { email, active: false }
+        }
+        Command::User(UserCommand::Activate { email }) => {
+            Operation::UserSetActive { email, active: true }
+        }
+        Command::Key(KeyCommand::Create(options)) => Operation::KeyCreate(options),
+        Command::Key(KeyCommand::List) => Operation::KeyList,
+        Command::Key(KeyCommand::Revoke { id }) => Operation::KeyRevoke { id },
         Command::Invite(InviteCommand::Link { id, public_url }) => {
             config.public_url = public_url;
             Operation::InviteLink { id }
         }
-        Command::Console(mut console) => {
-            config.public_url = console.public_url.take();
-            console.operation()
+        Command::Console(ConsoleCommand { email, operator, existing, public_url }) => {
+            config.public_url = public_url;
+            Operation::ConsoleLink { email, is_operator: operator, existing }
         }
         Command::Mail(MailCommand::Test { to, mail }) => {
             config.mail = mail;
