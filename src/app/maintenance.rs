@@ -65,21 +65,21 @@ struct Maintenance {
     /// Wakes the task when there is something to complete.
     due: Watch,
     lease: LeaseWatch,
-    imports: AbandonedImports,
+    /// When the first of the imports of organizations counts as abandoned, if there is one.
+    next_import_end: Option<Timestamp>,
     expiring: Vec<ExpiringData>,
 }
 
 impl Maintenance {
     fn of(app: &App) -> Self {
-        let clock = app.0.clock.clone();
         Self {
             inner: Arc::downgrade(&app.0),
             store: app.0.store.clone(),
+            clock: app.0.clock.clone(),
             due: app.0.maintenance.clone(),
             lease: app.0.leases.watch(Duty::Maintenance),
-            imports: AbandonedImports { clock: clock.clone(), next: None },
+            next_import_end: None,
             expiring: ExpiringData::all_of(app),
-            clock,
         }
     }
 
@@ -110,10 +110,18 @@ impl Maintenance {
     }
 
     async fn wait_for_work(&self) {
+        let searches = self.expiring.iter();
+        let searches = searches.map(|kind| self.clock.wait_until(kind.next, CHECK_INTERVAL));
+        let import_ends = async {
+            match self.next_import_end {
+                Some(end) => self.clock.wait_until(end, import_mark::MAX_PAUSE).await,
+                None => pending().await,
+            }
+        };
         tokio::select! {
             () = self.due.woken() => {}
-            () = wait_until_due(&self.expiring) => {}
-            () = self.imports.is_due() => {}
+            _ = select_all(searches.map(Box::pin)) => {}
+            () = import_ends => {}
         }
     }
 
@@ -134,16 +142,19 @@ impl Maintenance {
     }
 
     async fn look_for_imports(&mut self) {
-        if self.may_go_on()
-            && let Err(error) = self.imports.look(&self.store).await
-        {
-            warn_and_wait(&error).await;
+        if !self.may_go_on() {
+            return;
+        }
+        let read = async { import_mark::next_end(&*self.store.fresh().await?) };
+        match read.await {
+            Ok(end) => self.next_import_end = end,
+            Err(error) => warn_and_wait(&error).await,
         }
     }
 
     async fn delete_expired(&mut self) {
         while self.may_go_on() {
-            match delete_some(&mut self.expiring, &self.store).await {
+            match delete_some(&mut self.expiring, &self.store, &self.clock).await {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
@@ -170,29 +181,6 @@ fn complete_changes(tx: &mut WriteTx<'_>, now: Timestamp) -> Result<bool> {
         || roles::continue_listing(tx)?)
 }
 
-/// Imports of organizations that may stop before they are complete.
-struct AbandonedImports {
-    clock: Clock,
-    /// When the first of them counts as abandoned, if there is one.
-    next: Option<Timestamp>,
-}
-
-impl AbandonedImports {
-    async fn is_due(&self) {
-        match self.next {
-            Some(next) => self.clock.wait_until(next, import_mark::MAX_PAUSE).await,
-            None => pending().await,
-        }
-    }
-
-    /// Reads when to look again.
-    async fn look(&mut self, store: &Store) -> Result<()> {
-        let snapshot = store.fresh().await?;
-        self.next = import_mark::next_end(&*snapshot)?;
-        Ok(())
-    }
-}
-
 /// Deletes what a search found.
 type Deletion = Box<dyn Fn(&mut WriteTx<'_>) -> Result<()> + Send>;
 
@@ -201,7 +189,6 @@ type Search = fn(&Snapshot, Timestamp) -> Result<Option<Deletion>>;
 
 /// A kind of data that expires.
 struct ExpiringData {
-    clock: Clock,
     /// How long the data is kept. `None` if it has an end of its own.
     retention: Option<Duration>,
     /// The time of the next search.
@@ -213,7 +200,6 @@ impl ExpiringData {
     /// Returns all kinds. Entries of the activity log do not expire if no retention is set.
     fn all_of(app: &App) -> Vec<Self> {
         let of = |retention: Option<Duration>, search: Search| Self {
-            clock: app.0.clock.clone(),
             retention,
             next: app.0.clock.now(),
             search,
@@ -225,13 +211,8 @@ impl ExpiringData {
         all
     }
 
-    async fn is_due(&self) {
-        self.clock.wait_until(self.next, CHECK_INTERVAL).await;
-    }
-
     /// Deletes one transaction's worth of data if a search is due. Returns whether there may be more.
-    async fn delete_some(&mut self, store: &Store) -> Result<bool> {
-        let now = self.clock.now();
+    async fn delete_some(&mut self, store: &Store, now: Timestamp) -> Result<bool> {
         // It is also due if the clock was set back since the last one.
         if self.next.is_end_of_current(CHECK_INTERVAL, now) {
             return Ok(false);
@@ -250,16 +231,11 @@ impl ExpiringData {
     }
 }
 
-/// Waits until a search for one of these kinds is due.
-async fn wait_until_due(expiring: &[ExpiringData]) {
-    let _ = select_all(expiring.iter().map(|kind| Box::pin(kind.is_due()))).await;
-}
-
 /// Deletes some data of each kind whose search is due, also if another kind fails. Returns whether there may be more.
-async fn delete_some(expiring: &mut [ExpiringData], store: &Store) -> Result<bool> {
+async fn delete_some(expiring: &mut [ExpiringData], store: &Store, clock: &Clock) -> Result<bool> {
     let (mut more, mut failed) = (false, None);
     for kind in expiring {
-        match kind.delete_some(store).await {
+        match kind.delete_some(store, clock.now()).await {
             Ok(some) => more |= some,
             Err(error) => failed = Some(error),
         }

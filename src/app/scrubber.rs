@@ -1,13 +1,13 @@
 //! Scheduled checks of the data file, for damage that requests would not notice.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::base::time::Timestamp;
 use crate::resources::record_registry;
 use crate::store::{CheckReport, Progress};
 
-use super::{App, Inner};
+use super::App;
 
 /// The result of the last check of the data file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,45 +35,38 @@ impl App {
         let Some(every) = self.0.config.scrub else { return };
         let (inner, clock) = (Arc::downgrade(&self.0), self.0.clock.clone());
         tokio::spawn(async move {
-            loop {
-                let Some(found) = scrub_once(&inner).await else { return };
-                let pause = if found { every } else { every.min(RETRY_DELAY) };
+            while let Some(app) = inner.upgrade().map(Self) {
+                let (store, room) = (app.store().clone(), app.require_room_for_copy());
+                drop(app);
+                let checked = match room {
+                    Ok(()) => store.scrub(record_registry(), Progress::silent()).await,
+                    Err(full) => Err(full),
+                };
+                drop(store);
+                let Some(app) = inner.upgrade() else { return };
+                let pause = match checked {
+                    Ok(report) => {
+                        app.last_scrub.store(Some(Arc::new(log(&report, clock.now()))));
+                        every
+                    }
+                    Err(error) => {
+                        tracing::warn!(%error, "the data file could not be checked");
+                        every.min(RETRY_DELAY)
+                    }
+                };
+                drop(app);
                 clock.wait_until(clock.now().plus(pause), pause).await;
             }
         });
     }
 }
 
-/// Checks the data file. Returns whether it could be checked, or `None` once the service is dropped.
-async fn scrub_once(inner: &Weak<Inner>) -> Option<bool> {
-    let app = inner.upgrade().map(App)?;
-    let (store, room) = (app.store().clone(), app.require_room_for_copy());
-    drop(app);
-    let findings = match room {
-        Ok(()) => store.scrub(record_registry(), Progress::silent()).await,
-        Err(full) => Err(full),
-    };
-    drop(store);
-    let app = inner.upgrade()?;
-    match findings {
-        Ok(findings) => {
-            report(&findings);
-            let (values, problems) = (findings.values, findings.problem_count);
-            let at = app.clock.now();
-            app.last_scrub.store(Some(Arc::new(ScrubResult { at, values, problems })));
-            Some(true)
-        }
-        Err(error) => {
-            tracing::warn!(%error, "the data file could not be checked");
-            Some(false)
-        }
-    }
-}
-
-fn report(findings: &CheckReport) {
-    for problem in &findings.problems {
+/// Logs what a check found, and returns its result.
+fn log(report: &CheckReport, at: Timestamp) -> ScrubResult {
+    for problem in &report.problems {
         tracing::error!(problem, "the data file is inconsistent");
     }
-    let (values, problems) = (findings.values, findings.problem_count);
+    let (values, problems) = (report.values, report.problem_count);
     tracing::info!(values, problems, "data file checked");
+    ScrubResult { at, values, problems }
 }
