@@ -178,20 +178,6 @@ async fn response_beyond_the_share_becomes_a_503_and_keeps_its_extensions() {
 }
 
 #[tokio::test]
-async fn readers_without_a_key_use_up_no_share_of_members() {
-    let (delivery, budget) = delivery(4 * SIZE);
-    let page = || Response::new(Body::from(bytes(SIZE / 4)));
-    let readers: Vec<_> = (0..8).map(|_| delivery.deliver(page(), CLIENT)).collect();
-    let served = readers.iter().filter(|response| response.status() == 200).count();
-    assert_eq!(served, 4, "a quarter of the budget");
-    let other = delivery.deliver(page(), IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2)));
-    let member = delivery.deliver(response(bytes(SIZE)), CLIENT);
-    assert_eq!((other.status().as_u16(), member.status().as_u16()), (200, 200));
-    drop((readers, other, member));
-    assert_eq!(budget.used(), 0);
-}
-
-#[tokio::test]
 async fn compressed_response_is_created_in_steps_and_charged_until_sent() {
     let (delivery, budget) = delivery(1 << 30);
     let text = "all kinds of text ".repeat(1 << 16).into_bytes();

@@ -99,7 +99,7 @@ async fn unread_body_that_never_arrives_closes_the_connection() {
     // Sent before the server begins, so that the timeout cannot pass before the request is there.
     client.write_all(unread(2)[0].1.as_bytes()).await.unwrap();
     let limits = ServerLimits { header_timeout: SHORT_TIME, ..limits() };
-    let _server = start_on(listener, limits, TestState::default());
+    let _server = start_on(listener, limits);
     assert!(answer(&mut client).await.starts_with("HTTP/1.1 200 "));
 }
 
