@@ -57,22 +57,14 @@ fn api_routes() -> Routes {
         .get("/_livez", "livez", Requirements::public("reveals only that the process runs"), livez)
         .summary("Check whether the process runs.")
         .media_types(&["text/plain"]);
+    let needs = Requirements::public("reveals only whether the service accepts writes");
     routes
-        .get(
-            "/_readyz",
-            "readyz",
-            Requirements::public("reveals only whether the service accepts writes"),
-            readyz,
-        )
+        .get("/_readyz", "readyz", needs, readyz)
         .summary("Check whether the service accepts writes.")
         .media_types(&["text/plain"]);
+    let needs = Requirements::public("reveals only whether the service answers reads");
     routes
-        .get(
-            "/_readyz/reads",
-            "readyz_reads",
-            Requirements::public("reveals only whether the service answers reads"),
-            readyz_reads,
-        )
+        .get("/_readyz/reads", "readyz_reads", needs, readyz_reads)
         .summary("Check whether the service answers reads.")
         .media_types(&["text/plain"]);
     openapi::routes(&mut routes);

@@ -17,8 +17,8 @@ const EXIT_USAGE: u8 = 2;
 
 /// The error of a command, as one line.
 pub(super) enum Failure {
-    Open(OpenError),
-    Refused(Error),
+    /// The data cannot be opened, or an operation is refused.
+    Data(OpenError),
     /// The command line or the configuration is invalid.
     Usage(String),
     Other(String),
@@ -59,11 +59,9 @@ impl Failure {
     /// Whether a retry would fail until somebody changes the command line or the configuration.
     fn is_of_configuration(&self) -> bool {
         match self {
-            Self::Usage(_) | Self::Open(OpenError::DatabaseSetting { .. }) => true,
-            Self::Open(OpenError::Refused(error)) | Self::Refused(error) => {
-                error.code() == INVALID_CONFIGURATION
-            }
-            Self::Open(_) | Self::Other(_) => false,
+            Self::Usage(_) | Self::Data(OpenError::DatabaseSetting { .. }) => true,
+            Self::Data(OpenError::Refused(error)) => error.code() == INVALID_CONFIGURATION,
+            Self::Data(_) | Self::Other(_) => false,
         }
     }
 }
@@ -71,8 +69,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Open(error) => error.fmt(f),
-            Self::Refused(error) => error.fmt(f),
+            Self::Data(error) => error.fmt(f),
             Self::Usage(text) | Self::Other(text) => f.write_str(text),
         }
     }
@@ -80,13 +77,13 @@ impl fmt::Display for Failure {
 
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
-        Self::Open(error)
+        Self::Data(error)
     }
 }
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
-        Self::Refused(error)
+        Self::Data(error.into())
     }
 }
 
