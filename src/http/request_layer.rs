@@ -112,23 +112,21 @@ where
 
     fn call(&mut self, request: Request) -> Self::Future {
         let line = RequestLog::of(&request, &self.shared);
-        let shared = Arc::clone(&self.shared);
-        if let Some(cors) = shared.config.cors.as_ref().filter(|_| is_cross_origin(&request)) {
-            let (mut inner, within, client) =
-                (self.inner.clone(), Arc::clone(&shared), line.client());
+        let (client, shared) = (line.client(), Arc::clone(&self.shared));
+        if let Some(cors) = self.shared.config.cors.as_ref().filter(|_| is_cross_origin(&request)) {
+            let mut inner = self.inner.clone();
             let bounded =
-                move |request| call_with_limits(&mut inner, request, client, Arc::clone(&within));
+                move |request| call_with_limits(&mut inner, request, client, Arc::clone(&shared));
             let answer = cors.layer(tower::service_fn(bounded)).oneshot(request);
             return Box::pin(async move {
                 let Ok(response) = answer.await;
-                Ok(line.finish(response, &shared))
+                Ok(line.finish(response))
             });
         }
-        let client = line.client();
-        let answer = call_with_limits(&mut self.inner, request, client, Arc::clone(&shared));
+        let answer = call_with_limits(&mut self.inner, request, client, shared);
         Box::pin(async move {
             let Ok(response) = answer.await;
-            Ok(line.finish(response, &shared))
+            Ok(line.finish(response))
         })
     }
 }
@@ -201,14 +199,12 @@ struct RequestLog {
     status: u16,
     error: Option<Error>,
     context: Option<LogContext>,
-    metrics: Option<Arc<RequestMetrics>>,
-    overloads: OverloadLog,
+    shared: Arc<Shared>,
 }
 
 impl RequestLog {
-    fn of(request: &Request, shared: &Shared) -> Self {
-        let metrics = shared.config.metrics.clone();
-        if let Some(requests) = &metrics {
+    fn of(request: &Request, shared: &Arc<Shared>) -> Self {
+        if let Some(requests) = &shared.config.metrics {
             requests.begin();
         }
         Self {
@@ -224,8 +220,7 @@ impl RequestLog {
             status: CLIENT_GONE,
             error: None,
             context: None,
-            metrics,
-            overloads: shared.overloads.clone(),
+            shared: Arc::clone(shared),
         }
     }
 
@@ -238,12 +233,13 @@ impl RequestLog {
     }
 
     /// Records the outcome, and sets the headers that every response has.
-    fn finish(mut self, mut response: Response, shared: &Shared) -> Response {
+    fn finish(mut self, mut response: Response) -> Response {
         self.status = response.status().as_u16();
         self.error = response.extensions_mut().remove();
         self.context = response.extensions_mut().remove();
         response.headers_mut().insert(REQUEST_ID, self.id.to_header());
-        add_security_headers(&self.method, response.headers_mut(), shared.config.is_https);
+        let is_https = self.shared.config.is_https;
+        add_security_headers(&self.method, response.headers_mut(), is_https);
         response
     }
 
@@ -263,7 +259,8 @@ impl RequestLog {
 impl Drop for RequestLog {
     fn drop(&mut self) {
         let took = self.start.elapsed();
-        if let Some(requests) = &self.metrics {
+        let Shared { config, overloads } = &*self.shared;
+        if let Some(requests) = &config.metrics {
             let route = self.route.as_ref().map(MatchedPath::as_str);
             requests.end(route, &self.method, self.status, took);
         }
@@ -291,8 +288,8 @@ impl Drop for RequestLog {
         let expected = self.is_probe() && self.status == NOT_READY;
         let overload = self.error.as_ref().filter(|error| error.is_overload());
         if let Some(limit) = overload.and_then(Error::cause) {
-            self.overloads.count(limit);
-            if let Some(requests) = &self.metrics {
+            overloads.count(limit);
+            if let Some(requests) = &config.metrics {
                 requests.overloads.increment(1);
             }
             line!(debug, "request refused: limit reached", error = limit);

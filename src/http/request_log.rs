@@ -1,7 +1,7 @@
 //! The lines of the request log: the id of a request, what the guard of its route learns, and requests that were refused
 //! because a limit was reached.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 use std::{fmt, mem};
 
@@ -59,9 +59,9 @@ impl LogContext {
 /// The shortest time between two lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Counts refused requests and logs their number. Clones share the count.
-#[derive(Clone, Default)]
-pub(super) struct OverloadLog(Arc<Mutex<Refusals>>);
+/// Counts refused requests and logs their number.
+#[derive(Default)]
+pub(super) struct OverloadLog(Mutex<Refusals>);
 
 /// What was refused since the last line of the log.
 #[derive(Default)]
