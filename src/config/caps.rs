@@ -109,12 +109,6 @@ impl Caps {
     };
 }
 
-impl Default for Caps {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
 /// A number of requests in a period.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {

@@ -255,7 +255,7 @@ impl Default for Config {
             dns_timeout: Duration::from_secs(5),
             console: Switch::On,
             console_mail_login: false,
-            caps: Caps::default(),
+            caps: Caps::DEFAULT,
             mail: MailConfig::default(),
             backups: BackupConfig::default(),
             listen_url: format!("http://{DEFAULT_LISTEN}"),
