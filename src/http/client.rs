@@ -229,24 +229,21 @@ mod tests {
 
     #[test]
     fn client_is_the_rightmost_untrusted_forwarded_address() {
-        assert_eq!(address_of("10.0.0.1", &["6.6.6.6, 1.2.3.4, 10.0.0.2"]), "1.2.3.4");
-        assert_eq!(address_of("10.0.0.1", &["6.6.6.6", "1.2.3.4,10.0.0.2"]), "1.2.3.4");
-        assert_eq!(address_of("10.0.0.1", &["10.0.0.3, 10.0.0.2"]), "10.0.0.3");
-        assert_eq!(address_of("10.0.0.1", &[]), "10.0.0.1");
-        assert_eq!(address_of("fd00::1", &["[2001:db8::1]:443"]), "2001:db8::1");
-        assert_eq!(address_of("fd00::1", &["1.2.3.4:443"]), "1.2.3.4");
-    }
-
-    #[test]
-    fn invalid_forwarded_address_ends_the_search() {
-        assert_eq!(address_of("10.0.0.1", &["1.2.3.4, unknown, 10.0.0.2"]), "10.0.0.2");
-        assert_eq!(address_of("10.0.0.1", &["1.2.3.4,"]), "10.0.0.1");
-        assert_eq!(address_of("10.0.0.1", &["1.2.3.4.5"]), "10.0.0.1");
-    }
-
-    #[test]
-    fn ipv4_mapped_address_is_read_as_ipv4() {
-        assert_eq!(address_of("::ffff:10.0.0.1", &["::ffff:1.2.3.4"]), "1.2.3.4");
+        for (peer, forwarded, address) in [
+            ("10.0.0.1", &["6.6.6.6, 1.2.3.4, 10.0.0.2"][..], "1.2.3.4"),
+            ("10.0.0.1", &["6.6.6.6", "1.2.3.4,10.0.0.2"], "1.2.3.4"),
+            ("10.0.0.1", &["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            ("10.0.0.1", &[], "10.0.0.1"),
+            ("fd00::1", &["[2001:db8::1]:443"], "2001:db8::1"),
+            ("fd00::1", &["1.2.3.4:443"], "1.2.3.4"),
+            ("::ffff:10.0.0.1", &["::ffff:1.2.3.4"], "1.2.3.4"),
+            // An invalid address ends the search.
+            ("10.0.0.1", &["1.2.3.4, unknown, 10.0.0.2"], "10.0.0.2"),
+            ("10.0.0.1", &["1.2.3.4,"], "10.0.0.1"),
+            ("10.0.0.1", &["1.2.3.4.5"], "10.0.0.1"),
+        ] {
+            assert_eq!(address_of(peer, forwarded), address, "{forwarded:?}");
+        }
     }
 
     #[test]
