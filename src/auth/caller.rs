@@ -138,7 +138,9 @@ impl CallerKey {
         organization: &organizations::Meta,
         member: &Membership,
     ) -> bool {
-        self.id.is_none() || allows_member_keys(organization, member)
+        self.id.is_none()
+            || organization.members_can_use_personal_api_keys
+            || member.level.is_admin()
     }
 
     /// Returns the organizations that the key is restricted to, or `None` for an unrestricted key.
@@ -170,11 +172,6 @@ fn find_valid_key(tx: &impl Tx, presented: &VerifiedKey, now: Timestamp) -> Resu
     let key = tx.meta::<ApiKey>(&presented.key())?.filter(|key| !key.is_expired(now));
     let key = key.ok_or_else(Error::authentication_failed)?;
     key.for_secret(presented.hash(), now).ok_or_else(Error::authentication_failed)
-}
-
-/// Returns whether the organization allows the member to use API keys: it can forbid them to plain members.
-fn allows_member_keys(organization: &organizations::Meta, member: &Membership) -> bool {
-    organization.members_can_use_personal_api_keys || member.level.is_admin()
 }
 
 /// A verified credential. Not `Debug`, so that logs cannot contain it.

@@ -99,7 +99,9 @@ impl<'c> KeyReach<'c> {
             return Ok(Some(Error::authentication_failed()));
         }
         let (candidates, current) = match target {
-            PathTarget::Caller | PathTarget::Organizations => (&[][..], Candidate::none()),
+            PathTarget::Caller | PathTarget::Organizations => {
+                (&[][..], Candidate::current(false, false))
+            }
             PathTarget::Organization => (&*self.organizations, Candidate::current(true, false)),
             PathTarget::OrganizationProject => (&*self.projects, Candidate::current(true, true)),
             PathTarget::Project | PathTarget::InProject => {
@@ -159,10 +161,6 @@ impl<'c> KeyReach<'c> {
 }
 
 impl Candidate {
-    const fn none() -> Self {
-        Self { ids: PathIds { organization: None, project: None }, organization: None }
-    }
-
     /// What `@current` names, for a key that reaches no tenant: the authorization then says what is missing.
     fn current(organization: bool, project: bool) -> Self {
         let current = |named: bool| named.then(|| "@current".to_owned());

@@ -46,17 +46,16 @@ const MAX_AGE: Duration = Duration::from_hours(1);
 
 /// Returns a CORS layer for `origins`, of which `*` allows any. Returns `None` if `origins` is empty.
 pub fn cors_layer(origins: &[String]) -> Option<CorsLayer> {
-    (!origins.is_empty()).then(|| build_layer(origins))
-}
-
-fn build_layer(origins: &[String]) -> CorsLayer {
+    if origins.is_empty() {
+        return None;
+    }
     let named = HeaderName::from_static;
     let allowed = if origins.iter().any(|origin| origin == "*") {
         AllowOrigin::any()
     } else {
         AllowOrigin::list(origins.iter().filter_map(|origin| origin.parse().ok()))
     };
-    CorsLayer::new()
+    let layer = CorsLayer::new()
         .allow_origin(allowed)
         .allow_methods([Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE])
         .allow_headers([
@@ -78,7 +77,8 @@ fn build_layer(origins: &[String]) -> CorsLayer {
             named("ratelimit-reset"),
             named("x-request-id"),
         ])
-        .max_age(MAX_AGE)
+        .max_age(MAX_AGE);
+    Some(layer)
 }
 
 /// The root of the console's paths, which no other origin may read.
