@@ -22,10 +22,10 @@ use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::{AnyTx, Snapshot, WriteTx};
 
-use super::App;
 use super::changes::{
     Author, PostOutcome, RuleOutcome, WriteOptions, idempotency_key, run_idempotent,
 };
+use super::{App, fair_limits};
 
 /// The `Retry-After` of a response without a slot or memory, in seconds.
 const RETRY_AFTER: u32 = 2;
@@ -36,19 +36,11 @@ const MAX_GROWTH: usize = 2 * 1024 * 1024;
 /// The maximum number of attempts of a change: its response may grow while the change waits for a slot.
 const MAX_ATTEMPTS: usize = 4;
 
-/// Returns the queue for the slots of large responses. It has one slot for each core, but at least two, so that no
-/// consumer gets all of them. A change waits at most half of the time limit of a request.
+/// Returns the queue for the slots of large responses, with one slot for each core.
 pub(super) fn render_queue(cores: usize, time_limit: Duration) -> FairQueue {
     let (waiting_per_consumer, waiting) = MAX_WAITING;
-    let slots = cores.max(2);
-    let max_wait = Some(time_limit / 2);
-    FairQueue::new(FairQueueLimits {
-        slots,
-        slots_per_consumer: slots / 2,
-        waiting_per_consumer,
-        waiting,
-        max_wait,
-    })
+    let limits = fair_limits(cores, time_limit);
+    FairQueue::new(FairQueueLimits { waiting_per_consumer, waiting, ..limits })
 }
 
 /// Runs `render` on a thread of its own. Releases the slot when `render` returns, even if the client has disconnected. The
