@@ -31,7 +31,8 @@ const MAX_FILE_SIZE: u64 = 1 << 20;
 pub struct Tls {
     files: Files,
     config: ArcSwap<ServerConfig>,
-    last_check: Mutex<LastCheck>,
+    /// What the files held at the last check.
+    last_read: Mutex<Content>,
 }
 
 #[derive(Clone)]
@@ -40,15 +41,8 @@ struct Files {
     key: PathBuf,
 }
 
-/// The result of the last check.
-struct LastCheck {
-    marks: [Option<FileStamp>; 2],
-    /// The reason if the files were rejected.
-    refused: Option<String>,
-}
-
-/// Identifies a version of a file: device, inode, size, modification time and change time.
-type FileStamp = (u64, u64, u64, (i64, i64), (i64, i64));
+/// The texts of the certificate and of its key, or why one of the files cannot be read.
+type Content = Result<[Vec<u8>; 2], String>;
 
 impl Tls {
     /// Reads both PEM files: the certificate chain and its private key.
@@ -57,12 +51,12 @@ impl Tls {
     /// A one-line message that names the file and its problem.
     pub fn load(certificate: PathBuf, key: PathBuf) -> Result<Self, String> {
         let files = Files { certificate, key };
-        let marks = files.stamps();
-        let config = ArcSwap::from(files.read()?);
+        let content = files.read();
+        let config = ArcSwap::from(files.parse(&content)?);
         if fs::metadata(&files.key).is_ok_and(|key| key.mode() & 0o007 != 0) {
             tracing::warn!("the private key {} is readable by other users", files.key.display());
         }
-        Ok(Self { files, config, last_check: Mutex::new(LastCheck { marks, refused: None }) })
+        Ok(Self { files, config, last_read: Mutex::new(content) })
     }
 
     /// Reloads the files when they change. Never returns.
@@ -83,28 +77,21 @@ impl Tls {
         let _ = tokio::task::spawn_blocking(move || self.check_files(anyway)).await;
     }
 
-    /// Reloads the files if they changed or if `anyway` is true. Rejected files are read every time, because they
-    /// may have been read while they were being replaced.
+    /// Reloads the files if they changed or if `anyway` is true.
     fn check_files(&self, anyway: bool) {
-        let mut seen = self.last_check.lock().unwrap_or_else(PoisonError::into_inner);
-        let marks = self.files.stamps();
-        if !anyway && seen.refused.is_none() && seen.marks == marks {
+        let mut last = self.last_read.lock().unwrap_or_else(PoisonError::into_inner);
+        let content = self.files.read();
+        if !anyway && *last == content {
             return;
         }
-        let refused = match self.files.read() {
+        match self.files.parse(&content) {
             Ok(config) => {
                 self.config.store(config);
                 tracing::info!("the certificate was reloaded");
-                None
             }
-            Err(why) => {
-                if anyway || seen.refused.as_ref() != Some(&why) {
-                    tracing::error!("the certificate was not reloaded: {why}");
-                }
-                Some(why)
-            }
-        };
-        *seen = LastCheck { marks, refused };
+            Err(why) => tracing::error!("the certificate was not reloaded: {why}"),
+        }
+        *last = content;
     }
 
     /// Performs the TLS handshake.
@@ -121,23 +108,19 @@ impl Tls {
 }
 
 impl Files {
-    /// Returns the stamp of each file, or `None` for a missing file.
-    fn stamps(&self) -> [Option<FileStamp>; 2] {
-        [&self.certificate, &self.key].map(|path| {
-            let file = fs::metadata(path).ok()?;
-            let times = ((file.mtime(), file.mtime_nsec()), (file.ctime(), file.ctime_nsec()));
-            Some((file.dev(), file.ino(), file.size(), times.0, times.1))
-        })
+    fn read(&self) -> Content {
+        Ok([read_file(&self.certificate)?, read_file(&self.key)?])
     }
 
-    fn read(&self) -> Result<Arc<ServerConfig>, String> {
-        let certificates = CertificateDer::pem_slice_iter(&read_file(&self.certificate)?)
+    fn parse(&self, content: &Content) -> Result<Arc<ServerConfig>, String> {
+        let [certificate, key] = content.as_ref().map_err(Clone::clone)?;
+        let certificates = CertificateDer::pem_slice_iter(certificate)
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| with_path(&self.certificate, &error))?;
         if certificates.is_empty() {
             return Err(with_path(&self.certificate, &"it contains no PEM certificate"));
         }
-        let key = PrivateKeyDer::from_pem_slice(&read_file(&self.key)?).map_err(|_| {
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| {
             with_path(&self.key, &"it contains no private key as PEM without encryption")
         })?;
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
