@@ -3,10 +3,10 @@
 //! A result stays valid while the records that it was computed from are unchanged, which the version of their tables
 //! tells ([`AccessVersion`]). So a revoked key or a removed member is refused by the first request after the change.
 
-use std::hash::{Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use quick_cache::Equivalent;
+use quick_cache::DefaultHashBuilder;
 use quick_cache::sync::Cache;
 
 use crate::base::error::Result;
@@ -15,7 +15,6 @@ use crate::store::{AccessTables, AccessVersion};
 
 use super::authorize::{AuthContext, AuthRequest, PathIds, authorize};
 use super::caller::Credential;
-use super::key_cache::VerifiedKey;
 use super::requirements::{PathTarget, Requirements};
 
 /// The capacity of the cache, in results. One takes about a kilobyte.
@@ -25,7 +24,7 @@ const MAX_CACHED_ID: usize = 64;
 
 /// A request that was authorized, with the result.
 pub struct Authorization {
-    request: Arc<AuthRequest>,
+    request: AuthRequest,
     context: Arc<AuthContext>,
     /// The version of the data that the result was computed from. `None` if the result must not be used again.
     version: Option<u64>,
@@ -39,7 +38,6 @@ impl Authorization {
     /// # Errors
     /// As [`authorize`].
     pub fn of(tx: &impl AccessVersion, request: AuthRequest, now: Timestamp) -> Result<Self> {
-        let request = Arc::new(request);
         let (context, version) = match &request.credential {
             Credential::Key(_) => {
                 (authorize(&AccessTables(tx), &request, now)?, tx.access_version())
@@ -71,6 +69,20 @@ impl Authorization {
         authorize(tx, &self.request, now).map(Arc::new)
     }
 
+    /// Whether this is the result of a request with this key.
+    fn is_of(
+        &self,
+        credential: &Credential,
+        route: (Requirements, PathTarget),
+        (organization, project): (Option<&str>, Option<&str>),
+    ) -> bool {
+        let AuthRequest { credential: known, requirements, target, ids } = &self.request;
+        matches!((known, credential), (Credential::Key(known), Credential::Key(key)) if known == key)
+            && (*requirements, *target) == route
+            && ids.organization.as_deref() == organization
+            && ids.project.as_deref() == project
+    }
+
     /// Whether the check would return the same result in `tx`. Time changes the result only when the key expires, and when
     /// the clock is set back.
     fn is_valid(&self, tx: &impl AccessVersion, now: Timestamp) -> bool {
@@ -81,13 +93,16 @@ impl Authorization {
     }
 }
 
-/// A cache of the results of requests with API keys.
-pub struct AuthorizationCache(Cache<CachedRequest, Arc<Authorization>>);
+/// A cache of the results of requests with API keys, by a hash of the request.
+pub struct AuthorizationCache {
+    hasher: DefaultHashBuilder,
+    known: Cache<u64, Arc<Authorization>>,
+}
 
 impl AuthorizationCache {
     /// Creates an empty cache.
     pub fn new() -> Self {
-        Self(Cache::new(MAX_CACHED))
+        Self { hasher: DefaultHashBuilder::default(), known: Cache::new(MAX_CACHED) }
     }
 
     /// Authorizes a request in `tx`. Returns an earlier result if the check would return the same.
@@ -98,86 +113,31 @@ impl AuthorizationCache {
         &self,
         tx: &impl AccessVersion,
         credential: Credential,
-        (requirements, target): (Requirements, PathTarget),
-        (organization, project): (Option<&str>, Option<&str>),
+        route: (Requirements, PathTarget),
+        ids: (Option<&str>, Option<&str>),
         now: Timestamp,
     ) -> Result<Arc<Authorization>> {
-        let key = match &credential {
-            Credential::Key(key) => Some(key.clone()),
-            Credential::Session(_) => None,
-        };
         let is_short = |id: Option<&str>| id.is_none_or(|id| id.len() <= MAX_CACHED_ID);
-        let key = key.filter(|_| is_short(organization) && is_short(project));
-        let route = (requirements, target);
-        if let Some(key) = &key
-            && let Some(known) = self.0.get(&RequestRef { key, route, organization, project })
+        let hash = match &credential {
+            Credential::Key(key) if is_short(ids.0) && is_short(ids.1) => {
+                Some(self.hasher.hash_one((key.key(), route, ids)))
+            }
+            _ => None,
+        };
+        if let Some(known) = hash.and_then(|hash| self.known.get(&hash))
+            && known.is_of(&credential, route, ids)
             && known.is_valid(tx, now)
         {
             return Ok(known);
         }
-        let [organization, project] = [organization, project].map(|id| id.map(str::to_owned));
+        let (requirements, target) = route;
+        let [organization, project] = [ids.0, ids.1].map(|id| id.map(str::to_owned));
         let ids = PathIds { organization, project };
         let request = AuthRequest { credential, requirements, target, ids };
         let authorized = Arc::new(Authorization::of(tx, request, now)?);
-        if let Some(key) = key {
-            let cached = CachedRequest { key, request: Arc::clone(&authorized.request) };
-            self.0.insert(cached, Arc::clone(&authorized));
+        if let Some(hash) = hash {
+            self.known.insert(hash, Arc::clone(&authorized));
         }
         Ok(authorized)
-    }
-}
-
-/// The key of a cached result.
-#[derive(Clone)]
-struct CachedRequest {
-    key: VerifiedKey,
-    request: Arc<AuthRequest>,
-}
-
-/// What decides the result of a request besides the stored data and the time.
-#[derive(PartialEq)]
-struct RequestRef<'r> {
-    key: &'r VerifiedKey,
-    route: (Requirements, PathTarget),
-    organization: Option<&'r str>,
-    project: Option<&'r str>,
-}
-
-impl CachedRequest {
-    fn as_ref(&self) -> RequestRef<'_> {
-        let AuthRequest { credential: _, requirements, target, ids } = &*self.request;
-        RequestRef {
-            key: &self.key,
-            route: (*requirements, *target),
-            organization: ids.organization.as_deref(),
-            project: ids.project.as_deref(),
-        }
-    }
-}
-
-impl Hash for RequestRef<'_> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let (requirements, _) = self.route;
-        (self.key.key(), requirements.scope, self.organization, self.project).hash(state);
-    }
-}
-
-impl Hash for CachedRequest {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_ref().hash(state);
-    }
-}
-
-impl PartialEq for CachedRequest {
-    fn eq(&self, other: &Self) -> bool {
-        self.as_ref() == other.as_ref()
-    }
-}
-
-impl Eq for CachedRequest {}
-
-impl Equivalent<CachedRequest> for RequestRef<'_> {
-    fn equivalent(&self, cached: &CachedRequest) -> bool {
-        *self == cached.as_ref()
     }
 }

@@ -4,7 +4,7 @@
 use crate::resources::members::Level;
 
 /// The requirements of a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Requirements {
     /// The scope that the key must have.
     pub scope: Option<&'static str>,
@@ -76,7 +76,7 @@ impl Requirements {
 }
 
 /// The kind of object that a path names. It decides how a key's restrictions apply.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PathTarget {
     /// The caller, or the projects that the caller may see.
     Caller,
