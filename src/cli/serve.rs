@@ -183,7 +183,7 @@ impl Serve {
         print_startup(place, &api.url, first.as_ref(), json);
         tracing::info!(url = api.url, data = %place, "serving");
         systemd::notify_ready(&api.url);
-        let served = api.run_until(stop, || drain(&app, drain_delay)).await;
+        let served = api.run_until(stop, drain(&app, drain_delay)).await;
         beside.shutdown().await;
         app.close().await;
         served?;
@@ -261,17 +261,17 @@ struct RunningServer {
 }
 
 impl RunningServer {
-    /// Serves until `stop` resolves, then until the future of `before` does. Then finishes open requests.
-    async fn run_until<D: Future<Output = ()>>(
+    /// Serves until `stop` resolves, and then until `drained` does. Then finishes open requests.
+    async fn run_until(
         mut self,
         stop: impl Future<Output = ()>,
-        before: impl FnOnce() -> D,
+        drained: impl Future<Output = ()>,
     ) -> io::Result<()> {
         tokio::select! {
             () = stop => {}
             ended = &mut self.task => return ended.map_err(io::Error::other)?,
         }
-        before().await;
+        drained.await;
         drop(self.stop);
         self.task.await.map_err(io::Error::other)?
     }
