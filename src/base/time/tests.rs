@@ -20,51 +20,6 @@ fn formatted_timestamp_parses_back() {
 }
 
 #[test]
-fn timestamps_are_parsed_in_every_format() {
-    let second = 1_735_787_045_000_000;
-    for (text, micros) in [
-        ("2025-01-02T03:04:05Z", second),
-        ("2025-01-02t03:04:05z", second),
-        ("2025-01-02T03:04:05.678901Z", second + 678_901),
-        ("2025-01-02T03:04:05.678901999Z", second + 678_901),
-        ("2025-01-02T03:04:05.5", second + 500_000),
-        ("2025-01-02 03:04:05", second),
-        ("2025-01-02T03:04", second - 5_000_000),
-        ("2025-01-02T05:34:05+02:30", second),
-        ("2025-01-01T23:04:05-04:00", second),
-        ("2025-01-02", second - 11_045_000_000),
-        ("2025-01-03T03:03:05+23:59", second),
-        ("2025-01-01T03:05:05-23:59", second),
-        ("0000-01-01", FIRST),
-        ("9999-12-31T23:59:59.999999Z", LAST),
-    ] {
-        assert_eq!(Timestamp::parse(text), Some(Timestamp(micros)), "{text}");
-    }
-    for text in [
-        "",
-        "now",
-        "1735787045",
-        "2025",
-        "2025-13-01",
-        "2025-02-30",
-        "2025-01-02T",
-        "2025-01-02T25:00",
-        "2025-01-02T03:04:05 00:00",
-        "2025-01-02T03:04:05+24:00",
-        "2025-01-02T03:04:05-24:00",
-        "2025-01-02T03:04:05+25:00",
-        "2025-01-02T03:04:05+99:00",
-        "2025-01-02Z",
-        " 2025-01-02",
-        "2025-01-02 ",
-        "20250-01-02",
-        "２０２５-01-02",
-    ] {
-        assert_eq!(Timestamp::parse(text), None, "{text}");
-    }
-}
-
-#[test]
 fn relative_times_are_hours_days_weeks_months_and_years() {
     let moment = Timestamp::parse("2024-03-31T12:00").expect("a time");
     for (amount, shown) in [
