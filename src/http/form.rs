@@ -148,10 +148,7 @@ fn require_form(headers: &HeaderMap) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::IpAddr;
-
     use super::*;
-    use crate::fair::memory_budget::{MemoryBudget, Payer};
 
     fn error(text: &[u8]) -> (u16, String) {
         let error = Form::parse(text, 100).err().expect("an error");
@@ -179,28 +176,5 @@ mod tests {
         assert!(Form::parse("a=1&".repeat(100).as_bytes(), 100).is_ok());
         let expected = (400, "The form has more than 100 fields.".to_owned());
         assert_eq!(error("a=1&".repeat(101).as_bytes()), expected);
-    }
-
-    #[tokio::test]
-    async fn media_type_and_size_of_a_form_are_checked() {
-        for (media, body, expected) in [
-            ("application/x-www-form-urlencoded", "a=1".to_owned(), None),
-            ("Application/X-WWW-Form-Urlencoded; charset=UTF-8", "a=1".to_owned(), None),
-            ("application/x-www-form-urlencoded; charset=utf-16", "a=1".to_owned(), Some(415)),
-            ("multipart/form-data; boundary=x", "a=1".to_owned(), Some(415)),
-            ("text/plain", "a=1".to_owned(), Some(415)),
-            (
-                "application/x-www-form-urlencoded",
-                "a".repeat(FormLimits::PUBLIC.max_bytes + 1),
-                Some(413),
-            ),
-        ] {
-            let request = Request::builder().header(CONTENT_TYPE, media).body(body.into()).unwrap();
-            let (limits, timeout) = (FormLimits::PUBLIC, Duration::from_hours(1));
-            let payer = Payer { client: IpAddr::from([192, 0, 2, 1]), tenant: None };
-            let memory = MemoryBudget::new(1 << 20).for_request(payer, limits.max_bytes);
-            let read = Form::read(request, limits, timeout, memory).await;
-            assert_eq!(read.err().map(|error| error.status()), expected, "{media}");
-        }
     }
 }

@@ -151,7 +151,8 @@ async fn connection_limit_of_zero_is_an_error() {
         ServerLimits { connections: 0, ..limits() },
         ServerLimits { connections_per_address: 0, ..limits() },
     ] {
-        let served = serve(bind().await, router(TestState::default()), &none, std::future::ready(()));
+        let served =
+            serve(bind().await, router(TestState::default()), &none, std::future::ready(()));
         assert_eq!(served.await.unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 }
