@@ -9,7 +9,7 @@ use crate::store::values::schema::Table;
 use super::super::{
     Beat, Commit, CommitOutcome, Fault, Head, Lacking, Node, Origin, Rows, Take, Turn,
 };
-use super::{Calls, Event, Ghost, Inner, Outage, Scripted, State};
+use super::{Event, Ghost, Inner, Outage, Scripted, State};
 
 fn away() -> Fault {
     Fault::Away("the script says so".to_owned())
@@ -20,19 +20,17 @@ fn lost() -> Fault {
 }
 
 impl Inner {
-    /// Does what a question does, with the event of this call.
-    fn ask<T>(
-        &mut self,
-        calls: Calls,
-        answer: impl FnOnce(&State) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
-        if self.is_away() {
+    /// Does what a question of a reader does.
+    fn read<T>(&self, answer: impl FnOnce(&State) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.is_away() { Err(away()) } else { answer(&self.state) }
+    }
+
+    /// Does what a question of a writer does, with the event of this call.
+    fn ask<T>(&mut self, answer: impl FnOnce(&State) -> Result<T, Fault>) -> Result<T, Fault> {
+        if self.is_away() || self.begin().is_some() {
             return Err(away());
         }
-        match self.begin(calls) {
-            None => answer(&self.state),
-            Some(_) => Err(away()),
-        }
+        answer(&self.state)
     }
 
     /// Does what a commit does, with the event of this call.
@@ -41,7 +39,7 @@ impl Inner {
             return Err(away());
         }
         let Commit { from, name, rows } = *commit;
-        let event = self.begin(Calls::Writing);
+        let event = self.begin();
         match event {
             Some(Event::FailBefore) => return Err(away()),
             Some(Event::Lose) => return Err(lost()),
@@ -49,7 +47,7 @@ impl Inner {
                 self.ghosts.push(Ghost { from, name, rows: rows.to_vec(), due });
                 return Err(lost());
             }
-            Some(Event::FailAfter | Event::OvertakeWith(_)) | None => {}
+            Some(Event::FailAfter | Event::Overtake) | None => {}
         }
         let outcome =
             self.apply(from, name, rows).map_or(CommitOutcome::Overtaken, CommitOutcome::Committed);
@@ -64,15 +62,15 @@ impl Inner {
 
 impl Origin for Scripted {
     fn since(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
-        self.inner().ask(Calls::Asking, |state| state.since(known, take))
+        self.inner().read(|state| state.since(known, take))
     }
 
     fn since_far(&self, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
-        self.inner().ask(Calls::Asking, |state| state.since_far(known, take))
+        self.inner().read(|state| state.since_far(known, take))
     }
 
     fn lacking(&self, known: Position) -> Result<Lacking, Fault> {
-        self.inner().ask(Calls::Asking, |state| state.lacking(known))
+        self.inner().read(|state| state.lacking(known))
     }
 
     fn commit(&self, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
@@ -86,18 +84,18 @@ impl Origin for Scripted {
         take: &mut Take<'_>,
     ) -> Result<(Position, Box<dyn Turn + 'o>), Fault> {
         let mut inner = self.without_turn().ok_or_else(away)?;
-        let head = inner.ask(Calls::Writing, |state| state.since(known, take))?;
+        let head = inner.ask(|state| state.since(known, take))?;
         inner.has_turn = true;
         Ok((head, Box::new(HeldTurn(self))))
     }
 
     fn committed(&self, name: Uuid) -> Result<Option<u64>, Fault> {
-        self.inner().ask(Calls::Writing, |state| Ok(state.committed(name)))
+        self.inner().ask(|state| Ok(state.committed(name)))
     }
 
     fn confirm(&self, known: Position) -> Result<(), Fault> {
         let mut inner = self.inner();
-        inner.ask(Calls::Writing, |state| {
+        inner.ask(|state| {
             let has_commit = state.position == known || state.has(known);
             if has_commit { Ok(()) } else { Err(Fault::Forked) }
         })?;
@@ -123,12 +121,11 @@ impl Origin for Scripted {
     }
 
     fn head(&self) -> Result<Option<Head>, Fault> {
-        let inner = self.inner();
-        if inner.is_away() { Err(away()) } else { Ok(inner.state.head()) }
+        self.inner().read(|state| Ok(state.head()))
     }
 
     fn value(&self, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-        self.inner().ask(Calls::Asking, |state| {
+        self.inner().read(|state| {
             let stored = state.rows.get(&(table, key.to_owned()));
             Ok(stored.and_then(|(sealed, _)| sealed.clone()))
         })

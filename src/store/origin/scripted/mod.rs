@@ -14,16 +14,8 @@ use crate::wait::TEST_TIMEOUT;
 
 use super::{Fault, Head, Lacking, Node, Take};
 
-/// The calls that a script counts, each group by itself. The first call of a group has the number 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(in crate::store) enum Calls {
-    /// The calls of a writer: `commit`, `turn`, the commit of a turn, and `committed`.
-    Writing,
-    /// The calls of `since`.
-    Asking,
-}
-
-/// What happens at a call.
+/// What happens at a call of a writer: `commit`, `turn`, the commit of a turn, `committed` or `confirm`. The first of these
+/// calls has the number 1.
 #[derive(Debug, Clone)]
 pub(in crate::store) enum Event {
     /// The origin is away: the call has no effect.
@@ -32,10 +24,10 @@ pub(in crate::store) enum Event {
     FailAfter,
     /// The call has no effect, and its answer is lost. The caller cannot tell it from [`FailAfter`](Self::FailAfter).
     Lose,
-    /// Another node commits these rows before the call.
-    OvertakeWith(Vec<OriginRow>),
-    /// The answer is lost. If the call is a commit, it has its effect only before the call of this number in the same
-    /// group, or never if it does not fit then.
+    /// Another node makes a commit before the call.
+    Overtake,
+    /// The answer is lost. If the call is a commit, it has its effect only before the call of this number, or never if it
+    /// does not fit then.
     LandBefore(u64),
 }
 
@@ -49,8 +41,9 @@ struct Inner {
     state: State,
     /// The state after each commit, by its number.
     past: BTreeMap<u64, State>,
-    script: HashMap<(Calls, u64), Event>,
-    counts: HashMap<Calls, u64>,
+    script: HashMap<u64, Event>,
+    /// How many calls of writers were made.
+    count: u64,
     ghosts: Vec<Ghost>,
     outage: Option<Outage>,
     has_turn: bool,
@@ -89,7 +82,7 @@ impl Default for Scripted {
             state: State::default(),
             past: BTreeMap::new(),
             script: HashMap::new(),
-            counts: HashMap::new(),
+            count: 0,
             ghosts: Vec::new(),
             outage: None,
             has_turn: false,
@@ -103,8 +96,8 @@ impl Default for Scripted {
 
 impl Scripted {
     /// Lets this happen at the call of this number.
-    pub(in crate::store) fn at(&self, calls: Calls, number: u64, event: Event) {
-        self.inner().script.insert((calls, number), event);
+    pub(in crate::store) fn at(&self, number: u64, event: Event) {
+        self.inner().script.insert(number, event);
     }
 
     /// Lets nothing more happen at later calls.
@@ -112,9 +105,9 @@ impl Scripted {
         self.inner().script.clear();
     }
 
-    /// Returns how many calls of this group were made.
-    pub(in crate::store) fn count(&self, calls: Calls) -> u64 {
-        self.inner().counts.get(&calls).copied().unwrap_or_default()
+    /// Returns how many calls of writers were made.
+    pub(in crate::store) fn count(&self) -> u64 {
+        self.inner().count
     }
 
     /// Returns how many durable writes that change nothing were made.
@@ -221,22 +214,19 @@ impl Inner {
     }
 
     /// Counts a call, and lets commits of earlier calls land that are due. Returns what happens at this call.
-    fn begin(&mut self, calls: Calls) -> Option<Event> {
-        let count = self.counts.entry(calls).or_default();
-        *count += 1;
-        let number = *count;
-        if calls == Calls::Writing {
-            let (due, later) = std::mem::take(&mut self.ghosts)
-                .into_iter()
-                .partition(|ghost: &Ghost| ghost.due <= number);
-            self.ghosts = later;
-            for ghost in due {
-                self.apply(ghost.from, ghost.name, &ghost.rows);
-            }
+    fn begin(&mut self) -> Option<Event> {
+        self.count += 1;
+        let number = self.count;
+        let (due, later) = std::mem::take(&mut self.ghosts)
+            .into_iter()
+            .partition(|ghost: &Ghost| ghost.due <= number);
+        self.ghosts = later;
+        for ghost in due {
+            self.apply(ghost.from, ghost.name, &ghost.rows);
         }
-        match self.script.remove(&(calls, number)) {
-            Some(Event::OvertakeWith(rows)) => {
-                self.commit_as_other(&rows);
+        match self.script.remove(&number) {
+            Some(Event::Overtake) => {
+                self.commit_as_other(&[]);
                 None
             }
             event => event,

@@ -12,7 +12,7 @@ fn mishaps(call: u64) -> [Event; 6] {
         Event::LandBefore(call + 1),
         Event::LandBefore(call + 2),
         Event::Lose,
-        Event::OvertakeWith(Vec::new()),
+        Event::Overtake,
     ]
 }
 
@@ -89,7 +89,7 @@ async fn batch_that_is_overtaken_again_and_again_is_done_once() {
         let what = format!("overtaken {times} times");
         assert_done_once(&what, |shared| {
             // Each attempt commits and asks whether it stands; then the turn takes one more call.
-            (0..times).for_each(|time| shared.plan(1 + 3 * time, Event::OvertakeWith(Vec::new())));
+            (0..times).for_each(|time| shared.plan(1 + 3 * time, Event::Overtake));
         })
         .await;
     }
@@ -100,7 +100,7 @@ async fn commit_that_is_found_by_looking_is_acknowledged_after_a_durable_write()
     let (shared, store) = Shared::new();
     for is_late in [false, true] {
         let (before, known) = (shared.origin.confirmed(), shared.position());
-        let landing = Event::LandBefore(shared.origin.count(Calls::Writing) + 2);
+        let landing = Event::LandBefore(shared.origin.count() + 2);
         shared.plan(1, if is_late { landing } else { Event::FailAfter });
         // The first attempt of the durable write fails.
         shared.plan(3, Event::FailBefore);
@@ -169,10 +169,10 @@ async fn what_a_failover_has_lost_is_not_acknowledged_again() {
 #[tokio::test]
 async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
     let (shared, store) = Shared::new();
-    shared.plan(1, Event::OvertakeWith(Vec::new()));
+    shared.plan(1, Event::Overtake);
     shared.plan(3, Event::FailBefore);
     assert_unavailable(&add_thing(&store).await);
-    assert_eq!(shared.origin.count(Calls::Writing), 3);
+    assert_eq!(shared.origin.count(), 3);
     assert_eq!(add_thing(&store).await.expect("a write"), 1);
     shared.assert_same(&store).await;
 }
@@ -181,7 +181,7 @@ async fn turn_that_cannot_begin_refuses_its_batch_and_does_nothing() {
 async fn writes_of_one_batch_run_again_together() {
     let (shared, store) = Shared::new();
     let (blocker, blocking) = Blocker::hold(&store).await;
-    shared.plan(1, Event::OvertakeWith(Vec::new()));
+    shared.plan(1, Event::Overtake);
     let writes: Vec<_> = (0..20)
         .map(|_| {
             let store = store.clone();
@@ -210,7 +210,7 @@ async fn backup_of_a_store_whose_batches_are_overtaken_has_no_undone_change() {
         .await
         .expect("a walk");
     for _ in 0..3 {
-        shared.plan(1, Event::OvertakeWith(Vec::new()));
+        shared.plan(1, Event::Overtake);
         add_thing(&store).await.expect("a write");
     }
     let mut copied = BTreeMap::new();

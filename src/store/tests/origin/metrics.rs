@@ -44,7 +44,7 @@ async fn each_answered_attempt_and_turn_of_a_batch_is_counted() {
     add_thing(&store).await.expect("a write");
     assert_eq!(without_asks(&calls), [OriginCall::Commit]);
     assert_eq!((numbers(&store).overtaken, numbers(&store).unknown), (0, 0));
-    shared.plan(1, Event::OvertakeWith(Vec::new()));
+    shared.plan(1, Event::Overtake);
     add_thing(&store).await.expect("a write");
     let again = [OriginCall::Commit, OriginCall::Turn, OriginCall::Commit];
     assert_eq!(without_asks(&calls), again);

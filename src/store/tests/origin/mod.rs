@@ -13,7 +13,7 @@ use crate::store::disk::file_system::{FsHandle, OsFileSystem};
 use crate::store::node::shared_database::{found_workspace, open_copy};
 use crate::store::origin::Origin;
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::scripted::{Calls, Event, Scripted};
+use crate::store::origin::scripted::{Event, Scripted};
 use crate::store::values::position::{Position, Primary};
 
 /// A database, and a folder for the copies of its nodes.
@@ -55,7 +55,7 @@ impl Shared {
 
     /// Lets `event` happen at the `nth` call of a writer from now on; 1 is the next.
     fn plan(&self, nth: u64, event: Event) {
-        self.origin.at(Calls::Writing, self.origin.count(Calls::Writing) + nth, event);
+        self.origin.at(self.origin.count() + nth, event);
     }
 
     /// Returns the last commit of the origin.
