@@ -12,7 +12,6 @@ use tokio::runtime::Handle;
 
 use crate::store::disk::engine;
 use crate::store::reads::progress::Steps;
-use crate::store::values::payload::seal;
 use crate::store::values::schema::{FORMAT, FORMAT_KEY};
 use crate::store::whole::sliced_walk::SliceLimit;
 
@@ -171,10 +170,7 @@ async fn copy_of_a_server_that_is_cut_off_or_of_another_release_is_refused() {
     }
     assert_eq!(take(&bytes).expect("a backup").values, values);
     std::fs::remove_file(&to).expect("removed");
-    scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = seal(Table::Meta, FORMAT_KEY, &(FORMAT + 1).encoded());
-        table.insert(FORMAT_KEY, sealed.as_slice()).expect("written");
-    });
+    scratch.put(Table::Meta, FORMAT_KEY, &(FORMAT + 1).encoded());
     let other = scratch.bytes();
     let copy = SentCopy { from: other.as_slice(), size: other.len() as u64 };
     let refused = receive(copy, &to, &checks(), &Progress::silent()).expect_err("newer");

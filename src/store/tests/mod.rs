@@ -26,6 +26,7 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::store::disk::engine::{RETRY_AFTER, begin, closed, definition};
 use crate::store::record::byte_usage;
+use crate::store::values::payload::seal;
 use crate::wait::{TEST_TIMEOUT, eventually};
 
 /// No page cache, so that every read goes to the file.
@@ -166,6 +167,21 @@ impl Scratch {
             let transaction = database.begin_write().expect("a transaction");
             change(&mut transaction.open_table(definition(table)).expect("the table"));
             transaction.commit().expect("committed");
+        });
+    }
+
+    /// Stores a payload in the closed file without the store.
+    fn put(&self, table: Table, key: &[u8], payload: &[u8]) {
+        let sealed = seal(table, key, payload);
+        self.behind_the_back(table, |opened| {
+            opened.insert(key, sealed.as_slice()).expect("written");
+        });
+    }
+
+    /// Removes a value from the closed file without the store.
+    fn remove(&self, table: Table, key: &[u8]) {
+        self.behind_the_back(table, |opened| {
+            opened.remove(key).expect("removed");
         });
     }
 

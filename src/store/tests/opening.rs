@@ -7,7 +7,6 @@ use redb::ReadableDatabase;
 use crate::store::disk::file::FileLock;
 use crate::store::disk::file_system::{FileSystem, OsFileSystem};
 use crate::store::format::migrate::{Step, format_of, migrate};
-use crate::store::values::payload::seal;
 use crate::store::values::raw;
 
 use super::*;
@@ -22,10 +21,7 @@ fn assert_refused(scratch: &Scratch, text: &str) {
 }
 
 fn set_format(scratch: &Scratch, format: u64) {
-    scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = seal(Table::Meta, schema::FORMAT_KEY, &format.encoded());
-        table.insert(schema::FORMAT_KEY, sealed.as_slice()).expect("written");
-    });
+    scratch.put(Table::Meta, schema::FORMAT_KEY, &format.encoded());
 }
 
 fn format(scratch: &Scratch) -> u64 {
@@ -238,10 +234,7 @@ async fn older_file_is_migrated_once() {
 }
 
 fn set_table_names(scratch: &Scratch, names: &[&str]) {
-    scratch.behind_the_back(Table::Meta, |table| {
-        let sealed = seal(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
-        table.insert(schema::TABLES_KEY, sealed.as_slice()).expect("written");
-    });
+    scratch.put(Table::Meta, schema::TABLES_KEY, names.join("\n").as_bytes());
 }
 
 /// Deletes a table, and sets the names of the file's tables.

@@ -366,13 +366,3 @@ async fn numbers_stay_in_the_range_of_their_cell() {
     let version = |tx: &mut WriteTx<'_>| tx.next_in_sequence(Table::Projects);
     assert_eq!(store.write(version).await.expect("a version"), 200_000_001);
 }
-
-#[tokio::test]
-async fn numbers_increase_and_failed_writes_return_theirs() {
-    let (_scratch, store) = Scratch::new();
-    let next = |tx: &mut WriteTx<'_>| tx.next_number(Table::Projects);
-    assert_eq!(store.write(next).await.expect("a number"), 1);
-    let refused = store.write(move |tx| next(tx).and_then(|_| Err::<(), _>(Error::denied("no"))));
-    refused.await.expect_err("refused");
-    assert_eq!(store.write(next).await.expect("a number"), 2);
-}
