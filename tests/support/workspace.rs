@@ -13,6 +13,7 @@ use steward::Config;
 use steward::router;
 use steward::testing::bootstrap::{CreatedWorkspace, InitialRecords, create_at};
 use steward::testing::error::Result;
+use steward::testing::ids::OrganizationId;
 use steward::testing::operator::{
     KeyOptions, Operation, OrganizationOptions, UserOptions, perform,
 };
@@ -146,18 +147,25 @@ impl Workspace {
             InitialRecords { first_name: "Olga".to_owned(), project: "Web".to_owned(), ..founding };
         let created = create_at(&home.place, config, &first, |_| Ok(()));
         let (app, made) = created.expect("a new workspace");
+        Self::serve(app, made, Arc::new(home))
+    }
+
+    fn serve(app: App, made: CreatedWorkspace, home: Arc<Home>) -> Self {
         let router = router(app.clone());
         let owner = TestClient::of(router.clone(), &made.api_key);
-        Self { app, made, owner, router, home: Arc::new(home) }
+        Self { app, made, owner, router, home }
+    }
+
+    /// Serves the data of a home that has some.
+    fn open(made: CreatedWorkspace, home: Arc<Home>, config: Config) -> Self {
+        let app = App::new(home.open_store(), patient(config)).expect("it serves");
+        Self::serve(app, made, home)
     }
 
     /// Serves the workspace of a shared database by another node, which has a copy of its own.
     pub async fn join(&self, node: &str, config: Config) -> Self {
-        let home = Arc::new(Home::of(self.home.schema.clone(), node));
-        let app = App::new(home.open_store(), patient(config)).expect("it serves");
-        let router = router(app.clone());
-        let owner = TestClient::of(router.clone(), &self.made.api_key);
-        Self { app, made: self.made.clone(), owner, router, home }
+        let home = Home::of(self.home.schema.clone(), node);
+        Self::open(self.made.clone(), Arc::new(home), config)
     }
 
     /// Opens the data again, after the service was closed.
@@ -168,10 +176,7 @@ impl Workspace {
     /// Closes the file, and serves it again with this configuration.
     pub async fn reopened(&self, config: Config) -> Self {
         self.app.close().await;
-        let app = App::new(self.open_store(), patient(config)).expect("it serves");
-        let router = router(app.clone());
-        let owner = TestClient::of(router.clone(), &self.made.api_key);
-        Self { app, owner, router, ..self.clone() }
+        Self::open(self.made.clone(), Arc::clone(&self.home), config)
     }
 
     /// Returns a dashboard path in the first project: `dashboards("")`, `dashboards("1/")`.
@@ -222,15 +227,9 @@ impl Workspace {
     /// Creates a member of the first organization, `name@corp.example`. The caller's key has every scope.
     pub async fn member(&self, name: &str, level: Level) -> TestClient {
         let email = format!("{name}@corp.example");
-        self.run_operation(Operation::UserCreate(UserOptions {
-            email: email.clone(),
-            first_name: name.to_owned(),
-            last_name: String::new(),
-            organization: Some(self.made.organization_id),
-            level,
-            existing: false,
-        }))
-        .await;
+        let new = new_user(&email, self.made.organization_id, level);
+        let new = UserOptions { first_name: name.to_owned(), ..new };
+        self.run_operation(Operation::UserCreate(new)).await;
         self.key(&email, &["*"]).await
     }
 
@@ -238,39 +237,21 @@ impl Workspace {
     /// the operation's result.
     pub async fn outsider(&self, name: &str) -> (TestClient, Value) {
         let email = format!("{name}@other.example");
-        let made = self
-            .run_operation(Operation::OrganizationCreate(OrganizationOptions {
-                name: format!("{name}'s"),
-                owner: email.clone(),
-                existing: false,
-            }))
-            .await;
+        let made = self.run_operation(new_organization(&format!("{name}'s"), &email)).await;
         (self.key(&email, &["*"]).await, made)
     }
 
     /// Creates a second organization of the owner. Returns its id and that of its project.
     pub async fn second_organization(&self) -> (String, Value) {
-        let made = self
-            .run_operation(Operation::OrganizationCreate(OrganizationOptions {
-                name: "Second".to_owned(),
-                owner: OWNER.to_owned(),
-                existing: false,
-            }))
-            .await;
+        let made = self.run_operation(new_organization("Second", OWNER)).await;
         (made["id"].as_str().expect("an id").to_owned(), made["project_id"].clone())
     }
 
     /// Makes an existing user a member of the first organization again.
     pub async fn rejoin(&self, email: &str, level: Level) {
-        self.run_operation(Operation::UserCreate(UserOptions {
-            email: email.to_owned(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization: Some(self.made.organization_id),
-            level,
-            existing: true,
-        }))
-        .await;
+        let known = new_user(email, self.made.organization_id, level);
+        let known = UserOptions { existing: true, ..known };
+        self.run_operation(Operation::UserCreate(known)).await;
     }
 
     /// Activates or deactivates a user.
@@ -347,6 +328,24 @@ impl Workspace {
     }
 }
 
+/// Returns the options of a user who becomes a member of this organization.
+pub fn new_user(email: &str, organization: OrganizationId, level: Level) -> UserOptions {
+    UserOptions {
+        email: email.to_owned(),
+        first_name: String::new(),
+        last_name: String::new(),
+        organization: Some(organization),
+        level,
+        existing: false,
+    }
+}
+
+/// Returns the operation that creates an organization of this owner.
+pub fn new_organization(name: &str, owner: &str) -> Operation {
+    let (name, owner) = (name.to_owned(), owner.to_owned());
+    Operation::OrganizationCreate(OrganizationOptions { name, owner, existing: false })
+}
+
 /// A closed data file: every read and write of its service fails with 503. Needs a runtime with several threads.
 pub struct ClosedFile {
     end: mpsc::Sender<()>,
@@ -413,12 +412,10 @@ impl TestClient {
     }
 
     pub async fn send(&self, method: Method, path: &str, body: Option<Value>) -> TestResponse {
-        let mut request = Request::builder().method(method).uri(path);
-        if body.is_some() {
-            request = request.header(CONTENT_TYPE, "application/json");
+        match body {
+            Some(body) => self.fetch(method, path, &JSON, body.to_string()).await,
+            None => self.fetch(method, path, &[], Body::empty()).await,
         }
-        let body = body.map_or_else(Body::empty, |body| Body::from(body.to_string()));
-        self.raw(request.body(body).expect("a request")).await
     }
 
     /// Creates an object with a request to its list. Returns it and its path.
@@ -572,9 +569,7 @@ impl TestResponse {
     pub fn assert_not_found(&self, detail: &str) {
         self.assert_error(404, "invalid_request", "not_found", detail, None);
     }
-}
 
-impl TestResponse {
     #[track_caller]
     pub fn is_no_key(&self) {
         let detail = "Authentication credentials were not provided.";

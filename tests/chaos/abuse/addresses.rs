@@ -19,7 +19,7 @@ use crate::support::signup::Offer;
 use crate::support::smtp::MailServer;
 use crate::support::{
     OWNER, TestClient, TestResponse, Workspace, column, eventually_async, in_organization,
-    with_clock,
+    new_user, with_clock,
 };
 
 const VICTIM: &str = "ceo@big.example";
@@ -409,14 +409,8 @@ async fn operator_commands_reject_an_account_with_an_unproven_address() {
         })
     };
     let user = |existing| {
-        Operation::UserCreate(UserOptions {
-            email: VICTIM.to_owned(),
-            first_name: String::new(),
-            last_name: String::new(),
-            organization: Some(workspace.made.organization_id),
-            level: Level::Owner,
-            existing,
-        })
+        let new = new_user(VICTIM, workspace.made.organization_id, Level::Owner);
+        Operation::UserCreate(UserOptions { existing, ..new })
     };
     let key = |existing| {
         Operation::KeyCreate(KeyOptions {

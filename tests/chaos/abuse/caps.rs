@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use steward::testing::config::Caps;
 use steward::testing::ids::UserId;
 use steward::testing::input::{Input, JsonObject};
-use steward::testing::operator::{Operation, OrganizationOptions};
+use steward::testing::operator::Operation;
 use steward::testing::resources::members::Level;
 use steward::testing::resources::organizations::{self, NewOrganization};
 use steward::testing::resources::projects::{self, NewProject};
@@ -13,7 +13,9 @@ use steward::testing::secret::Seed;
 use crate::support::dashboards::from_tiles;
 use crate::support::invites::invite;
 use crate::support::signup::Offer;
-use crate::support::{OWNER, TestClient, TestResponse, Workspace, eventually_async};
+use crate::support::{
+    OWNER, TestClient, TestResponse, Workspace, eventually_async, new_organization,
+};
 
 async fn capped(caps: Caps) -> Workspace {
     Workspace::configured(|config| config.caps = caps).await
@@ -65,12 +67,7 @@ async fn organizations_per_user_are_limited() {
         (again.status != 400).then_some(again.status)
     });
     assert_eq!(again.await, 201);
-    let by_operator = Operation::OrganizationCreate(OrganizationOptions {
-        name: "Fourth".to_owned(),
-        owner: OWNER.to_owned(),
-        existing: false,
-    });
-    workspace.run_operation(by_operator).await;
+    workspace.run_operation(new_organization("Fourth", OWNER)).await;
     workspace.assert_file_valid().await;
 }
 

@@ -15,7 +15,7 @@ use steward::testing::store::{Progress, Record, Tx, WriteTx};
 use crate::support::dashboards::make;
 use crate::support::invites::{invite, listed};
 use crate::support::signup::Offer;
-use crate::support::{OWNER, Workspace, eventually};
+use crate::support::{OWNER, Workspace, eventually, new_user};
 
 const BEN: &str = "ben@corp.example";
 /// The maximum number of records that one transaction deletes.
@@ -79,14 +79,8 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
         assert_eq!(workspace.owner.get(&path).await.ok()["access_controls"], json!([]));
     }
     assert_eq!(ben.get(&one).await.status, 403);
-    let rejoin = Operation::UserCreate(UserOptions {
-        email: BEN.to_owned(),
-        first_name: String::new(),
-        last_name: String::new(),
-        organization: Some(workspace.made.organization_id),
-        level: Level::Admin,
-        existing: true,
-    });
+    let known = new_user(BEN, workspace.made.organization_id, Level::Admin);
+    let rejoin = Operation::UserCreate(UserOptions { existing: true, ..known });
     let refused = perform(&workspace.app, rejoin, Progress::silent()).await;
     assert_eq!(refused.expect_err("refused").status(), 503);
 

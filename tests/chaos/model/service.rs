@@ -24,7 +24,7 @@ use super::data::{Data, Engine};
 use super::steps::{Step, What};
 use super::world::{ACCESS, Expected, NAMES, NEWCOMER, PEOPLE, SCOPES, SERIAL};
 use crate::support::wait::TEST_TIMEOUT;
-use crate::support::{TestClient, TestResponse, Workspace, eventually_async, with_clock};
+use crate::support::{TestClient, TestResponse, Workspace, eventually_async, new_user, with_clock};
 
 /// An id that no object has.
 const NOTHING: &str = "01890000-0000-7000-8000-000000000000";
@@ -62,15 +62,9 @@ impl Beginning {
         let admin = workspace.member("p1", Level::Admin).await;
         let member = workspace.member("p2", Level::Member).await;
         let (outsider, other) = workspace.outsider("p3").await;
-        let patch = Operation::UserCreate(UserOptions {
-            email: PEOPLE[0].to_owned(),
-            first_name: "P".to_owned(),
-            last_name: String::new(),
-            organization: Some(workspace.made.organization_id),
-            level: Level::Owner,
-            existing: false,
-        });
-        workspace.run_operation(patch).await;
+        let new = new_user(PEOPLE[0], workspace.made.organization_id, Level::Owner);
+        let new = UserOptions { first_name: "P".to_owned(), ..new };
+        workspace.run_operation(Operation::UserCreate(new)).await;
         let owner = workspace.key(PEOPLE[0], &["*"]).await;
         // The model does not have the workspace's own owner.
         let first = workspace.uuid(crate::support::OWNER).await;
