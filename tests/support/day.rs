@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use axum::http::Method;
 use serde_json::{Value, json};
 
+use super::idempotency::post_once;
 use super::{TestClient, TestResponse, Workspace};
 
 /// The number of requests of a day.
@@ -59,8 +59,7 @@ impl<'w> SampleWorkload<'w> {
 
     async fn post_once(&self, path: &str, body: &Value) -> TestResponse {
         let key = format!("day {}", self.number);
-        let headers = [("idempotency-key", key.as_str()), ("content-type", "application/json")];
-        self.by.fetch(Method::POST, path, &headers, body.to_string()).await
+        post_once(self.by, path, &key, body).await
     }
 
     /// Sends the request number `at`. Returns `None` if an earlier request that it depends on failed.

@@ -10,9 +10,10 @@ use steward::testing::resources::members::{self, Level, Membership};
 use steward::testing::resources::shared::access_objects::Kind;
 use steward::testing::resources::shared::access_subject::Subject;
 use steward::testing::resources::users;
-use steward::testing::store::{Progress, Record, Tx, WriteTx};
+use steward::testing::store::{Progress, Tx, WriteTx};
 
 use crate::support::dashboards::make;
+use crate::support::idempotency::stored;
 use crate::support::invites::{invite, listed};
 use crate::support::signup::Offer;
 use crate::support::{OWNER, Workspace, eventually, new_user};
@@ -20,10 +21,6 @@ use crate::support::{OWNER, Workspace, eventually, new_user};
 const BEN: &str = "ben@corp.example";
 /// The maximum number of records that one transaction deletes.
 const DELETE_BATCH: usize = 500;
-
-fn count<R: Record>(workspace: &Workspace) -> usize {
-    workspace.records::<R>(&()).len()
-}
 
 /// Returns the membership of a user in the first organization.
 fn membership(workspace: &Workspace, tx: &impl Tx, email: &str) -> Result<Membership> {
@@ -71,7 +68,8 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
     let user = membership(&workspace, &*snapshot, BEN).expect("a member").user;
     drop(snapshot);
     workspace.write(move |tx| cascade_delete::delete_member(tx, &owner, user)).await;
-    assert_eq!((count::<AccessRule>(&workspace), count::<PendingDeletion>(&workspace)), (20, 1));
+    let left = || (stored::<AccessRule>(&workspace), stored::<PendingDeletion>(&workspace));
+    assert_eq!(left(), (20, 1));
     workspace.assert_file_valid().await;
     // No response shows the remaining records.
     for id in &hidden[DELETE_BATCH..] {
@@ -85,7 +83,7 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
     assert_eq!(refused.expect_err("refused").status(), 503);
 
     while workspace.write(cascade_delete::delete_batch).await {}
-    assert_eq!((count::<AccessRule>(&workspace), count::<PendingDeletion>(&workspace)), (0, 0));
+    assert_eq!(left(), (0, 0));
     workspace.rejoin(BEN, Level::Admin).await;
     assert_eq!(ben.get(&one).await.ok()["id"], hidden[DELETE_BATCH + 10]);
     workspace.assert_file_valid().await;
@@ -94,8 +92,7 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
     hide_from_ben(&workspace, &hidden).await;
     let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
     workspace.owner.delete(&path).await.assert_empty(204);
-    let left = || count::<AccessRule>(&workspace) + count::<PendingDeletion>(&workspace);
-    eventually("all records are deleted", || (left() == 0).then_some(())).await;
+    eventually("all records are deleted", || (left() == (0, 0)).then_some(())).await;
     workspace.assert_file_valid().await;
 }
 
