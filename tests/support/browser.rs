@@ -4,6 +4,7 @@ use std::io::Read;
 use std::sync::LazyLock;
 
 use fantoccini::error::{CmdError, ErrorStatus};
+use fantoccini::key::Key;
 use fantoccini::wd::WindowHandle;
 use fantoccini::{Client, ClientBuilder, Locator};
 use flate2::read::GzDecoder;
@@ -172,16 +173,12 @@ impl Browser {
 
     /// Presses Control and a key.
     pub async fn press_with_control(&self, key: char) {
-        let focused = self.client.active_element().await.expect("an element");
-        let keys = format!("{}{key}{}", fantoccini::key::Key::Control, fantoccini::key::Key::Null);
-        focused.send_keys(&keys).await.expect("it takes keys");
+        self.type_text(&format!("{}{key}{}", Key::Control, Key::Null)).await;
     }
 
     /// Presses Shift and a key in the focused element.
-    pub async fn press_with_shift(&self, key: fantoccini::key::Key) {
-        let focused = self.client.active_element().await.expect("an element");
-        let keys = format!("{}{key}{}", fantoccini::key::Key::Shift, fantoccini::key::Key::Null);
-        focused.send_keys(&keys).await.expect("it takes keys");
+    pub async fn press_with_shift(&self, key: Key) {
+        self.type_text(&format!("{}{key}{}", Key::Shift, Key::Null)).await;
     }
 
     /// Drags the middle of an element by this many pixels with the mouse.
@@ -281,9 +278,8 @@ impl Browser {
     }
 
     /// Presses a key in the focused element.
-    pub async fn press(&self, key: fantoccini::key::Key) {
-        let focused = self.client.active_element().await.expect("an element");
-        focused.send_keys(&key.to_string()).await.expect("it takes keys");
+    pub async fn press(&self, key: Key) {
+        self.type_text(&key.to_string()).await;
     }
 
     /// Presses Tab. Chromedriver would put the focus back to the first part of a field for a date.

@@ -297,9 +297,7 @@ impl ResponseContract {
             valid(&schema(), body, asked);
         }
     }
-}
 
-impl ResponseContract {
     #[track_caller]
     fn check_headers(&self, headers: &HeaderMap, asked: &str) {
         for (name, promised) in &self.headers {

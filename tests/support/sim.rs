@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -40,6 +41,19 @@ impl TestRng {
     }
 }
 
+/// Returns the part of a file's bytes that is in this sector.
+fn range(bytes: &[u8], at: usize) -> Range<usize> {
+    let start = (at * SECTOR).min(bytes.len());
+    start..(start + SECTOR).min(bytes.len())
+}
+
+/// Replaces a sector of a file's bytes.
+fn put(bytes: &mut [u8], at: usize, sector: &Sector) {
+    let range = range(bytes, at);
+    let len = range.len();
+    bytes[range].copy_from_slice(&sector[..len]);
+}
+
 /// The bytes of one file.
 #[derive(Debug, Clone, Default)]
 struct Node {
@@ -56,9 +70,8 @@ struct Node {
 impl Node {
     fn sector(&self, at: usize) -> Sector {
         let mut sector = [0; SECTOR];
-        let start = (at * SECTOR).min(self.bytes.len());
-        let end = (start + SECTOR).min(self.bytes.len());
-        sector[..end - start].copy_from_slice(&self.bytes[start..end]);
+        let range = range(&self.bytes, at);
+        sector[..range.len()].copy_from_slice(&self.bytes[range]);
         sector
     }
 
@@ -115,9 +128,7 @@ impl Node {
                 continue;
             }
             if forget {
-                let start = (at * SECTOR).min(self.bytes.len());
-                let end = (start + SECTOR).min(self.bytes.len());
-                self.bytes[start..end].copy_from_slice(&kept[..end - start]);
+                put(&mut self.bytes, at, &kept);
             } else {
                 self.lost.insert(at, kept);
             }
@@ -127,11 +138,7 @@ impl Node {
     /// Returns the bytes on disk if all sectors that do not count as written were synced.
     fn on_disk(&self) -> Vec<u8> {
         let mut bytes = self.bytes.clone();
-        for (at, sector) in &self.lost {
-            let start = (at * SECTOR).min(bytes.len());
-            let end = (start + SECTOR).min(bytes.len());
-            bytes[start..end].copy_from_slice(&sector[..end - start]);
-        }
+        self.lost.iter().for_each(|(at, sector)| put(&mut bytes, *at, sector));
         bytes
     }
 
@@ -141,18 +148,13 @@ impl Node {
         if !self.lens.is_empty() {
             bytes.resize(self.lens[dice.below(self.lens.len())], 0);
         }
-        let mut put = |at: usize, sector: &Sector| {
-            let start = (at * SECTOR).min(bytes.len());
-            let end = (start + SECTOR).min(bytes.len());
-            bytes[start..end].copy_from_slice(&sector[..end - start]);
-        };
-        self.lost.iter().for_each(|(at, sector)| put(*at, sector));
+        self.lost.iter().for_each(|(at, sector)| put(&mut bytes, *at, sector));
         // Varies how much is on disk, from almost nothing to almost everything.
         let newest = [0, 1, 4, 7, 8][dice.below(5)];
         for (at, states) in &self.dirty {
             let latest = dice.below(8) < newest;
             let chosen = if latest { states.len() - 1 } else { dice.below(states.len()) };
-            put(*at, &states[chosen]);
+            put(&mut bytes, *at, &states[chosen]);
         }
         Self { bytes, ..Self::default() }
     }
