@@ -14,11 +14,13 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::sizes::{seed, size};
-use crate::support::process::{Connection, DataFolder, Server, until};
+use crate::support::process::{Connection, DataFolder, Server, all_rows, until};
 use crate::support::sim::TestRng;
 
 const WRITERS: usize = 4;
 const KILLS: u64 = 12;
+/// How many parts of the file are overwritten.
+const PIECES: usize = 64;
 
 /// Records of the load by path, each with its expected content.
 type AcknowledgedNames = BTreeMap<String, Value>;
@@ -93,43 +95,32 @@ impl AcknowledgedWrites {
                 return;
             }
             let name = format!("r{round}w{writer}n{number}");
-            let made = match dice.below(8) {
-                0..3 => {
-                    // Both members get the same value, so that a difference shows a partial change.
-                    let sent = json!({ "name": name, "description": name });
-                    let post = ("POST", place.dashboards.as_str());
-                    self.send(&mut connection, post, place, &sent)
-                        .map(|body| format!("{}{}/", place.dashboards, body["id"]))
-                        .inspect(|path| own.push(path.clone()))
-                        .map(|path| (path, json!({ "name": name, "description": name })))
-                }
-                3..6 if !own.is_empty() => {
-                    let path = own[dice.below(own.len())].clone();
-                    let sent = json!({ "name": name, "description": name });
-                    self.under_way.lock().unwrap().insert(path.clone(), sent.clone());
-                    let done = self.send(&mut connection, ("PATCH", &path), place, &sent);
-                    if done.is_some() {
-                        self.under_way.lock().unwrap().remove(&path);
-                    }
-                    done.map(|_| (path, sent))
-                }
+            // Both members get the same value, so that a difference shows a partial change.
+            let both = json!({ "name": name, "description": name });
+            let (method, path, sent) = match dice.below(8) {
+                0..3 => ("POST", place.dashboards.clone(), both),
+                3..6 if !own.is_empty() => ("PATCH", own[dice.below(own.len())].clone(), both),
                 6 => {
-                    let sent = json!({ "domain": format!("{name}.example") });
-                    self.send(&mut connection, ("POST", &place.domains), place, &sent).map(|body| {
-                        let id = body["id"].as_str().expect("an id");
-                        (format!("{}{id}/", place.domains), sent)
-                    })
+                    ("POST", place.domains.clone(), json!({ "domain": format!("{name}.example") }))
                 }
                 _ => {
                     let sent = json!({ "target_email": format!("{name}@new.example"), "level": 8 });
-                    self.send(&mut connection, ("POST", &place.invites), place, &sent).map(|body| {
-                        let id = body["id"].as_str().expect("an id");
-                        (format!("{} {id}", place.invites), sent)
-                    })
+                    ("POST", place.invites.clone(), sent)
                 }
             };
-            let Some((path, shown)) = made else { return };
-            self.kept.lock().unwrap().insert(path, shown);
+            let is_change = method == "PATCH";
+            if is_change {
+                self.under_way.lock().unwrap().insert(path.clone(), sent.clone());
+            }
+            let done = self.send(&mut connection, (method, &path), place, &sent);
+            let Some(body) = done else { return };
+            let one = if is_change { path.clone() } else { path_of(&path, &body) };
+            if is_change {
+                self.under_way.lock().unwrap().remove(&path);
+            } else if path == place.dashboards {
+                own.push(one.clone());
+            }
+            self.kept.lock().unwrap().insert(one, sent);
         }
     }
 
@@ -146,36 +137,30 @@ impl AcknowledgedWrites {
     }
 }
 
+/// Returns the path of an object in a list.
+fn path_of(list: &str, row: &Value) -> String {
+    let id = row["id"].as_str().map_or(row["id"].to_string(), str::to_owned);
+    format!("{list}{id}/")
+}
+
 /// Returns everything that the service shows of the load, in the form of [`AcknowledgedNames`].
 fn shown(server: &Server, place: &WorkspacePaths) -> AcknowledgedNames {
     let mut connection = server.connect();
     let mut all = AcknowledgedNames::new();
-    let mut walk = |list: &str, of: &dyn Fn(&Value) -> (String, Value)| {
-        let mut offset = 0;
-        loop {
-            let path = format!("{list}?limit=1000&offset={offset}");
-            let page = connection.send("GET", &path, &place.key, None).expect("an answer").ok();
-            let rows = page["results"].as_array().expect("a page");
-            offset += rows.len();
-            all.extend(rows.iter().map(of));
-            if page["next"].is_null() {
-                assert_eq!(page["count"], offset, "{list} must count the rows that it shows");
-                break;
-            }
-        }
-    };
-    let text = |row: &Value| row["id"].as_str().expect("an id").to_owned();
-    walk(&place.dashboards, &|row| {
-        let path = format!("{}{}/", place.dashboards, row["id"]);
-        (path, json!({ "name": row["name"], "description": row["description"] }))
-    });
-    walk(&place.domains, &|row| {
-        (format!("{}{}/", place.domains, text(row)), json!({ "domain": row["domain"] }))
-    });
-    walk(&place.invites, &|row| {
-        let sent = json!({ "target_email": row["target_email"], "level": row["level"] });
-        (format!("{} {}", place.invites, text(row)), sent)
-    });
+    let lists: [(&str, &[&str]); 3] = [
+        (&place.dashboards, &["name", "description"]),
+        (&place.domains, &["domain"]),
+        (&place.invites, &["target_email", "level"]),
+    ];
+    for (list, fields) in lists {
+        let get = |path: &str| connection.send("GET", path, &place.key, None).expect("a page").ok();
+        let (rows, count) = all_rows(list, get);
+        assert_eq!(count, rows.len() as u64, "{list} must count the rows that it shows");
+        let sent = |row: &Value| -> Value {
+            fields.iter().map(|name| ((*name).to_owned(), row[*name].clone())).collect()
+        };
+        all.extend(rows.iter().map(|row| (path_of(list, row), sent(row))));
+    }
     all
 }
 
@@ -204,17 +189,14 @@ fn none_is_half(server: &Server, place: &WorkspacePaths, shown: &AcknowledgedNam
 }
 
 /// Overwrites parts of a file, after its first page.
-fn damage(path: &Path, seed: u64) -> usize {
+fn damage(path: &Path, seed: u64) {
     let mut bytes = fs::read(path).expect("the file");
     let mut dice = TestRng(seed);
-    let mut pieces = 0;
-    while pieces < 64 {
+    for _ in 0..PIECES {
         let at = 4096 + dice.below(bytes.len() - 8192);
         bytes[at..at + 512].fill_with(|| dice.next().to_le_bytes()[0]);
-        pieces += 1;
     }
     fs::write(path, bytes).expect("written");
-    pieces
 }
 
 #[test]
@@ -231,7 +213,7 @@ fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
         load.more(60);
         server.kill();
     });
-    let pieces = damage(&site.data(), seed());
+    damage(&site.data(), seed());
 
     let run = site.run(&["check", "--json"]);
     assert!(run.code != Some(0) || !run.stdout.contains("\"problem_count\":0"), "{run:?}");
@@ -259,7 +241,7 @@ fn restore_after_a_kill_and_damage_returns_all_writes_before_the_backup() {
     server.stop();
     site.check();
     println!(
-        "{} acknowledged before the backup, {pieces} parts overwritten, {} restored or added since",
+        "{} acknowledged before the backup, {PIECES} parts overwritten, {} restored or added since",
         before.len(),
         found.len()
     );

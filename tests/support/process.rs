@@ -376,19 +376,9 @@ impl Server {
     #[track_caller]
     pub fn dashboards(&self, project: &Value, key: &str) -> Vec<(u64, String)> {
         let mut connection = self.connect();
-        let mut found = Vec::new();
-        loop {
-            let path =
-                format!("/api/projects/{project}/dashboards/?limit=1000&offset={}", found.len());
-            let page = connection.send("GET", &path, key, None).expect("an answer").ok();
-            for one in page["results"].as_array().expect("a page") {
-                let id = one["id"].as_u64().expect("an id");
-                found.push((id, one["name"].as_str().expect("a name").to_owned()));
-            }
-            if page["next"].is_null() {
-                return found;
-            }
-        }
+        let get = |path: &str| connection.send("GET", path, key, None).expect("an answer").ok();
+        let (rows, _) = all_rows(&format!("/api/projects/{project}/dashboards/"), get);
+        rows.iter().map(id_and_name).collect()
     }
 }
 
@@ -449,6 +439,36 @@ fn address(line: &str) -> Option<SocketAddr> {
     found.split_once("://")?.1.parse().ok()
 }
 
+/// Returns the text of a request with a key or none, and with these further header lines, each with its line end.
+pub fn request(method: &str, path: &str, key: &str, headers: &str, body: &str) -> String {
+    let key =
+        if key.is_empty() { String::new() } else { format!("Authorization: Bearer {key}\r\n") };
+    let body = match body.len() {
+        0 => "\r\n".to_owned(),
+        length => {
+            format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
+        }
+    };
+    format!("{method} {path} HTTP/1.1\r\nHost: steward\r\n{key}{headers}{body}")
+}
+
+/// Returns the rows on all pages of a list, and their number as the last page says. `get` returns the page at a path.
+pub fn all_rows(list: &str, mut get: impl FnMut(&str) -> Value) -> (Vec<Value>, u64) {
+    let mut rows = Vec::new();
+    loop {
+        let page = get(&format!("{list}?limit=1000&offset={}", rows.len()));
+        rows.extend_from_slice(page["results"].as_array().expect("a page"));
+        if page["next"].is_null() {
+            return (rows, page["count"].as_u64().expect("a number"));
+        }
+    }
+}
+
+/// Returns the id and the name of a dashboard.
+pub fn id_and_name(row: &Value) -> (u64, String) {
+    (row["id"].as_u64().expect("an id"), row["name"].as_str().expect("a name").to_owned())
+}
+
 /// One HTTP/1.1 connection.
 pub struct Connection {
     stream: BufReader<TcpStream>,
@@ -488,18 +508,8 @@ impl Connection {
         key: &str,
         body: Option<&Value>,
     ) -> io::Result<Reply> {
-        let key = match key {
-            "" => String::new(),
-            key => format!("Authorization: Bearer {key}\r\n"),
-        };
         let body = body.map_or_else(String::new, Value::to_string);
-        let body = match body.len() {
-            0 => "\r\n".to_owned(),
-            length => {
-                format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}")
-            }
-        };
-        self.write(format!("{method} {path} HTTP/1.1\r\nHost: steward\r\n{key}{body}"))?;
+        self.write(request(method, path, key, "", &body))?;
         let reply = self.reply()?;
         let asked = (&method.parse().expect("a method"), path);
         contract().check(asked, reply.status, &reply.header_map(), &reply.body);

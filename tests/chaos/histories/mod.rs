@@ -25,7 +25,7 @@ use crate::model::steps::{Step, Theme, steps};
 use crate::model::world::{NAMES, OWNER, World};
 use crate::sizes::{seed, size};
 use crate::support::postgres::Schema;
-use crate::support::process::{Connection, DataFolder, Reply, Server, until};
+use crate::support::process::{Connection, DataFolder, Reply, Server, request, until};
 use order::{Done, order};
 use records::{Event, History, List, Span, check, check_list};
 
@@ -301,12 +301,7 @@ impl Writer<'_> {
         let tag = tag.map_or(String::new(), |tag| format!("If-Match: {tag}\r\n"));
         let body = body.map_or(String::new(), Value::to_string);
         let begin = self.ticks.now();
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: steward\r\nAuthorization: Bearer {}\r\n{tag}\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            self.key,
-            body.len()
-        );
+        let request = request(method, path, self.key, &tag, &body);
         let reply = until("the request is carried out", || {
             self.connection.write(&request).expect("a sent request");
             let reply = self.connection.reply().expect("an answer");

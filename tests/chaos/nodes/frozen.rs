@@ -4,15 +4,13 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::{Cluster, database};
-use crate::support::process::{CommandOutput, binary, cleared, until};
+use crate::support::process::until;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
 
 impl Cluster {
     /// Whether this node has the lease of mail.
     fn has_lease_of_mail(&self, node: usize) -> bool {
-        let mut command = cleared(binary());
-        command.current_dir(self.nodes[node].folder.folder()).args(["nodes", "--json"]);
-        let listed = CommandOutput::new(&mut command).json();
+        let listed = self.nodes[node].run("nodes");
         let name = self.nodes[node].folder.path("steward-copy.redb");
         let name = name.to_str().expect("UTF-8").to_owned();
         let nodes = listed["results"].as_array().expect("a list").clone();

@@ -18,7 +18,10 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::postgres::{ROLE, Schema, Server as Postgres};
-use crate::support::process::{Connection, DataFolder, Reply, Server, binary, cleared, until};
+use crate::support::process::{
+    CommandOutput, Connection, DataFolder, Reply, Server, all_rows, binary, cleared, id_and_name,
+    request, until,
+};
 
 /// The first lines of `pg_hba.conf`: the role of the tests needs no password.
 const HBA: &str = "local all steward trust";
@@ -74,6 +77,12 @@ impl Node {
         *self.server.lock().unwrap() = Some(server);
     }
 
+    /// Runs a command in the folder of the node. Returns its output.
+    fn run(&self, command: &str) -> Value {
+        let mut run = cleared(binary());
+        CommandOutput::new(run.current_dir(self.folder.folder()).args([command, "--json"])).json()
+    }
+
     fn signal(&self, signal: Signal) {
         self.server.lock().unwrap().as_ref().expect("a running node").signal(signal);
     }
@@ -121,12 +130,7 @@ impl Cluster {
     /// Returns a request with these further header lines, each with its line end.
     fn request(&self, method: &str, path: &str, headers: &str, body: Option<&Value>) -> String {
         let body = body.map_or_else(String::new, Value::to_string);
-        format!(
-            "{method} {path} HTTP/1.1\r\nHost: steward\r\nAuthorization: Bearer {}\r\n{headers}\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            self.key,
-            body.len()
-        )
+        request(method, path, &self.key, headers, &body)
     }
 
     /// Sends a request to the node, again while it responds with 503 or cannot be reached. A POST is done once nevertheless.
@@ -147,18 +151,9 @@ impl Cluster {
 
     /// Returns the ids and names of all dashboards, read page by page, and their number as the last page says.
     fn list(&self, node: usize) -> (Vec<(u64, String)>, u64) {
-        let mut found = Vec::new();
-        loop {
-            let path = format!("{}?limit=1000&offset={}", self.dashboards, found.len());
-            let page = self.ask(node, "GET", &path, None).ok();
-            for one in page["results"].as_array().expect("a page") {
-                let id = one["id"].as_u64().expect("an id");
-                found.push((id, one["name"].as_str().expect("a name").to_owned()));
-            }
-            if page["next"].is_null() {
-                return (found, page["count"].as_u64().expect("a number"));
-            }
-        }
+        let get = |path: &str| self.ask(node, "GET", path, None).ok();
+        let (rows, count) = all_rows(&self.dashboards, get);
+        (rows.iter().map(id_and_name).collect(), count)
     }
 
     /// Asserts that every node is ready, and that its copy is valid and equals the database.
@@ -166,10 +161,7 @@ impl Cluster {
         for (at, node) in self.nodes.iter().enumerate() {
             let reply = self.ask(at, "GET", "/_readyz", None);
             assert_eq!(reply.status, 200);
-            let mut command = cleared(binary());
-            command.current_dir(node.folder.folder()).args(["check", "--json"]);
-            let run = crate::support::process::CommandOutput::new(&mut command);
-            assert_eq!(run.json()["problem_count"], 0, "node {at}");
+            assert_eq!(node.run("check")["problem_count"], 0, "node {at}");
         }
     }
 }

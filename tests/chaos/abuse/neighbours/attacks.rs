@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rustix::process::nice;
 
-use super::stage::{AttackSetup, Attacker, PROXY, request};
-use crate::support::process::{Connection, connect_from};
+use super::stage::{AttackSetup, Attacker, PROXY};
+use crate::support::process::{Connection, connect_from, request};
 
 /// One attack.
 pub struct Attack {

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::victim::Victim;
 use crate::sizes::size;
-use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, binary, cleared, until};
+use crate::support::process::{
+    CommandOutput, DataFolder, OWNER, Server, binary, cleared, request, until,
+};
 
 /// The address of the trusted proxy.
 pub const PROXY: &str = "127.0.0.9";
@@ -161,18 +163,6 @@ impl Stage {
     pub fn peak_memory(&self) -> usize {
         self.server.memory("VmHWM:")
     }
-}
-
-/// Returns the text of a request with a key.
-pub fn request(method: &str, path: &str, key: &str, headers: &str, body: &str) -> String {
-    let length = body.len();
-    let key =
-        if key.is_empty() { String::new() } else { format!("Authorization: Bearer {key}\r\n") };
-    let body = match length {
-        0 => "\r\n".to_owned(),
-        _ => format!("Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"),
-    };
-    format!("{method} {path} HTTP/1.1\r\nHost: steward\r\n{key}{headers}{body}")
 }
 
 fn victim_of(server: &Server, key: &str, project: u64) -> Victim {
