@@ -15,12 +15,11 @@ use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::resources::record_registry;
 use steward::testing::store::{OpenError, Order, Progress, Raw, Store, Table};
-use steward::testing::time::{Clock, ManualClock, Timestamp};
 
 use crate::sizes::{seed, size};
 use crate::support::day::{REQUESTS, SampleWorkload};
 use crate::support::sim::{self, DiskState, SimFileSystem, TestRng};
-use crate::support::{Workspace, eventually, eventually_async};
+use crate::support::{Workspace, eventually, eventually_async, with_clock};
 
 const CACHE: usize = 1 << 20;
 
@@ -33,9 +32,8 @@ fn places_of(text: &[u8], bytes: &[u8]) -> Vec<usize> {
 }
 
 /// Creates a workspace and makes two days of requests, so that it contains almost every kind of record.
-async fn lived_in(config: Config) -> (Workspace, SimFileSystem) {
+async fn lived_in(mut config: Config) -> (Workspace, SimFileSystem) {
     let disk = SimFileSystem::default();
-    let mut config = config;
     config.file_system = Arc::new(disk.clone());
     let workspace = Workspace::with(config).await;
     for number in 0..2 {
@@ -273,10 +271,8 @@ fn paths(workspace: &Workspace) -> Vec<String> {
 
 #[tokio::test]
 async fn flipped_bit_at_run_time_never_gives_a_wrong_response() {
-    let mut config = Config::default();
+    let (mut config, _) = with_clock();
     config.page_cache = 0;
-    config.clock =
-        Clock::Manual(ManualClock::at(Timestamp::parse("2026-01-02T03:04:05Z").unwrap()));
     let (workspace, disk) = lived_in(config).await;
     let (owner, store, path) = (&workspace.owner, workspace.app.store(), workspace.path());
     let mut right = Vec::new();
@@ -339,10 +335,8 @@ async fn flipped_bit_at_run_time_never_gives_a_wrong_response() {
 
 #[tokio::test]
 async fn scrub_finds_damage_that_requests_do_not_read() {
-    let clock = ManualClock::at(Timestamp::parse("2026-01-02T03:04:05Z").unwrap());
-    let mut config = Config::default();
+    let (mut config, clock) = with_clock();
     config.page_cache = 0;
-    config.clock = Clock::Manual(clock.clone());
     config.scrub = Some(Duration::from_hours(24));
     let disk = SimFileSystem::default();
     config.file_system = Arc::new(disk.clone());

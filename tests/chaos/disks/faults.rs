@@ -1,8 +1,9 @@
 //! Input/output errors while the service runs: requests fail with the standard error body, and the service
 //! recovers by itself.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::Acknowledged;
 use crate::support::process::{DataFolder, Server, until};
 
 /// A server whose data file can be made unwritable.
@@ -10,8 +11,7 @@ struct Faulty {
     site: DataFolder,
     made: Value,
     server: Server,
-    /// The dashboards that were created with 201.
-    acknowledged: Vec<(u64, String)>,
+    acknowledged: Acknowledged,
     tried: usize,
 }
 
@@ -19,7 +19,7 @@ impl Faulty {
     fn new() -> Self {
         let (site, made) = DataFolder::with_workspace();
         let server = site.serve_limited(|_| {});
-        Self { site, made, server, acknowledged: Vec::new(), tried: 0 }
+        Self { site, made, server, acknowledged: Acknowledged::default(), tried: 0 }
     }
 
     fn key(&self) -> &str {
@@ -30,18 +30,11 @@ impl Faulty {
         format!("/api/projects/{}/dashboards/", self.made["project_id"])
     }
 
-    /// Creates a dashboard. The response must be 201 or 503.
     fn create(&mut self) -> u16 {
         self.tried += 1;
+        let (path, key) = (self.path(), self.key().to_owned());
         let name = format!("Dashboard {}", self.tried);
-        let body = json!({ "name": name, "description": "x".repeat(16_000) });
-        let reply = self.server.post(&self.path(), self.key(), &body);
-        if reply.status == 201 {
-            self.acknowledged.push((reply.json()["id"].as_u64().unwrap(), name));
-        } else {
-            reply.assert_error(503, "server_error", "unavailable");
-        }
-        reply.status
+        self.acknowledged.create(&self.server, (&path, &key), &name)
     }
 
     /// Reads the list, which must return 200 or 503. Returns whether the service reports that it is ready.
@@ -72,8 +65,7 @@ impl Faulty {
 
     fn has_everything(&self) {
         let found = self.server.dashboards(&self.made["project_id"], self.key());
-        let lost: Vec<_> = self.acknowledged.iter().filter(|one| !found.contains(one)).collect();
-        assert!(lost.is_empty(), "{lost:?}");
+        self.acknowledged.assert_shown(&found);
     }
 
     /// Stops the server with `end` and asserts that a new one has all acknowledged dashboards.

@@ -4,12 +4,13 @@
 //! namespace is inside a user namespace.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rustix::process::geteuid;
 use serde_json::json;
 
+use super::Acknowledged;
 use crate::support::process::{CommandOutput, DataFolder, STEWARD, Server, tool, until};
 
 /// Runs a script in a shell in its own mount namespace. `$0` is the binary, `$1` the mount point.
@@ -35,6 +36,19 @@ pub fn possible(site: &DataFolder) -> bool {
     false
 }
 
+/// Returns the path, outside the namespace of this server, of a file on its file system.
+pub fn path_on_disk(site: &DataFolder, server: &Server, name: &str) -> PathBuf {
+    let disk = site.path("disk");
+    let root = format!("/proc/{}/root", server.pid().as_raw_nonzero());
+    PathBuf::from(root).join(disk.strip_prefix("/").expect("an absolute path")).join(name)
+}
+
+/// Uses all remaining space of a file system for a file on it, as another program may.
+pub fn fill_disk(filler: &Path) {
+    let filled = fs::write(filler, vec![1; 8 << 20]);
+    assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
+}
+
 /// A server on a small file system.
 struct Small {
     server: Server,
@@ -56,11 +70,8 @@ impl Small {
         Some(Self { server, site })
     }
 
-    /// Returns the path, outside the namespace, of a file on that file system.
     fn path(&self, name: &str) -> PathBuf {
-        let disk = self.site.path("disk");
-        let root = format!("/proc/{}/root", self.server.pid().as_raw_nonzero());
-        PathBuf::from(root).join(disk.strip_prefix("/").expect("an absolute path")).join(name)
+        path_on_disk(&self.site, &self.server, name)
     }
 }
 
@@ -71,24 +82,13 @@ fn full_file_system_rejects_writes_while_full_and_loses_nothing() {
     let key = fs::read_to_string(small.path("steward.redb.first-key")).expect("a key");
     let (key, project) = (key.trim_end(), &server.startup_message()["project_id"]);
     let path = format!("/api/projects/{project}/dashboards/");
-    let mut acknowledged: Vec<(u64, String)> = Vec::new();
-    let mut create = |number: usize| {
-        let name = format!("Dashboard {number}");
-        let body = json!({ "name": name, "description": "x".repeat(16_000) });
-        let reply = server.post(&path, key, &body);
-        if reply.status == 201 {
-            acknowledged.push((reply.json()["id"].as_u64().expect("an id"), name));
-        } else {
-            reply.assert_error(503, "server_error", "unavailable");
-        }
-        reply.status
-    };
+    let mut acknowledged = Acknowledged::default();
+    let mut create =
+        |number: usize| acknowledged.create(server, (&path, key), &format!("Dashboard {number}"));
     assert_eq!(create(0), 201);
     for round in 0..2 {
-        // Another program uses all remaining space.
         let other = small.path("filler");
-        let filled = fs::write(&other, vec![1; 8 << 20]);
-        assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
+        fill_disk(&other);
         let refused = (1..300).find(|number| create(round * 1000 + number) == 503);
         assert!(refused.is_some(), "no write failed on the full file system");
         for number in 400..440 {
@@ -100,9 +100,7 @@ fn full_file_system_rejects_writes_while_full_and_loses_nothing() {
             (create(round * 1000 + 999) == 201).then_some(())
         });
     }
-    let found = server.dashboards(project, key);
-    let lost: Vec<_> = acknowledged.iter().filter(|one| !found.contains(one)).collect();
-    assert!(lost.is_empty(), "{lost:?}");
+    acknowledged.assert_shown(&server.dashboards(project, key));
     let data = small.path("steward.redb").into_os_string().into_string().expect("text");
     assert_eq!(small.site.json(&["check", "--data", &data])["problem_count"], 0);
     let log = small.server.stop();

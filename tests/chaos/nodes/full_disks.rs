@@ -1,12 +1,12 @@
 //! The disk of the database or of a node is full for a while.
 
 use std::fs;
-use std::path::PathBuf;
 
 use serde_json::json;
 
 use super::{Answer, Cluster, database};
-use crate::disks::full_disk::{in_namespace, possible};
+use crate::disks::Acknowledged;
+use crate::disks::full_disk::{fill_disk, in_namespace, path_on_disk, possible};
 use crate::support::process::{DataFolder, Server, until};
 
 /// Lets every commit fail as it does when the disk of the database is full.
@@ -56,39 +56,25 @@ fn node_with_a_full_disk_loses_nothing_and_catches_up_with_another() {
         schema.url()
     );
     let small = Server::start(&mut in_namespace(&site, &script)).expect("a server");
-    let filler = {
-        let root = PathBuf::from(format!("/proc/{}/root", small.pid().as_raw_nonzero()));
-        let disk = site.path("disk");
-        root.join(disk.strip_prefix("/").expect("an absolute path")).join("filler")
-    };
+    let filler = path_on_disk(&site, &small, "filler");
     let (path, key) = (&cluster.dashboards, &cluster.key);
-    let mut acknowledged = Vec::new();
-    let mut create = |name: String| {
-        let body = json!({ "name": name, "description": "x".repeat(16_000) });
-        let reply = small.post(path, key, &body);
-        match reply.status {
-            201 => acknowledged.push((reply.json()["id"].as_u64().expect("an id"), name)),
-            _ => reply.assert_error(503, "server_error", "unavailable"),
-        }
-        reply.status
-    };
-    until("the node writes", || (create("first".to_owned()) == 201).then_some(()));
-    let filled = fs::write(&filler, vec![1; 8 << 20]);
-    assert!(filled.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull));
-    let refused = (0..300).find(|number| create(format!("full {number}")) == 503);
+    let mut acknowledged = Acknowledged::default();
+    let mut create = |name: &str| acknowledged.create(&small, (path, key), name);
+    until("the node writes", || (create("first") == 201).then_some(()));
+    fill_disk(&filler);
+    let refused = (0..300).find(|number| create(&format!("full {number}")) == 503);
     assert!(refused.is_some(), "no write failed on the full file system");
     for number in 0..3 {
-        create(format!("still full {number}"));
+        create(&format!("still full {number}"));
     }
     for number in 0..20 {
         let sent = json!({ "name": format!("other {number}") });
         cluster.ask(0, "POST", path, Some(&sent)).ok();
     }
     fs::remove_file(&filler).expect("the filler removed");
-    until("the node writes again", || (create("last".to_owned()) == 201).then_some(()));
+    until("the node writes again", || (create("last") == 201).then_some(()));
     let (shown, count) = cluster.list(0);
-    let lost: Vec<_> = acknowledged.iter().filter(|one| !shown.contains(one)).collect();
-    assert!(lost.is_empty(), "{lost:?}");
+    acknowledged.assert_shown(&shown);
     let of_small = until("the node reads", || {
         let reply = small.get(&format!("{path}?limit=1"), key);
         (reply.status != 503).then_some(reply)
