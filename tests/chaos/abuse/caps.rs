@@ -14,7 +14,7 @@ use crate::support::dashboards::from_tiles;
 use crate::support::invites::invite;
 use crate::support::signup::Offer;
 use crate::support::{
-    OWNER, TestClient, TestResponse, Workspace, eventually_async, new_organization,
+    OWNER, TestClient, TestResponse, Workspace, column, eventually_async, new_organization,
 };
 
 async fn capped(caps: Caps) -> Workspace {
@@ -79,16 +79,24 @@ async fn projects_and_members_per_organization_are_limited() {
     assert_eq!(created, 2, "the first one already existed");
     refused(&answer, "An organization can have at most 3 projects.");
 
-    let mut last = None;
-    for name in ["ann", "ben"] {
-        let sent = json!({ "target_email": format!("{name}@new.example"), "send_email": false });
-        let offer = Offer::of(&invite(&workspace.owner, &workspace, sent).await);
-        let fields = json!({ "first_name": name });
-        last = Some(offer.accept(&workspace.anonymous(), fields).await);
-    }
-    refused(&last.expect("an answer"), "An organization can have at most 2 members.");
-    // The limit does not apply to the operator.
+    let offer = async |email: &str| {
+        let sent = json!({ "target_email": email, "send_email": false });
+        Offer::of(&invite(&workspace.owner, &workspace, sent).await)
+    };
+    let (ann, ben) = (offer("ann@new.example").await, offer("ben@new.example").await);
+    let (anonymous, fields) = (workspace.anonymous(), json!({ "first_name": "A" }));
+    ann.accept(&anonymous, fields.clone()).await.ok();
+    let answer = ben.accept(&anonymous, fields.clone()).await;
+    refused(&answer, "An organization can have at most 2 members.");
+    let users = column(&workspace.run_operation(Operation::UserList).await, "id");
+    assert_eq!(users.len(), 2, "no user was created");
+    // The limit does not apply to the operator, and a member that leaves makes room.
     workspace.member("cyd", Level::Member).await;
+    for email in ["ann@new.example", "cyd@corp.example"] {
+        let path = workspace.organization(&format!("members/{}/", workspace.uuid(email).await));
+        workspace.owner.delete(&path).await.assert_empty(204);
+    }
+    ben.accept(&anonymous, fields).await.ok();
     workspace.assert_file_valid().await;
 }
 
