@@ -10,7 +10,8 @@ use steward::testing::resources::organizations::{self, NewOrganization};
 use steward::testing::resources::projects::{self, NewProject};
 use steward::testing::secret::Seed;
 
-use crate::support::dashboards::from_tiles;
+use super::writer::fill as fill_dashboard;
+use crate::support::dashboards::{from_tiles, make};
 use crate::support::invites::invite;
 use crate::support::signup::Offer;
 use crate::support::{
@@ -219,11 +220,15 @@ async fn embedded_lists_are_truncated_beyond_the_caps() {
 async fn rejected_update_with_a_large_response_changes_nothing() {
     let workspace = Workspace::new().await;
     fill(&workspace, 0, 70).await;
-    for (path, field) in
-        [("/api/users/@me/".to_owned(), "first_name"), (workspace.organization(""), "name")]
-    {
+    let (_, dashboard) = make(&workspace, &workspace.owner, json!({})).await;
+    fill_dashboard(&workspace.owner, &dashboard, 30).await;
+    for (path, field, count) in [
+        ("/api/users/@me/".to_owned(), "first_name", 400),
+        (workspace.organization(""), "name", 400),
+        (dashboard, "name", 12),
+    ] {
         let before = workspace.owner.get(&path).await.version();
-        let patches: Vec<_> = (0..400)
+        let patches: Vec<_> = (0..count)
             .map(|number| {
                 let (owner, path) = (workspace.owner.clone(), path.clone());
                 tokio::spawn(async move {

@@ -13,10 +13,10 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::json;
 use steward::testing::fair_queue::Consumer;
 use steward::testing::ids::{DashboardId, OrganizationId, ProjectId};
-use steward::testing::metrics::Metrics;
 use steward::testing::resources::dashboards::{Dashboard, Fields, Meta};
 use steward::testing::store::{BoundedRead, Order, Table, Tx, Window};
 
+use super::metered;
 use crate::support::metrics::Numbers;
 use crate::support::sharing::{Board, add_text};
 use crate::support::{TestClient, Workspace, eventually, eventually_async};
@@ -57,10 +57,6 @@ async fn fill(workspace: &Workspace, of: (OrganizationId, ProjectId), count: usi
 
 fn own(workspace: &Workspace) -> (OrganizationId, ProjectId) {
     (workspace.made.organization_id, workspace.made.project_id)
-}
-
-async fn metered() -> Workspace {
-    Workspace::configured(|config| config.metrics = Metrics::enabled()).await
 }
 
 /// Returns the number of long reads.
@@ -313,7 +309,7 @@ async fn queue_limit_for_searches_affects_only_its_own_organization() {
     let mut victims = pin!(join_all((0..32).map(|_| victim.get(&theirs))));
     let answered = victims.as_mut().await;
     assert!(answered.iter().all(|answer| answer.status == 200));
-    let numbers = Numbers::read(&workspace.app.config().metrics.render());
+    let numbers = Numbers::at_once(&workspace.app);
     assert!((numbers.value("steward_long_reads_refused_total", &[]) - 1.0).abs() < 0.1);
     drop(ends);
     join_all(held).await;

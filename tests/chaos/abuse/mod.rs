@@ -15,3 +15,12 @@ mod pages;
 mod quota;
 mod tells;
 mod writer;
+
+use steward::testing::metrics::Metrics;
+
+use crate::support::Workspace;
+
+/// Creates a workspace whose service counts what it does.
+async fn metered() -> Workspace {
+    Workspace::configured(|config| config.metrics = Metrics::enabled()).await
+}

@@ -7,24 +7,18 @@ use futures_util::poll;
 use serde_json::{Value, json};
 use steward::testing::error::Result;
 use steward::testing::fair_queue::Consumer;
-use steward::testing::metrics::Metrics;
 use steward::testing::resources::shared::access_objects::Object;
 use steward::testing::state::PageKey;
 use steward::testing::store::BoundedRead;
 
+use super::metered;
 use crate::support::metrics::Numbers;
-use crate::support::sharing::Board;
-use crate::support::sharing::swell;
+use crate::support::sharing::{Board, swell};
 use crate::support::{TestClient, TestResponse, Workspace, eventually};
-
-async fn metered() -> Workspace {
-    Workspace::configured(|config| config.metrics = Metrics::enabled()).await
-}
 
 /// Returns the number of rendered pages.
 fn rendered(workspace: &Workspace) -> u32 {
-    let numbers = Numbers::read(&workspace.app.config().metrics.render());
-    let count = numbers.value("steward_public_pages_rendered_total", &[]);
+    let count = Numbers::at_once(&workspace.app).value("steward_public_pages_rendered_total", &[]);
     (0..10_000).find(|number| (f64::from(*number) - count).abs() < 0.1).expect("a count")
 }
 
