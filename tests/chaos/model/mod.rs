@@ -104,12 +104,10 @@ impl<const NODES: usize> StateMachineTest for Compared<NODES> {
                 service.take(step, expected.as_ref());
             }
         };
-        let steps = world.questions();
-        ask(&mut world, &steps);
-        let steps = world.acceptances();
-        ask(&mut world, &steps);
-        let steps = world.exodus();
-        ask(&mut world, &steps);
+        for steps in [World::questions, World::acceptances, World::exodus] {
+            let steps = steps(&world);
+            ask(&mut world, &steps);
+        }
         while let Some([invite, accept]) = world.homecoming() {
             ask(&mut world, &[invite]);
             let joined = world.clone().take(&accept).is_some_and(|joined| joined.status == 201);

@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use super::world::{
-    ADMIN, Expected, MEMBER, NAMES, Outcome, Subject, World, answer, deny, invalid, missing,
-    set_rule,
+    ADMIN, Expected, MEMBER, NAMES, Outcome, Subject, World, answer, invalid, missing, set_rule,
 };
 
 #[derive(Debug, Clone)]
@@ -107,15 +106,17 @@ impl World {
 
     /// Grants a role access to a project, as an admin or a member, or removes it.
     pub fn grant_role(&mut self, by: usize, id: u64, role: usize, level: Option<bool>) -> Outcome {
-        let at = self.in_project(by, id, "access_control:write")?;
-        let project = &self.file.projects[&id];
-        if !at.administers() && self.granted(project, at.person) != Some(true) {
-            return deny("Must be admin to modify project permissions.");
-        }
-        if !self.has_role(project.organization, role) {
+        let organization = self.manage_project(by, id)?;
+        self.require_role(organization, role)?;
+        self.set_grant(id, Subject::Role(role), level)
+    }
+
+    /// Requires that the role of a rule is one of the organization.
+    fn require_role(&self, organization: usize, role: usize) -> Result<(), Expected> {
+        if !self.has_role(organization, role) {
             return Err(Expected { status: 400, body: vec![("/code", json!("does_not_exist"))] });
         }
-        self.set_grant(id, Subject::Role(role), level)
+        Ok(())
     }
 
     /// Sets or removes the access rule of a role on a dashboard.
@@ -127,9 +128,7 @@ impl World {
         level: Option<usize>,
     ) -> Outcome {
         let organization = self.manage_board(by, of)?;
-        if !self.has_role(organization, role) {
-            return Err(Expected { status: 400, body: vec![("/code", json!("does_not_exist"))] });
-        }
+        self.require_role(organization, role)?;
         let rules = &mut self.file.boards.get_mut(&of.1).expect("an object found before").rules;
         set_rule(rules, Subject::Role(role), level)
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use axum::http::Method;
@@ -16,7 +16,7 @@ use steward::testing::operator::{Operation, UserOptions, perform};
 use steward::testing::resources::members::Level;
 use steward::testing::resources::roles::RoleMembership;
 use steward::testing::resources::{members, record_registry, users};
-use steward::testing::store::{Order, Progress, Tx, Window};
+use steward::testing::store::{Order, Progress, Snapshot, Tx, Window};
 use steward::testing::time::ManualClock;
 use tokio::runtime::Runtime;
 
@@ -236,8 +236,16 @@ impl Service {
         let membership = |whom| self.membership(step, whom);
         let get = |path| (Method::GET, path, None);
         let post = |path, body| (Method::POST, path, Some(body));
+        let put = |path, body| (Method::PUT, path, Some(body));
         let patch = |path, body| (Method::PATCH, path, Some(body));
         let delete = |path| (Method::DELETE, path, None);
+        let granted = || step.granted().map(|admin| if admin { "admin" } else { "member" });
+        let access = || step.access().map(|level| ACCESS[level]);
+        let restriction = || if step.yes() { 37 } else { 21 };
+        let rule = || {
+            let member = step.ruled().map(membership);
+            json!({ "access_level": access(), "organization_member": member })
+        };
         match step.what {
             CreateOrganization => post("/api/organizations/".to_owned(), json!({ "name": "New" })),
             DeleteOrganization => delete(organization("")),
@@ -264,11 +272,9 @@ impl Service {
             DeleteProject => delete(project("")),
             CloseProject => patch(project(""), json!({ "access_control": step.yes() })),
             Grant => {
-                let level = step.granted().map(|admin| if admin { "admin" } else { "member" });
-                let sent = json!({
-                    "access_level": level, "organization_member": membership(step.whom),
-                });
-                (Method::PUT, project("access_controls/"), Some(sent))
+                let member = membership(step.whom);
+                let sent = json!({ "access_level": granted(), "organization_member": member });
+                put(project("access_controls/"), sent)
             }
             GetProject => get(project("")),
             ListProjects => get(organization("projects/")),
@@ -296,18 +302,15 @@ impl Service {
                 names.keys.get(&step.which).map_or(NOTHING, |key| &key.0)
             )),
             CreateBoard => {
-                let level = if step.yes() { 37 } else { 21 };
-                let sent = json!({ "name": NAMES[step.name()], "restriction_level": level });
+                let name = NAMES[step.name()];
+                let sent = json!({ "name": name, "restriction_level": restriction() });
                 post(project("dashboards/"), sent)
             }
             GetBoard => get(board("")),
             ListBoards => get(project("dashboards/")),
             Rename => patch(board(""), json!({ "name": NAMES[step.name()] })),
             Pin => patch(board(""), json!({ "pinned": step.yes() })),
-            Restrict => {
-                let level = if step.yes() { 37 } else { 21 };
-                patch(board(""), json!({ "restriction_level": level }))
-            }
+            Restrict => patch(board(""), json!({ "restriction_level": restriction() })),
             AddText => patch(board(""), json!({ "tiles": [{ "text": { "body": "A text" } }] })),
             Remove => patch(board(""), json!({ "deleted": true })),
             BringBack => patch(board(""), json!({ "deleted": false })),
@@ -316,13 +319,7 @@ impl Service {
                 post(board("collaborators/"), sent)
             }
             RemoveEditor => delete(board(&format!("collaborators/{}/", names.people[step.whom]))),
-            Rule => {
-                let mut sent = json!({ "access_level": step.access().map(|level| ACCESS[level]) });
-                if let Some(whom) = step.ruled() {
-                    sent["organization_member"] = json!(membership(whom));
-                }
-                (Method::PUT, board("access_controls/"), Some(sent))
-            }
+            Rule => put(board("access_controls/"), rule()),
             Share => patch(board("sharing/"), json!({ "enabled": step.yes() })),
             OpenShared => {
                 let serial = u64::try_from(step.how / 4).expect("few");
@@ -339,13 +336,7 @@ impl Service {
             PlaceInsight => patch(insight(""), json!({ "dashboards": step.boards() })),
             RemoveInsight => patch(insight(""), json!({ "deleted": true })),
             RestoreInsight => patch(insight(""), json!({ "deleted": false })),
-            RuleInsight => {
-                let mut sent = json!({ "access_level": step.access().map(|level| ACCESS[level]) });
-                if let Some(whom) = step.ruled() {
-                    sent["organization_member"] = json!(membership(whom));
-                }
-                (Method::PUT, insight("access_controls/"), Some(sent))
-            }
+            RuleInsight => put(insight("access_controls/"), rule()),
             CreateRole => post(organization("roles/"), json!({ "name": NAMES[step.name()] })),
             DeleteRole => delete(role("")),
             ListRoles => get(organization("roles/")),
@@ -357,23 +348,26 @@ impl Service {
                 delete(role(&format!("role_memberships/{id}/")))
             }
             GrantRole => {
-                let level = step.granted().map(|admin| if admin { "admin" } else { "member" });
-                let sent = json!({ "access_level": level, "role": role_id(step.whom) });
-                (Method::PUT, project("access_controls/"), Some(sent))
+                let sent = json!({ "access_level": granted(), "role": role_id(step.whom) });
+                put(project("access_controls/"), sent)
             }
             RuleRole => {
-                let level = step.access().map(|level| ACCESS[level]);
-                let sent = json!({ "access_level": level, "role": role_id(step.whom) });
-                (Method::PUT, board("access_controls/"), Some(sent))
+                let sent = json!({ "access_level": access(), "role": role_id(step.whom) });
+                put(board("access_controls/"), sent)
             }
             Wait | Restart | Backup | RestoreServing | RestoreClosed => unreachable!("no request"),
         }
     }
 
+    /// Returns a state that has every acknowledged change.
+    fn fresh(&self) -> Arc<Snapshot> {
+        let fresh = async || self.app().store().fresh().await.ok();
+        self.runtime.block_on(eventually_async("a snapshot", fresh))
+    }
+
     /// Returns the id of a person's membership in the organization of the step's project.
     fn membership(&self, step: &Step, whom: usize) -> String {
-        let fresh = async || self.app().store().fresh().await.ok();
-        let tx = self.runtime.block_on(eventually_async("a snapshot", fresh));
+        let tx = self.fresh();
         let people = &self.names.lock().expect("no panic").people;
         let uuid: UserUuid = people[whom].parse().expect("a UUID");
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");
@@ -387,8 +381,7 @@ impl Service {
 
     /// Returns the id of a person's membership in a role.
     fn role_membership(&self, role: &str, person: &str) -> String {
-        let fresh = async || self.app().store().fresh().await.ok();
-        let tx = self.runtime.block_on(eventually_async("a snapshot", fresh));
+        let tx = self.fresh();
         let (role, uuid): (RoleId, UserUuid) =
             (role.parse().expect("a UUID"), person.parse().expect("a UUID"));
         let user = tx.lookup(&users::BY_UUID, &uuid).expect("read");

@@ -618,10 +618,7 @@ impl World {
     }
 
     pub fn create_project(&mut self, by: usize, organization: usize, private: bool) -> Outcome {
-        let at = self.in_organization(by, organization, "project:write", MEMBER)?;
-        if !at.administers() {
-            return deny(NO_LEVEL);
-        }
+        self.in_organization(by, organization, "project:write", ADMIN)?;
         let id = self.add_project(organization, private);
         answer(201, vec![("/id", json!(id)), ("/access_control", json!(private))])
     }
@@ -650,13 +647,19 @@ impl World {
 
     /// Grants a person access to a project, as an admin or a member, or removes it.
     pub fn grant(&mut self, by: usize, id: u64, whom: usize, level: Option<bool>) -> Outcome {
+        let organization = self.manage_project(by, id)?;
+        self.require_member(organization, Some(whom))?;
+        self.set_grant(id, Subject::Person(whom), level)
+    }
+
+    /// Requires that the caller may grant access to a project. Returns its organization.
+    pub fn manage_project(&self, by: usize, id: u64) -> Result<usize, Expected> {
         let at = self.in_project(by, id, "access_control:write")?;
         let project = &self.file.projects[&id];
         if !at.administers() && self.granted(project, at.person) != Some(true) {
             return deny("Must be admin to modify project permissions.");
         }
-        self.require_member(project.organization, Some(whom))?;
-        self.set_grant(id, Subject::Person(whom), level)
+        Ok(project.organization)
     }
 
     pub fn get_project(&self, by: usize, id: u64) -> Outcome {
