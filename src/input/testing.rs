@@ -1,7 +1,8 @@
 //! Helpers for the tests of this module.
 
 use proptest::prelude::*;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::{Field, FieldType};
 use crate::base::error::Error;
@@ -35,6 +36,16 @@ where
 {
     for (value, expected) in cases {
         assert_eq!(read_field::<K>(&value), Ok(Some(expected)), "{value}");
+    }
+}
+
+/// Asserts that reading a value that was read gives the same value.
+pub(super) fn assert_read_again<K: FieldType>(value: &Value)
+where
+    K::Value: PartialEq + Serialize,
+{
+    if let Ok(Some(read)) = read_field::<K>(value) {
+        assert_eq!(read_field::<K>(&json!(read)), Ok(Some(read)), "{value}");
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::testing::{any_json, error_parts};
+use super::testing::{any_json, assert_read_again, error_parts, read_field};
 use super::*;
 use crate::base::patch::Patch;
 
@@ -214,6 +214,22 @@ fn require_object_rejects_other_json_types() {
 }
 
 proptest! {
+    #[test]
+    fn value_that_was_read_is_read_again_unchanged(value in any_json(), rest in ".*") {
+        for value in [value, json!(format!("https://a.example{rest}"))] {
+            assert_read_again::<DateTime>(&value);
+            assert_read_again::<Decimal<18, 9, -1000, 1000>>(&value);
+            assert_read_again::<Email>(&value);
+            assert_read_again::<Identifier>(&value);
+            assert_read_again::<UuidField>(&value);
+            assert_read_again::<WebUrl<200>>(&value);
+            let email = read_field::<Email>(&value).ok().flatten().unwrap_or_default();
+            prop_assert!(!email.contains(char::is_control));
+            let url = read_field::<WebUrl<200>>(&value).ok().flatten().unwrap_or_default();
+            prop_assert!(!url.contains(|c: char| c.is_ascii_control() || c == ' '));
+        }
+    }
+
     #[test]
     fn any_request_body_is_parsed_or_rejected_with_a_field_name(
         title in any_json(), pinned in any_json(), tags in any_json(),
