@@ -70,16 +70,12 @@ async fn value_stored_under_another_key_is_rejected() {
 }
 
 #[tokio::test]
-async fn check_finds_a_record_under_the_wrong_key() {
+async fn check_finds_misplaced_records_and_missing_and_extra_index_entries() {
     let scratch = Scratch::closed().await;
     scratch.put(Table::Projects, &key(9), &payload(1, &thing(3)).expect("bytes"));
     let found = problems(&scratch).await;
     let line = "projects/1: a record is stored under another record's key";
     assert!(found.contains(&format!("{line}, {}", hex(&key(9)))), "{found:?}");
-}
-
-#[tokio::test]
-async fn check_finds_a_missing_index_entry() {
     let scratch = Scratch::closed().await;
     scratch.remove(Table::ProjectsById, &2u64.encoded());
     let expected = [
@@ -87,10 +83,6 @@ async fn check_finds_a_missing_index_entry() {
         "projects_by_id/1: 2 entries, expected 3".to_owned(),
     ];
     assert_eq!(problems(&scratch).await, expected);
-}
-
-#[tokio::test]
-async fn check_finds_an_extra_index_entry() {
     let scratch = Scratch::closed().await;
     scratch.put(Table::ProjectsPrivate, &rank_key(8), &key(1));
     assert_eq!(problems(&scratch).await, ["projects_private/1: 4 entries, expected 3"]);

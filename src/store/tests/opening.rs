@@ -163,17 +163,12 @@ fn foreign_redb_file_is_rejected_and_untouched() {
 }
 
 #[tokio::test]
-async fn newer_file_format_is_rejected_with_instructions() {
+async fn newer_and_invalid_file_formats_are_rejected_with_instructions() {
     let scratch = Scratch::closed().await;
     let (newer, ours) = (schema::FORMAT + 1, schema::FORMAT);
     set_format(&scratch, newer);
     let text = format!("has format {newer}, this release reads up to {ours}; use the release that");
     assert_refused(&scratch, &text);
-}
-
-#[tokio::test]
-async fn invalid_file_format_number_is_rejected() {
-    let scratch = Scratch::closed().await;
     set_format(&scratch, 0);
     assert_refused(&scratch, "is not a Steward data file and was left untouched");
 }

@@ -303,17 +303,6 @@ fn values(tx: &WriteTx<'_>) -> Vec<(Table, Vec<u8>, Vec<u8>)> {
 }
 
 #[tokio::test]
-async fn duplicate_unique_key_is_rejected_and_the_first_record_kept() {
-    let (_scratch, store) = Scratch::new();
-    store.write(|tx| tx.put(&thing(1))).await.expect("the first");
-    let second = Thing { meta: Meta { id: 2, ..thing(1).meta }, ..thing(1) };
-    let before = dump(&store);
-    let refused = store.write(move |tx| tx.put(&second)).await.expect_err("a conflict");
-    assert_eq!(refused.status(), 500);
-    assert_eq!(dump(&store), before);
-}
-
-#[tokio::test]
 async fn putting_an_identical_record_changes_nothing() {
     let (_scratch, store) = Scratch::new();
     store.write(|tx| tx.put(&thing(1))).await.expect("put");
