@@ -1,12 +1,13 @@
 //! The attacks, each from one tenant or one address.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use rustix::process::nice;
+use serde_json::json;
 
 use super::stage::{AttackSetup, Attacker, PROXY};
 use crate::support::process::{Connection, connect_from, request};
@@ -153,12 +154,13 @@ fn organizations(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 }
 
 fn copies(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
-    threads(attacker, 8, |attacker| {
+    let made = AtomicUsize::new(0);
+    threads(attacker, 8, move |attacker| {
         let Ok(mut connection) = Connection::open(attacker.address) else { return attacker.rest() };
         let path = format!("/api/projects/{}/dashboards/", attacker.project);
         let body = format!("{{\"use_dashboard\": {}}}", attacker.dashboard);
         while attacker.goes_on() {
-            let key = format!("Idempotency-Key: {}\r\n", uuid::Uuid::from_u128(rand()));
+            let key = format!("Idempotency-Key: {}\r\n", made.fetch_add(1, Ordering::Relaxed));
             let copy = request("POST", &path, &attacker.key, &key, &body);
             if connection.write(&copy).is_err() || connection.reply().is_err() {
                 return attacker.rest();
@@ -168,34 +170,22 @@ fn copies(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     })
 }
 
-/// Returns a number that was not returned before.
-fn rand() -> u128 {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    u128::from(NEXT.fetch_add(1, Ordering::Relaxed))
-}
-
 fn idle_connections(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     hold(attacker, 5_000, "127.0.0.2", |_| request("GET", "/_livez", "", "", ""))
 }
 
 fn costly_page(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
     threads(attacker, 100, |attacker| {
-        let Ok(stream) = connect_from("127.0.0.2", attacker.address) else {
+        let Ok(mut stream) = connect_from("127.0.0.2", attacker.address) else {
             return attacker.rest();
         };
         let page = request("GET", &format!("/shared/{}", attacker.token), "", "", "");
-        read_some(stream, &page);
+        if stream.write_all(page.as_bytes()).is_ok() {
+            let _timeout = stream.set_read_timeout(Some(Duration::from_millis(500)));
+            let _beginning = stream.read(&mut [0; 4096]);
+        }
         attacker.succeeded();
     })
-}
-
-/// Sends a request and reads the beginning of the response.
-fn read_some(mut stream: TcpStream, request: &str) {
-    if stream.write_all(request.as_bytes()).is_ok() {
-        let _timeout = stream.set_read_timeout(Some(Duration::from_millis(500)));
-        let _gone = stream.read(&mut [0; 4096]);
-    }
 }
 
 fn heavy_changes(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
@@ -208,11 +198,10 @@ fn heavy_changes(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
 }
 
 fn rolls(attacker: &Arc<Attacker>) -> Vec<JoinHandle<()>> {
-    let create = r#"{"label": "rolled", "scopes": ["dashboard:read"]}"#;
-    let create = request("POST", "/api/personal_api_keys/", &attacker.key, "", create);
+    let create = json!({ "label": "rolled", "scopes": ["dashboard:read"] });
     let mut connection = Connection::open(attacker.address).expect("a connection");
-    connection.write(&create).expect("sent");
-    let made = connection.reply().expect("an answer").ok();
+    let made = connection.send("POST", "/api/personal_api_keys/", &attacker.key, Some(&create));
+    let made = made.expect("an answer").ok();
     let path = format!("/api/personal_api_keys/{}/roll/", made["id"].as_str().expect("an id"));
     let roll = request("POST", &path, &attacker.key, "", "{}");
     hold_and_read(attacker, 512, roll)

@@ -175,9 +175,7 @@ fn victim_of(server: &Server, key: &str, project: u64) -> Victim {
         }
     }
     let one = format!("{dashboards}{first}/");
-    let shared =
-        server.send("PATCH", &format!("{one}sharing/"), key, Some(&json!({"enabled": true}))).ok();
-    let token = shared["access_token"].as_str().expect("a token");
+    let token = share(server, &one, key);
     Victim {
         address: server.address,
         requests: vec![
@@ -209,9 +207,14 @@ fn furnish(server: &Server, key: &str, project: u64, needs: AttackSetup) -> (u64
         let sent = json!({ "tiles": vec![tile; tiles] });
         server.send("PATCH", &one, key, Some(&sent)).ok();
     }
-    let shared =
-        server.send("PATCH", &format!("{one}sharing/"), key, Some(&json!({"enabled": true}))).ok();
-    (id, shared["access_token"].as_str().expect("a token").to_owned())
+    (id, share(server, &one, key))
+}
+
+/// Makes a dashboard public. Returns the token of its page.
+fn share(server: &Server, one: &str, key: &str) -> String {
+    let enabled = json!({ "enabled": true });
+    let shared = server.send("PATCH", &format!("{one}sharing/"), key, Some(&enabled)).ok();
+    shared["access_token"].as_str().expect("a token").to_owned()
 }
 
 /// Creates many dashboards with long descriptions, on several connections.
