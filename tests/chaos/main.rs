@@ -40,6 +40,7 @@ mod support {
     pub mod metrics;
     pub mod postgres;
     pub mod process;
+    pub mod setup;
     pub mod sharing;
     pub mod signup;
     pub mod sim;

@@ -115,33 +115,22 @@ mod tests {
     #[test]
     fn busy_client_yields_to_other_clients_after_its_turns() {
         let (turns, now) = (ClientTurns::default(), Instant::now());
+        let take = |number| turns.try_take(client(number), 1, None, now);
         for _ in 0..3 * TURNS_PER_ROUND {
-            assert_eq!(
-                turns.try_take(client(1), 1, None, now),
-                Ok(()),
-                "no other client sends requests"
-            );
+            assert_eq!(take(1), Ok(()), "no other client sends requests");
         }
-        assert_eq!(turns.try_take(client(2), 1, None, now), Ok(()));
+        assert_eq!(take(2), Ok(()));
         for _ in 0..TURNS_PER_ROUND {
-            assert_eq!(turns.try_take(client(1), 1, None, now), Ok(()));
+            assert_eq!(take(1), Ok(()));
         }
-        assert_eq!(turns.try_take(client(1), 1, None, now), Err(0));
-        assert_eq!(turns.try_take(client(1), 1, None, now), Err(0));
-        assert_eq!(
-            turns.try_take(client(2), 1, None, now),
-            Ok(()),
-            "the other client has its own turns"
-        );
+        assert_eq!([take(1), take(1)], [Err(0), Err(0)]);
+        assert_eq!(take(2), Ok(()), "the other client has its own turns");
         assert_eq!(turns.try_take(client(1), 1, Some(0), now), Ok(()), "a new round");
         assert_eq!(turns.try_take(client(1), 1, Some(0), now), Ok(()), "the same round");
         let later = now + Duration::from_secs(2);
         for _ in 0..3 * TURNS_PER_ROUND {
-            assert_eq!(
-                turns.try_take(client(1), 1, None, later),
-                Ok(()),
-                "the other client is gone"
-            );
+            let taken = turns.try_take(client(1), 1, None, later);
+            assert_eq!(taken, Ok(()), "the other client is gone");
         }
     }
 

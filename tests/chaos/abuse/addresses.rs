@@ -626,11 +626,8 @@ async fn combined_invite_grants_no_more_than_its_creator_may() {
     let ben = workspace.member("ben", Level::Member).await;
     let private = json!({ "name": "Secret", "access_control": true });
     let secret = workspace.owner.post(&workspace.organization("projects/"), private).await.ok();
-    let grant = json!({
-        "organization_member": workspace.membership("ben@corp.example").await, "access_level": "member",
-    });
-    let controls = format!("/api/projects/{}/access_controls/", secret["id"]);
-    workspace.owner.put(&controls, grant).await.ok();
+    let one = format!("/api/projects/{}/", secret["id"]);
+    workspace.set_rule(&one, Some("ben@corp.example"), "member").await;
     let sent = |level: i64, access: Value| {
         json!({
             "target_email": "new@x.example", "level": level, "private_project_access": access,
@@ -657,7 +654,7 @@ async fn combined_invite_grants_no_more_than_its_creator_may() {
     let made = invite(&adam, &workspace, sent(1, json!([]))).await;
     assert_eq!(given(&made), json!([1, [web]]));
     let (_, new) = Offer::of(&made).join(&workspace, json!({ "first_name": "N" })).await;
-    assert_eq!(new.get(&format!("/api/projects/{}/", secret["id"])).await.status, 404);
+    assert_eq!(new.get(&one).await.status, 404);
     workspace.assert_file_valid().await;
 }
 

@@ -90,8 +90,7 @@ async fn grants_of_a_removed_member_are_deleted_in_batches_and_not_restored() {
 
     // The HTTP request wakes the background task.
     hide_from_ben(&workspace, &hidden).await;
-    let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
-    workspace.owner.delete(&path).await.assert_empty(204);
+    workspace.remove_member(BEN).await;
     eventually("all records are deleted", || (left() == (0, 0)).then_some(())).await;
     workspace.assert_file_valid().await;
 }
@@ -103,8 +102,7 @@ async fn invites_are_deleted_with_the_membership_of_their_creator() {
     let sent = |email: &str| json!({ "target_email": email });
     let offer = Offer::of(&invite(&ben, &workspace, sent("ann@x.example")).await);
     invite(&workspace.owner, &workspace, sent("cat@x.example")).await;
-    let path = workspace.organization(&format!("members/{}/", workspace.uuid(BEN).await));
-    workspace.owner.delete(&path).await.assert_empty(204);
+    workspace.remove_member(BEN).await;
     workspace.rejoin(BEN, Level::Admin).await;
     let answer = offer.accept(&workspace.anonymous(), json!({ "first_name": "Ann" })).await;
     answer.assert_invalid_body("invalid_input", "The provided invite ID is not valid.");

@@ -411,10 +411,8 @@ async fn invite_shows_only_private_projects_visible_to_the_member() {
     let all = given(&scene.workspace.owner.get(&path).await.ok());
     assert_eq!(all.as_array().map(Vec::len), Some(1));
     assert_eq!(given(&scene.ann.get(&path).await.ok()), json!([]));
-    let member = scene.workspace.membership(ANN).await;
-    let grant = json!({ "organization_member": member, "access_level": "member" });
-    let controls = format!("/api/projects/{}/access_controls/", scene.projects[1]);
-    scene.workspace.owner.put(&controls, grant).await.ok();
+    let private = format!("/api/projects/{}/", scene.projects[1]);
+    scene.workspace.set_rule(&private, Some(ANN), "member").await;
     assert_eq!(given(&scene.ann.get(&path).await.ok()), all);
     scene.workspace.set_active(ANN, false).await;
     scene.ann.get(&path).await.is_bad_key();
