@@ -3,12 +3,10 @@
 //! The tests record every response with the start and the end of its request. Checkers, which have tests of
 //! their own, then look for impossible responses. `HISTORIES` sets the number of rounds.
 
-mod names;
 mod order;
 mod records;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,9 +18,9 @@ use serde_json::{Value, json};
 
 use crate::model::data::Engine;
 use crate::model::service::{Service, may_be_done};
-use crate::model::steps::What::{self, AddDomain, CreateProject, SetLevel};
+use crate::model::steps::What::{self, AddDomain, CreateProject, RemoveDomain, SetLevel};
 use crate::model::steps::{Step, Theme, steps};
-use crate::model::world::{NAMES, OWNER, World};
+use crate::model::world::{OWNER, World};
 use crate::sizes::{seed, size};
 use crate::support::postgres::Schema;
 use crate::support::process::{Connection, DataFolder, Reply, Server, request, until};
@@ -91,6 +89,11 @@ fn plans(dice: &mut Dice, theme: Theme, world: &World) -> Vec<Vec<Step>> {
     (0..CALLERS).map(|_| plan()).collect()
 }
 
+/// Returns the model's number for what a caller creates by a step.
+const fn number_of(caller: usize, at: usize) -> usize {
+    1000 + caller * REQUESTS + at
+}
+
 /// Carries out all plans at the same time, beside scrubs.
 fn carry_out(service: &Service, plans: &[Vec<Step>]) -> Vec<Done> {
     let (ticks, done) = (Ticks::default(), Mutex::new(Vec::new()));
@@ -101,7 +104,7 @@ fn carry_out(service: &Service, plans: &[Vec<Step>]) -> Vec<Done> {
             scope.spawn(move || {
                 barrier.wait();
                 for (at, step) in plan.iter().enumerate() {
-                    let number = 1000 + caller * REQUESTS + at;
+                    let number = number_of(caller, at);
                     let begin = ticks.now();
                     let answer = service.ask(step);
                     let span = Span { begin, end: ticks.now() };
@@ -126,6 +129,11 @@ fn step(what: What, by: usize, whom: usize, how: usize) -> Step {
 /// Values of `how` that set a level.
 const TO_MEMBER: usize = 0;
 const TO_OWNER: usize = 3;
+
+/// Returns the steps that make three people owners.
+fn three_owners() -> Vec<Step> {
+    vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)]
+}
 
 /// Returns a service and its model after the same steps.
 fn begun(engine: Engine, before: Vec<Step>) -> (World, Service) {
@@ -165,7 +173,7 @@ fn play(told: &str, world: &World, service: &Service, plans: &[Vec<Step>]) -> bo
 /// Runs one round of random steps.
 fn round(engine: Engine, seed: u64, theme: Theme) -> bool {
     let mut dice = Dice::of(seed);
-    let mut before = vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)];
+    let mut before = three_owners();
     before.truncate(dice.below(3));
     before.extend((0..12).map(|_| dice.draw(steps(theme))).filter(is_request));
     let (world, service) = begun(engine, before);
@@ -176,8 +184,7 @@ fn round(engine: Engine, seed: u64, theme: Theme) -> bool {
 /// Runs one round of three owners. Each lowers the level of the two others and uses their own rights.
 fn duel(engine: Engine, seed: u64) -> bool {
     let mut dice = Dice::of(seed);
-    let (world, service) =
-        begun(engine, vec![step(SetLevel, 0, 1, TO_OWNER), step(SetLevel, 0, 2, TO_OWNER)]);
+    let (world, service) = begun(engine, three_owners());
     let plan = |by: usize| {
         let lower = |ahead: usize| step(SetLevel, by, (by + ahead) % 3, TO_MEMBER);
         let mut plan = vec![
@@ -193,23 +200,41 @@ fn duel(engine: Engine, seed: u64) -> bool {
     play(&format!("duel {seed} on {engine:?}"), &world, &service, &plans)
 }
 
-/// Runs a duel for each of these seeds.
-fn duels(engine: Engine, seeds: Range<u64>) {
-    let duels = seeds.clone().count();
-    let reordered = seeds.filter(|seed| duel(engine, *seed)).count();
+/// Runs one round of three owners. Each claims one of two names and releases it, twice.
+fn race(engine: Engine, seed: u64) -> bool {
+    let mut dice = Dice::of(seed);
+    let (world, service) = begun(engine, three_owners());
+    let plan = |by: usize| {
+        let mut claim = || step(AddDomain, by, 0, dice.below(2));
+        let release = |at| Step { which: number_of(by, at), ..step(RemoveDomain, by, 0, 0) };
+        vec![claim(), release(0), claim(), release(2)]
+    };
+    let plans: Vec<_> = (0..3).map(plan).collect();
+    play(&format!("race {seed} on {engine:?}"), &world, &service, &plans)
+}
+
+/// Runs a round for each of these seeds.
+fn repeat(what: &str, seeds: Range<u64>, round: impl Fn(u64) -> bool) {
+    let count = seeds.clone().count();
+    let reordered = seeds.filter(|seed| round(*seed)).count();
     println!(
-        "{duels} duels of three owners; in {reordered} the order of the responses differed from the order of the changes"
+        "{count} {what} of three owners; in {reordered} the order of the responses differed from the order of the changes"
     );
 }
 
 #[test]
 fn concurrently_revoked_rights_have_no_effect_and_an_owner_remains() {
-    duels(Engine::File, rounds(12));
+    repeat("duels", rounds(12), |seed| duel(Engine::File, seed));
 }
 
 #[test]
 fn concurrently_revoked_rights_have_no_effect_on_any_node_and_an_owner_remains() {
-    duels(NODES, rounds(6));
+    repeat("duels", rounds(6), |seed| duel(NODES, seed));
+}
+
+#[test]
+fn concurrent_requests_for_one_name_give_it_to_one_holder_at_a_time() {
+    repeat("races for two names", rounds(24), |seed| race(Engine::File, seed));
 }
 
 /// Asserts that every listed organization has an owner.
@@ -547,71 +572,4 @@ fn are_there(server: &Server, made: &Value, sort: Sort, mut kept: Kept, ticks: &
         history.push((Span { begin, end: ticks.now() }, event));
         check(history).unwrap_or_else(|error| panic!("after a kill, {id}: {error}\n{history:?}"));
     }
-}
-
-/// Claims and releases names concurrently for a while. Returns the responses for each name.
-fn names_at_once(address: SocketAddr, made: &Value, seed: u64) -> Vec<Vec<(Span, names::Event)>> {
-    let key = made["api_key"].as_str().expect("a key");
-    let organization = made["organization_id"].as_str().expect("an id");
-    let path = format!("/api/organizations/{organization}/domains/");
-    let (ticks, kept) = (Ticks::default(), Mutex::new(vec![Vec::new(); NAMES.len()]));
-    thread::scope(|scope| {
-        for number in 0..WRITERS {
-            let (path, ticks, kept) = (&path, &ticks, &kept);
-            scope.spawn(move || {
-                let mut dice = Dice::of(seed * 100 + number as u64);
-                let mut connection = Connection::open(address).expect("a connection");
-                let mut own: Vec<(usize, String)> = Vec::new();
-                for _ in 0..ACTS {
-                    let begin = ticks.now();
-                    let (at, event) = if !own.is_empty() && dice.below(2) == 0 {
-                        let (at, id) = own.swap_remove(0);
-                        let one = format!("{path}{id}/");
-                        let reply = connection.send("DELETE", &one, key, None).expect("an answer");
-                        assert_eq!(reply.status, 204);
-                        (at, names::Event::Freed(id))
-                    } else {
-                        let at = dice.below(NAMES.len());
-                        let sent = json!({ "domain": NAMES[at] });
-                        let reply =
-                            connection.send("POST", path, key, Some(&sent)).expect("an answer");
-                        let body = reply.json();
-                        match reply.status {
-                            201 => {
-                                let id = body["id"].as_str().expect("an id").to_owned();
-                                own.push((at, id.clone()));
-                                (at, names::Event::Given(id))
-                            }
-                            400 if body["code"] == "unique" => (at, names::Event::Taken),
-                            status => panic!("{status}: {body}"),
-                        }
-                    };
-                    let span = Span { begin, end: ticks.now() };
-                    kept.lock().unwrap()[at].push((span, event));
-                }
-            });
-        }
-    });
-    kept.into_inner().unwrap()
-}
-
-#[test]
-fn concurrent_requests_for_one_name_give_it_to_one_holder_at_a_time() {
-    let (site, made) = DataFolder::with_workspace();
-    let server = site.serve(&[]);
-    let mut told = BTreeMap::<&str, usize>::new();
-    for history in names_at_once(server.address, &made, seed()) {
-        names::check(&history).unwrap_or_else(|error| panic!("{error}\n{history:?}"));
-        for (_, event) in &history {
-            let kind = match event {
-                names::Event::Given(_) => "given",
-                names::Event::Freed(_) => "freed",
-                names::Event::Taken => "refused",
-            };
-            *told.entry(kind).or_default() += 1;
-        }
-    }
-    println!("{told:?}");
-    server.stop();
-    site.check();
 }
