@@ -13,11 +13,10 @@ impl Cluster {
         let listed = self.nodes[node].run("nodes");
         let name = self.nodes[node].folder.path("steward-copy.redb");
         let name = name.to_str().expect("UTF-8").to_owned();
-        let nodes = listed["results"].as_array().expect("a list").clone();
-        let own =
-            nodes.iter().find(|one| one["name"].as_str().is_some_and(|at| at.ends_with(&name)));
-        let leases = own.map(|own| own["leases"].clone()).unwrap_or_default();
-        leases.as_array().is_some_and(|leases| leases.contains(&json!("mail")))
+        let mut nodes = listed["results"].as_array().expect("a list").iter();
+        let own = nodes.find(|one| one["name"].as_str().is_some_and(|at| at.ends_with(&name)));
+        let leases = own.and_then(|own| own["leases"].as_array());
+        leases.is_some_and(|leases| leases.contains(&json!("mail")))
     }
 
     fn invite(&self, node: usize, name: &str) -> String {

@@ -12,6 +12,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use super::{Answer, Cluster};
+use crate::model::service::may_be_done;
 use crate::sizes::seed;
 use crate::support::process::{Connection, Reply, until};
 use crate::support::sim::TestRng;
@@ -20,9 +21,6 @@ const COUNTERS: usize = 20;
 /// How many threads write at each node, and how many read.
 const WRITERS: usize = 8;
 const READERS: usize = 4;
-
-/// The end of the message of a 503 whose change may have been made.
-const MAY_BE_DONE: &str = "The change may have been made.";
 
 pub struct Load<'c> {
     cluster: &'c Cluster,
@@ -278,7 +276,7 @@ impl Client<'_> {
                     false
                 }
                 412 => false,
-                503 => may_be_done(&reply),
+                503 => may_be_done(&reply.json()),
                 _ => {
                     load.note_unexpected("an increment", &reply);
                     false
@@ -307,7 +305,7 @@ impl Client<'_> {
                 }
                 // 409: another node still carries out this request.
                 Answer::Reply(reply) if [409, 503].contains(&reply.status) => {
-                    if may_be_done(&reply) {
+                    if may_be_done(&reply.json()) {
                         load.unknown.fetch_add(1, Ordering::Relaxed);
                     }
                 }
@@ -329,8 +327,4 @@ impl Client<'_> {
             (self.node, self.connection) = (node, None);
         }
     }
-}
-
-fn may_be_done(reply: &Reply) -> bool {
-    reply.json()["detail"].as_str().is_some_and(|detail| detail.ends_with(MAY_BE_DONE))
 }
