@@ -1,76 +1,9 @@
-//! Acknowledged writes survive SIGKILL, and a stop signal lets requests finish.
-
-use std::collections::HashMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+//! A stop signal lets requests finish, and a request that is repeated after SIGKILL is done once.
 
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::process::{Connection, DataFolder, Server, until};
-
-const ROUNDS: usize = 20;
-const WRITERS: usize = 8;
-
-#[test]
-fn acknowledged_writes_survive_twenty_kills_under_concurrent_writers() {
-    let (site, made) = DataFolder::with_workspace();
-    let key = made["api_key"].as_str().unwrap();
-    let project = &made["project_id"];
-    let mut acknowledged: HashMap<u64, String> = HashMap::new();
-    for round in 0..ROUNDS {
-        let server = site.serve(&[]);
-        let new = acknowledged_until_killed(server, project, key, round);
-        for (id, name) in new {
-            let twice = acknowledged.insert(id, name);
-            assert_eq!(twice, None, "the id {id} was assigned twice");
-        }
-        site.check();
-        let server = site.serve(&[]);
-        let found: HashMap<_, _> = server.dashboards(project, key).into_iter().collect();
-        let lost: Vec<_> =
-            acknowledged.iter().filter(|(id, name)| found.get(id) != Some(name)).collect();
-        assert!(lost.is_empty(), "round {round} lost {lost:?}");
-        server.kill();
-    }
-}
-
-/// Creates dashboards on several connections and kills the server meanwhile. Returns the acknowledged
-/// dashboards.
-fn acknowledged_until_killed(
-    server: Server,
-    project: &Value,
-    key: &str,
-    round: usize,
-) -> Vec<(u64, String)> {
-    let path = format!("/api/projects/{project}/dashboards/");
-    let (address, enough) = (server.address, 1 + round * 3);
-    let acknowledged = Mutex::new(Vec::new());
-    let count = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for writer in 0..WRITERS {
-            let (path, acknowledged, count) = (&path, &acknowledged, &count);
-            scope.spawn(move || {
-                let Ok(mut connection) = Connection::open(address) else { return };
-                for number in 0.. {
-                    let name = format!("round {round}, writer {writer}, number {number}");
-                    let body = json!({ "name": name, "description": name });
-                    let Ok(reply) = connection.send("POST", path, key, Some(&body)) else { return };
-                    assert_eq!(reply.status, 201, "{}", reply.json());
-                    let id = reply.json()["id"].as_u64().unwrap();
-                    acknowledged.lock().unwrap().push((id, name));
-                    count.fetch_add(1, Ordering::Relaxed);
-                }
-            });
-        }
-        until("writes are acknowledged", || {
-            (count.load(Ordering::Relaxed) >= enough).then_some(())
-        });
-        server.kill();
-    });
-    acknowledged.into_inner().unwrap()
-}
+use crate::support::process::{Connection, DataFolder, until};
 
 #[test]
 fn stop_signal_finishes_requests_and_closes_the_file_cleanly() {

@@ -1,10 +1,7 @@
-//! A shared PostgreSQL database with the real binary: nodes that start, die and come back, and the commands around them.
+//! A shared PostgreSQL database with the real binary: its nodes, and the commands around them.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -158,31 +155,6 @@ fn copy_of_another_workspace_is_never_given_up() {
 }
 
 #[test]
-fn each_copy_of_another_past_is_kept() {
-    let cluster = Cluster::new();
-    let server = cluster.found();
-    let (key, project) = cluster.first_run(0, &server);
-    let path = format!("/api/projects/{project}/dashboards/");
-    for (round, name) in
-        ["steward-copy.redb.forked", "steward-copy.redb.forked-2"].iter().enumerate()
-    {
-        // The last commit gets another name, as after a failover that lost it.
-        cluster.schema.execute(
-            "UPDATE steward_head SET name = gen_random_uuid();
-             UPDATE steward_commits c SET name = h.name FROM steward_head h WHERE c.seq = h.seq",
-        );
-        until("the copy is made again", || cluster.nodes[0].path(name).exists().then_some(()));
-        until("the node serves again", || {
-            let made = server.post(&path, &key, &json!({ "name": format!("D{round}") }));
-            (made.status == 201).then_some(())
-        });
-    }
-    server.stop();
-    let kept = |name: &&String| name.contains("forked");
-    assert_eq!(cluster.nodes[0].names().iter().filter(kept).count(), 2);
-}
-
-#[test]
 fn rows_without_a_head_are_not_mixed_with_a_new_workspace() {
     let cluster = Cluster::new();
     cluster.found().stop();
@@ -192,83 +164,6 @@ fn rows_without_a_head_are_not_mixed_with_a_new_workspace() {
     let refused = refused.err().expect("a refusal");
     assert!(refused.stderr.contains("the rows of a workspace and no head"), "{refused:?}");
     assert_eq!(cluster.schema.execute("SELECT count(*) FROM steward_head"), [["0"]]);
-}
-
-#[test]
-fn killed_node_loses_nothing_and_its_copy_catches_up() {
-    let cluster = Cluster::new();
-    let first = cluster.found();
-    let (key, project) = cluster.first_run(0, &first);
-    let second = cluster.serve(1);
-    let path = format!("/api/projects/{project}/dashboards/");
-    let (acknowledged, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    thread::scope(|scope| {
-        for (writer, server) in [(0, &first), (1, &second), (2, &first), (3, &second)] {
-            let (acknowledged, is_over, key, path) = (&acknowledged, &is_over, &key, &path);
-            scope.spawn(move || {
-                let Ok(mut connection) = Connection::open(server.address) else { return };
-                for number in 0.. {
-                    let name = format!("w{writer} {number:05}");
-                    let body = json!({ "name": name });
-                    let Ok(reply) = connection.send("POST", path, key, Some(&body)) else { return };
-                    // The database may need longer than a node waits for it.
-                    if reply.status != 503 {
-                        let id = reply.ok()["id"].as_u64().expect("an id");
-                        acknowledged.lock().unwrap().push((id, name));
-                    }
-                    if is_over.load(Ordering::Relaxed) {
-                        return;
-                    }
-                }
-            });
-        }
-        let enough = |count: usize| (acknowledged.lock().unwrap().len() >= count).then_some(());
-        until("both nodes write", || enough(100));
-        first.signal(Signal::KILL);
-        let at_kill = acknowledged.lock().unwrap().len();
-        until("the other node goes on", || enough(at_kill + 50));
-        is_over.store(true, Ordering::Relaxed);
-    });
-    let _ = first.wait();
-    let first = cluster.serve(0);
-    let mut acknowledged = acknowledged.into_inner().unwrap();
-    acknowledged.sort();
-    for server in [&first, &second] {
-        let found = server.dashboards(&project, &key);
-        let lost: Vec<_> = acknowledged.iter().filter(|one| !found.contains(one)).collect();
-        assert!(lost.is_empty(), "{lost:?}");
-    }
-    for node in &cluster.nodes {
-        node.check();
-    }
-    first.stop();
-    second.stop();
-}
-
-#[test]
-fn database_that_goes_away_and_comes_back_is_used_again() {
-    let postgres = Postgres::start(&["fsync = on"], "local all steward trust");
-    let schema = Schema::on(&postgres.url("steward"));
-    let node = DataFolder::empty();
-    let server = node.serve(&["--data", &schema.url(), "--found"]);
-    let key = first_key(&node);
-    assert_eq!(server.get("/api/users/@me/", &key).status, 200);
-    postgres.control(&["stop", "-m", "immediate"]);
-    let refused = server.get("/api/users/@me/", &key);
-    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
-    assert_eq!(server.get("/_livez", "").status, 200);
-    until("the node is not ready", || (server.get("/_readyz", "").status == 503).then_some(()));
-    postgres.control(&["start"]);
-    until("the node reads again", || {
-        (server.get("/api/users/@me/", &key).status == 200).then_some(())
-    });
-    let name = json!({ "first_name": "A" });
-    until("the node writes again", || {
-        let reply = server.send("PATCH", "/api/users/@me/", &key, Some(&name));
-        (reply.status == 200 && reply.json()["first_name"] == "A").then_some(())
-    });
-    until("the node is ready", || (server.get("/_readyz", "").status == 200).then_some(()));
-    server.stop();
 }
 
 /// A process that ends with its test.
@@ -341,40 +236,6 @@ fn node_without_a_standby_reads_and_says_why_it_does_not_write() {
     });
     let log = server.stop();
     assert!(log.contains("WARN") && log.contains("takes no durable writes"), "{log}");
-}
-
-#[test]
-fn deleted_history_costs_at_most_two_copies() {
-    let cluster = Cluster::new();
-    let first = cluster.found();
-    let (key, project) = cluster.first_run(0, &first);
-    let second = cluster.serve(1);
-    let path = format!("/api/projects/{project}/dashboards/");
-    let mut created = 0;
-    for _ in 0..3 {
-        cluster.schema.execute("DELETE FROM steward_commits");
-        for _ in 0..3 {
-            // A node that makes its copy answers 503 and creates nothing.
-            until("the first node takes a commit", || {
-                let answer = first.post(&path, &key, &json!({ "name": format!("D{created}") }));
-                (answer.status == 201).then_some(())
-            });
-            created += 1;
-            until("the other node shows it", || {
-                let shown = second.get(&path, &key);
-                (shown.status == 200 && shown.json()["count"] == created).then_some(())
-            });
-        }
-    }
-    let forked =
-        |node: &DataFolder| node.names().iter().filter(|name| name.contains("forked")).count();
-    for node in &cluster.nodes {
-        // For each deletion: one for a commit of a lease that the node lacked, and one for the next commit.
-        assert!(forked(node) <= 6, "{:?}", node.names());
-        node.check();
-    }
-    first.stop();
-    second.stop();
 }
 
 #[test]
