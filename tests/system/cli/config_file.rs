@@ -48,25 +48,6 @@ fn settings_precedence_is_flag_environment_file_default() {
 }
 
 #[test]
-fn environment_variables_override_the_config_file() {
-    // No value in the file is the default.
-    let text = "connections = 17\ngrace = \"7s\"\nrate-limit = [\"9/s\", \"90/m\"]\njson = false\n";
-    let site = with(text);
-    let mut command = site.steward(&CONFIG);
-    command.env("STEWARD_CONNECTIONS", "18").env("STEWARD_GRACE", "8s");
-    command.env("STEWARD_RATE_LIMIT", "1/s,10/m").env("STEWARD_JSON", "1");
-    let answer = CommandOutput::new(&mut command).json();
-    for (key, value) in [
-        ("connections", json!(18)),
-        ("grace", json!("8s")),
-        ("rate-limit", json!(["1/s", "10/m"])),
-        ("json", json!(true)),
-    ] {
-        assert_eq!(setting(&answer, key), (value, "environment".to_owned()), "{key}");
-    }
-}
-
-#[test]
 fn environment_variable_names_the_config_file_and_a_flag_overrides_it() {
     let site = with("grace = \"4s\"\n");
     fs::write(site.path("other.toml"), "grace = \"5s\"\n").expect("written");

@@ -97,35 +97,6 @@ fn file_of_a_setting_that_cannot_be_used_exits_with_2_and_names_the_variable() {
 }
 
 #[test]
-fn invalid_configuration_file_exits_with_2() {
-    let site = DataFolder::empty();
-    for text in [
-        "listen = \"nonsense\"",
-        "data = \"postgres://ann:hunter2@db:x/y\"",
-        "console-mail-login = true",
-        "smtp-url = \"smtp://localhost\"\nsmtp-from = \"nobody\"",
-        "smtp-url = \"smtp://localhost\"",
-        "smtp-url = \"smtp://ann@localhost\"\nsmtp-from = \"a@x.example\"",
-        "public-url = \"https://a.example?x\"",
-        "trusted-proxy = [\"ten\"]",
-        "backup-keep = 3",
-        "tls-cert = \"cert.pem\"",
-        "cell = 21",
-    ] {
-        std::fs::write(site.path("steward.toml"), format!("{text}\n")).expect("written");
-        let args: &[&str] = if text.contains("listen") {
-            &["serve", "--config", "steward.toml"]
-        } else {
-            &["serve", "--config", "steward.toml", "--listen", "127.0.0.1:0"]
-        };
-        let run = site.run(args);
-        assert!(!run.stderr.contains("hunter2"), "{run:?}");
-        assert_eq!(run.code, Some(2), "{text}: {run:?}");
-    }
-    assert_eq!(site.names(), ["steward.toml"]);
-}
-
-#[test]
 fn address_of_a_database_is_no_name_of_a_file_and_is_never_shown() {
     let site = DataFolder::empty();
     let is_refused = |run: CommandOutput| {

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tokio_rustls::rustls::ServerConfig;
 use uuid::Uuid;
 
-use crate::support::process::{CommandOutput, DataFolder, TEST_TIMEOUT, steward};
+use crate::support::process::{CommandOutput, DataFolder, TEST_TIMEOUT};
 use crate::support::smtp::{Authority, MailServer, ServerBehavior, Setup, certify_itself};
 
 const NOW: Timestamp = Timestamp::from_micros(1_735_787_045_678_901);
@@ -395,47 +395,4 @@ fn mail_server_is_configurable_by_environment_without_exposing_secrets() {
     }
     let wrong = with(&mut site.steward(&TEST), "hunter2/x");
     wrong.assert_usage_error("--smtp-url is not a mail server: ");
-}
-
-#[test]
-fn trace_log_contains_no_password() {
-    let secured = Secured::new("smtps", "localhost", false);
-    let (site, _) = DataFolder::with_workspace();
-    let mut command = steward();
-    command.current_dir(site.folder());
-    command.args(["serve", "--listen", "127.0.0.1:0", "--json", "--log", "trace"]);
-    let port = secured.server.address.port();
-    command.args(["--smtp-url", &format!("smtps://{SIGNED_IN}@localhost:{port}")]);
-    command.args(["--smtp-from", "steward@corp.example", "--smtp-ca-file"]).arg(&secured.authority);
-    let serving = crate::support::process::Server::start(&mut command).expect("it serves");
-    site.run(&TEST).json();
-    let log = serving.stop();
-    assert!(!log.contains("battery") && !log.contains("Y29ycmVjdC"), "{log}");
-}
-
-#[test]
-fn invalid_mail_configuration_prevents_startup_and_creates_no_file() {
-    let site = DataFolder::empty();
-    let from = ["--smtp-from", "steward@corp.example"];
-    let serve = |args: &[&str]| {
-        let args = [&["serve", "--listen", "127.0.0.1:0"], &from[..], args].concat();
-        site.run(&args)
-    };
-    let url = "smtps://ann@mail.corp.example";
-    let plain = "smtps://mail.corp.example";
-    for (args, told) in [
-        (&[url][..], "--smtp-url has a user; add --smtp-password-file"),
-        (&[url, "--smtp-password-file", "none"], "--smtp-password-file none: No such file"),
-        (&[plain, "--smtp-ca-file", "none"], "cannot use --smtp-ca-file none: No such file"),
-    ] {
-        serve(&[&["--smtp-url"], args].concat()).assert_usage_error(told);
-    }
-    let url = "smtps://ann:hunter2@mail.corp.example";
-    let refused = site.run(&["serve", "--smtp-url", url, "--smtp-from", "Steward"]);
-    assert!(!refused.stderr.contains("hunter2"), "{refused:?}");
-    refused.assert_usage_error("--smtp-from is not an address");
-    site.run(&["serve", "--smtp-url", url]).assert_usage_error("--smtp-from");
-    serve(&["--smtp-url", "smtp://ann:hunter2@mail.corp.example/x"])
-        .assert_usage_error("the URL must end after the host and port");
-    assert_eq!(site.names(), [""; 0]);
 }
