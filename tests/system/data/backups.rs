@@ -8,15 +8,12 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use redb::ReadableTable;
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 use steward::Config;
 use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
-use steward::testing::store::schema::FORMAT;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
-use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::support::process::{Connection, DataFolder, OWNER, Server, until};
 use crate::support::{Workspace, eventually};
@@ -176,7 +173,7 @@ impl Load {
     }
 
     /// Runs `act` while several writers create dashboards.
-    fn under(place: &TestSetup, act: impl FnOnce(&Self)) -> Self {
+    fn under(place: &TestSetup, act: impl FnOnce(&Self)) {
         let load = Self::default();
         let address = place.server.as_ref().expect("a server").address;
         thread::scope(|scope| {
@@ -187,7 +184,6 @@ impl Load {
             act(&load);
             load.over.store(true, Ordering::Relaxed);
         });
-        load
     }
 }
 
@@ -353,52 +349,6 @@ fn invalid_backup_is_not_restored() {
     });
 }
 
-/// Replaces the value under `key` in the table of the format and the table names, as another release would. The value follows
-/// a checksum over the table, the key and the value.
-fn set_meta(path: &Path, key: &[u8], change: impl FnOnce(&[u8]) -> Vec<u8>) {
-    let meta = redb::TableDefinition::<&[u8], &[u8]>::new("meta/1");
-    let database = redb::Database::open(path).expect("a closed backup");
-    let transaction = database.begin_write().expect("a transaction");
-    let mut table = transaction.open_table(meta).expect("the table");
-    let known = table.get(key).expect("read").map(|value| value.value().to_vec());
-    let value = change(known.as_ref().map_or(&[], |sealed| &sealed[8..]));
-    let seed = xxh3_64_with_seed(key, xxh3_64(b"meta/1"));
-    let checksum = xxh3_64_with_seed(&value, seed).to_le_bytes();
-    let sealed = [checksum.as_slice(), &value].concat();
-    table.insert(key, sealed.as_slice()).expect("written");
-    drop(table);
-    transaction.commit().expect("committed");
-}
-
-#[test]
-fn backup_of_a_newer_release_is_refused_by_name_and_the_server_keeps_its_data() {
-    each_way(|place| {
-        place.add("A");
-        for name in ["format.redb", "table.redb"] {
-            place.site.json(&["backup", name]);
-        }
-        place.add("B");
-        let newer = |_: &[u8]| (FORMAT + 1).to_be_bytes().to_vec();
-        set_meta(&place.site.path("format.redb"), b"format", newer);
-        let with_gadgets = |names: &[u8]| [names, b"\ngadgets/1"].concat();
-        set_meta(&place.site.path("table.redb"), b"tables", with_gadgets);
-        let known = place.site.names();
-        let release = "use the release that wrote it, or a newer one";
-        let format = format!("format {}, this release reads up to {FORMAT}; {release}", FORMAT + 1);
-        for (name, what) in [
-            ("format.redb", format.as_str()),
-            ("table.redb", &format!("the table gadgets/1 of a newer release; {release}")),
-        ] {
-            let why = format!("{name} has {what}");
-            place.site.run(&["restore", name]).assert_failed(&why);
-            assert_eq!(place.site.names(), known, "{name}");
-            assert_eq!(place.names(), ["A", "B"], "{name}");
-        }
-        place.add("C");
-        assert_eq!(place.names(), ["A", "B", "C"]);
-    });
-}
-
 #[test]
 fn backup_of_another_workspace_is_restored_only_without_a_running_server() {
     let (place, other) = (TestSetup::new(true), TestSetup::new(false));
@@ -425,27 +375,6 @@ fn restore_works_without_a_data_file() {
     let restored = place.site.json(&["restore", "copy.redb"]);
     assert_eq!(restored, json!({ "file": "steward.redb", "replaced": null }));
     assert_eq!(place.names(), ["A"]);
-}
-
-#[test]
-fn compaction_under_load_loses_no_write_and_refuses_no_request() {
-    let place = TestSetup::new(true);
-    let load = Load::under(&place, |load| {
-        for _ in 0..3 {
-            let done = place.site.json(&["compact"]);
-            // The file grows under load, so its sizes cannot be compared.
-            assert!(done["bytes"].as_u64() > Some(0), "{done}");
-            load.more(20);
-        }
-    });
-    let refused = load.refused.lock().unwrap();
-    assert!(refused.is_empty(), "{refused:?}");
-    let server = place.server.as_ref().expect("a server");
-    let found: Vec<_> =
-        server.dashboards(&place.project, &place.key).into_iter().map(|(id, _)| id).collect();
-    let acknowledged = load.acknowledged.lock().unwrap();
-    assert!(acknowledged.iter().all(|id| found.contains(id)), "dashboards were lost");
-    place.site.check();
 }
 
 #[test]

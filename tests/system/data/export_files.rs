@@ -9,7 +9,7 @@ use std::thread;
 use serde_json::json;
 
 use crate::data::backups::{self, TestSetup};
-use crate::data::export_many::many;
+use crate::support::exports::{first_of, lines, sealed};
 use crate::support::process::{CommandOutput, DataFolder, until};
 
 /// Runs a test on a file with a dashboard, without a server and beside one.
@@ -44,18 +44,6 @@ fn export_is_written_to_stdout_or_a_private_file() {
         let bits = path.metadata().expect("metadata").permissions().mode();
         assert_eq!(bits & 0o777, 0o600, "an export may be a credential");
     });
-}
-
-#[test]
-fn export_reports_write_errors() {
-    let place = TestSetup::new(false);
-    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
-    let mut command = place.site.steward(&["export"]);
-    let child = command.stdout(full).stderr(Stdio::piped()).spawn().expect("a process");
-    let output = child.wait_with_output().expect("an exit");
-    assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).expect("text");
-    assert!(said.starts_with("steward: ") && said.contains("No space left"), "{said}");
 }
 
 #[test]
@@ -114,6 +102,30 @@ fn import_is_rejected_if_the_data_file_exists_or_is_served() {
         run("steward.redb").assert_failed("it is not a Steward export: line 1");
         assert_eq!(place.site.names(), known);
     });
+}
+
+/// Returns an export with `count` dashboards.
+fn many(count: u64) -> Vec<u8> {
+    let (site, made) = DataFolder::with_workspace();
+    let server = site.serve(&[]);
+    let key = made["api_key"].as_str().expect("a key");
+    server.post("/api/projects/1/dashboards/", key, &json!({ "name": "Dashboard 1" })).ok();
+    server.stop();
+    let mut lines = lines(site.run(&["export", "--secrets"]).ok().as_bytes());
+    let at = first_of(&lines, "dashboards");
+    let one = String::from_utf8(lines[at].clone()).expect("text");
+    assert!(one.contains("\"id\":1,") && one.contains("Dashboard 1"));
+    let number = |number| {
+        one.replace("\"id\":1,", &format!("\"id\":{number},"))
+            .replace("Dashboard 1", &format!("Dashboard {number}"))
+            .into_bytes()
+    };
+    lines.splice(at..=at, (1..=count).map(number));
+    let sequence = "{\"of\":\"dashboards\",\"last\":";
+    let line = lines.iter_mut().find(|line| String::from_utf8_lossy(line).contains(sequence));
+    *line.expect("a sequence") =
+        format!("{{\"table\":\"sequences\",\"meta\":{sequence}{count}}}}}\n").into_bytes();
+    sealed(&lines)
 }
 
 #[test]

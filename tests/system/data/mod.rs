@@ -4,7 +4,6 @@ mod backups;
 mod compacting;
 mod durability;
 mod export_files;
-mod export_many;
 mod organization_moves;
 mod places;
 mod shared_database;

@@ -8,5 +8,4 @@ mod packaging;
 mod readiness;
 mod secrets;
 mod secrets_rotate;
-mod story;
 mod systemd;
