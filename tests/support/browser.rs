@@ -96,22 +96,6 @@ impl Browser {
         .await;
     }
 
-    /// Enters a text in the field with this id, or chooses it if the field is a list or a box.
-    pub async fn enter(&self, id: &str, text: &str) {
-        let selector = format!("#{id}");
-        let kind = self.run(&format!("return document.getElementById('{id}').type")).await;
-        match kind.as_str().expect("the type of a field") {
-            "select-one" => self.click(&format!("{selector} option[value='{text}']")).await,
-            "checkbox" => {
-                let is_checked = format!("return String(document.getElementById('{id}').checked)");
-                if self.run(&is_checked).await != text {
-                    self.click(&selector).await;
-                }
-            }
-            _ => self.fill(&selector, text).await,
-        }
-    }
-
     /// Waits until an element can be clicked on, and clicks on it.
     pub async fn click(&self, selector: &str) {
         eventually_async(selector, async || {

@@ -1,12 +1,11 @@
-//! The activity log in a browser: new entries appear by themselves, and a change is reverted.
+//! The activity log in a browser: new entries appear by themselves, and times are short or exact.
 
-use fantoccini::key::Key;
 use serde_json::json;
 
 use super::{Site, assert_sound, go_to, shown};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn new_entries_are_announced_and_a_change_is_reverted() {
+async fn new_entries_are_announced() {
     let site = Site::new().await;
     let board = site.board("Growth").await;
     let path = site.workspace.dashboards(&format!("{}/", board["id"]));
@@ -38,15 +37,6 @@ async fn new_entries_are_announced_and_a_change_is_reverted() {
     assert_eq!(browser.run("return window.same").await, true, "the page was replaced");
     assert_eq!(browser.run(&format!("return {is_hidden}")).await, true);
     assert_sound(&browser, "the log").await;
-
-    browser.run("document.querySelector('.feed a[href*=revert]').focus()").await;
-    browser.press(Key::Enter).await;
-    shown(&browser, "Revert this change?").await;
-    assert_sound(&browser, "the question").await;
-    go_to(&browser, "#form button.go", "Activity").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Change reverted.");
-    assert_eq!(site.workspace.owner.get(&path).await.ok()["name"], "Growth");
-    assert_sound(&browser, "the notice").await;
     browser.close().await;
 }
 

@@ -1,9 +1,8 @@
-//! The commands of forms, run by a shell: they do what the buttons do.
+//! The commands of forms, run by a shell.
 
 use std::process::{Command, Stdio};
 
-use serde_json::{Map, Value, json};
-use steward::testing::time::Timestamp;
+use serde_json::json;
 
 use super::{Site, assert_sound, go_to, keep_picture};
 use crate::support::console::{FilledForm, Page, Visitor};
@@ -13,7 +12,7 @@ use crate::support::crawler::{crawl, make_objects};
 const TEXT: &str = "It's \"$HOME\" `id` \\ !x; é 漢";
 
 /// Runs a script of commands with the key in a variable, as a person does. Returns what the commands print.
-fn run(site: &Site, script: &str) -> String {
+pub fn run(site: &Site, script: &str) -> String {
     let mut shell = Command::new("bash");
     shell.args(["-c", script]).env("KEY", &site.workspace.made.api_key).stdin(Stdio::null());
     let output = shell.output().expect("bash and curl");
@@ -88,149 +87,54 @@ async fn api_accepts_the_command_of_every_button() {
     assert!(refused.is_empty() && without.is_empty(), "{refused:#?} {without:#?}");
 }
 
-/// Pairs of equal objects: a button changes one of them, and the command of the same button the other.
-struct Twins<'s> {
-    site: &'s Site,
-    owner: Visitor,
+/// Runs a command and returns the status of the response.
+fn status(site: &Site, command: &str) -> String {
+    run(site, &with_status(command, "")).trim().to_owned()
 }
 
-impl Twins<'_> {
-    /// Presses the button of one form, and runs the commands of the other form. Returns the commands.
-    async fn press_and_run(&mut self, one: &FilledForm, other: &FilledForm) -> Vec<String> {
-        let pressed = self.owner.submit(one).await;
-        assert!(matches!(pressed.status, 200 | 303), "{}: {}", pressed.status, pressed.html);
-        let commands = self.owner.submit(&other.clone().with("_show", "command")).await.commands();
-        assert!(!commands.is_empty(), "{}", other.action);
-        for command in &commands {
-            let status = self.status(command);
-            assert!(status.starts_with('2'), "{status}: {command}");
-        }
-        commands
-    }
-
-    /// Runs a command and returns the status of the response.
-    fn status(&self, command: &str) -> String {
-        run(self.site, &with_status(command, "")).trim().to_owned()
-    }
-
-    /// Does what [`press_and_run`](Self::press_and_run) does with the forms of two pages, each filled in the same way.
-    async fn fill(
-        &mut self,
-        pages: [&str; 2],
-        id: &str,
-        fill: impl Fn(FilledForm) -> FilledForm,
-    ) -> Vec<String> {
-        let one = fill(self.owner.get(pages[0]).await.form(id));
-        let other = fill(self.owner.get(pages[1]).await.form(id));
-        self.press_and_run(&one, &other).await
-    }
-
-    /// Asserts that two objects of the API are equal, apart from what always differs.
-    async fn assert_equal(&self, paths: [&str; 2]) -> Value {
-        let one = comparable(self.site.workspace.owner.get(paths[0]).await.ok());
-        let other = comparable(self.site.workspace.owner.get(paths[1]).await.ok());
-        assert_eq!(one, other, "{paths:?}");
-        one
-    }
-
-    /// Returns the objects of a list, sorted by a field, without what always differs.
-    async fn listed(&self, path: &str) -> Vec<Value> {
-        let found = self.site.workspace.owner.get(path).await.ok();
-        let found = found.get("results").cloned().unwrap_or(found);
-        found.as_array().expect("a list").clone()
-    }
-}
-
-/// Replaces what differs between two equal objects: ids, times and random values.
-fn comparable(value: Value) -> Value {
-    const DIFFERENT: [&str; 6] =
-        ["id", "resource_id", "short_id", "access_token", "mask_value", "target_email"];
-    match value {
-        Value::Object(members) => {
-            let members = members.into_iter().map(|(name, value)| {
-                let is_different = DIFFERENT.contains(&name.as_str());
-                (name, if is_different { Value::Null } else { comparable(value) })
-            });
-            Value::Object(members.collect::<Map<_, _>>())
-        }
-        Value::Array(items) => items.into_iter().map(comparable).collect(),
-        Value::String(text) if Timestamp::parse(&text).is_some() => json!("[time]"),
-        other => other,
-    }
+/// Runs the command of the form on a page, filled with these texts. Returns it, and the status of the response.
+async fn run_form(
+    site: &Site,
+    owner: &mut Visitor,
+    page: &str,
+    fields: &[(&str, &str)],
+) -> (String, String) {
+    let form = owner.get(page).await.form("form");
+    let form = fields.iter().fold(form, |form, (name, text)| form.with(name, text));
+    let command = owner.submit(&form.with("_show", "command")).await.command();
+    let status = status(site, &command);
+    (command, status)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn command_does_with_dashboards_what_its_button_does() {
+async fn command_sends_what_was_typed_and_is_done_once() {
     let site = Site::new().await;
-    let mut twins = Twins { owner: Visitor::owner(&site.workspace).await, site: &site };
+    let mut owner = Visitor::owner(&site.workspace).await;
     let list = format!("/console/projects/{}/dashboards/", site.workspace.made.project_id);
+    let read = async || site.workspace.owner.get(&site.workspace.dashboards("1/")).await.ok();
+    let typed = [("name", TEXT), ("tags", "it's"), ("description", "one\r\n$(id) 'two'")];
     let new = format!("{list}new/?from=empty");
-    let create = twins.fill([&new, &new], "form", |form| {
-        let form = form.with("name", TEXT).with("tags", "weekly\nit's");
-        form.with("description", "one\r\n$(id) 'two'")
-    });
-    let create = create.await;
+    let (create, created) = run_form(&site, &mut owner, &new, &typed).await;
     // The command has the key of the form, so that a second run creates nothing.
-    assert_eq!(twins.status(&create[0]), "201");
-    let boards = twins.listed(&site.workspace.dashboards("")).await;
-    let ids: Vec<_> = boards.iter().map(|board| board["id"].to_string()).collect();
-    let [one, other] = ids.as_slice() else { panic!("{boards:?}") };
-    let api = [one, other].map(|id| site.workspace.dashboards(&format!("{id}/")));
-    let api = [api[0].as_str(), &api[1]];
-    let created = twins.assert_equal(api).await;
-    assert_eq!(created["name"], TEXT);
-    assert_eq!(created["description"], "one\n$(id) 'two'");
+    assert_eq!([created, status(&site, &create)], ["201", "201"]);
+    let boards = site.workspace.owner.get(&site.workspace.dashboards("")).await.ok();
+    assert_eq!(boards["count"], 1);
+    let board = read().await;
+    assert_eq!([&board["name"], &board["description"]], [TEXT, "one\n$(id) 'two'"]);
 
-    let page = |rest: &str| [one, other].map(|id| format!("{list}{id}/{rest}"));
-    let edit = page("edit/");
-    let change = |form: FilledForm| form.with("description", "\\'changed'\\ \"twice\"");
-    let edited = twins.fill([&edit[0], &edit[1]], "form", change).await;
-    assert_eq!(twins.assert_equal(api).await["description"], "\\'changed'\\ \"twice\"");
-    assert_eq!(twins.status(&edited[0]), "412", "the version has moved");
-
-    let text = page("tiles/new/");
-    let fill = |form: FilledForm| form.with("tiles.0.text.body", "# It's\r\n\r\n`$HOME`");
-    twins.fill([&text[0], &text[1]], "form", fill).await;
-    let shown = twins.assert_equal(api).await;
-    assert_eq!(shown["tiles"][0]["text"]["body"], "# It's\n\n`$HOME`");
-
-    for (action, field, value) in [
-        ("add_tag", "tags", json!(["it's", "new $tag", "weekly"])),
-        ("restrict", "restriction_level", json!(37)),
-        ("pin", "pinned", json!(true)),
-    ] {
-        let press = |id: &str| {
-            FilledForm::of(&list, &[("action", action), ("tag", "new $tag"), ("id", id)])
-        };
-        twins.press_and_run(&press(one), &press(other)).await;
-        assert_eq!(twins.assert_equal(api).await[field], value, "{action}");
-    }
-    let sharing = page("sharing/");
-    for (action, is_enabled) in [("enable", true), ("rotate", true), ("disable", false)] {
-        let press = |page: &str| {
-            FilledForm::of(page, &[("action", action), ("_once", &format!("{page}{action}"))])
-        };
-        twins.press_and_run(&press(&sharing[0]), &press(&sharing[1])).await;
-        let paths = api.map(|path| format!("{path}sharing/"));
-        let shown = twins.assert_equal([&paths[0], &paths[1]]).await;
-        assert_eq!(shown["enabled"], is_enabled, "{action}");
-    }
-    let access = page("access/");
-    let rule =
-        |page: &str| FilledForm::of(&format!("{page}?form=rule"), &[("access_level", "viewer")]);
-    twins.press_and_run(&rule(&access[0]), &rule(&access[1])).await;
-    let rules = api.map(|path| format!("{path}access_controls/"));
-    let shown = twins.assert_equal([&rules[0], &rules[1]]).await;
-    assert_eq!(shown["access_controls"][0]["access_level"], "viewer");
-
-    let delete = |id: &str| FilledForm::of(&list, &[("only", &format!("delete {id}"))]);
-    twins.press_and_run(&delete(one), &delete(other)).await;
-    for path in api {
-        assert_eq!(site.workspace.owner.get(path).await.status, 404);
-    }
-    let restore = |id: &str| FilledForm::of(&list, &[("action", "restore"), ("id", id)]);
-    twins.press_and_run(&restore(one), &restore(other)).await;
-    twins.assert_equal(api).await;
+    let changed = "\\'changed'\\ \"twice\"";
+    let edit = format!("{list}1/edit/");
+    let (edit, edited) = run_form(&site, &mut owner, &edit, &[("description", changed)]).await;
+    assert_eq!([edited, status(&site, &edit)], ["200", "412"], "the version has moved");
+    let text = [("tiles.0.text.body", "# It's\r\n\r\n`$HOME`")];
+    let (_, added) = run_form(&site, &mut owner, &format!("{list}1/tiles/new/"), &text).await;
+    let tag = [("action", "add_tag"), ("tag", "new $tag"), ("id", "1"), ("_show", "command")];
+    let tag = owner.post(&list, &tag).await.command();
+    assert_eq!([added, status(&site, &tag)], ["200", "200"]);
+    let board = read().await;
+    assert_eq!(board["description"], changed);
+    assert_eq!(board["tiles"][0]["text"]["body"], "# It's\n\n`$HOME`");
+    assert_eq!(board["tags"], json!(["it's", "new $tag"]));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,4 @@
-//! What a new user does first, once by keyboard alone and once in a browser that runs no scripts.
+//! What a new user does first, by keyboard alone.
 
 use fantoccini::key::Key;
 use serde_json::{Value, json};
@@ -9,29 +9,16 @@ use crate::support::browser::Browser;
 /// The most presses of Tab from one control to another.
 const MAX_TABS: usize = 250;
 
-/// How a person uses the browser.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Hand {
-    /// By keyboard alone. The browser runs scripts.
-    Keys,
-    /// By mouse and keyboard, without scripts.
-    Unscripted,
-}
-
-/// A person in front of a browser.
+/// A person in front of a browser who uses no mouse.
 struct Person {
     browser: Browser,
-    hand: Hand,
 }
 
 impl Person {
-    async fn new(hand: Hand) -> Self {
+    async fn new() -> Self {
         let browser = browser().await;
         browser.keep_focus().await;
-        if hand == Hand::Unscripted {
-            browser.refuse_scripts().await;
-        }
-        Self { browser, hand }
+        Self { browser }
     }
 
     /// Moves the focus to the first of these controls with Tab. Asserts that each control on the way shows its focus.
@@ -57,42 +44,18 @@ impl Person {
 
     /// Presses a button or follows a link.
     async fn press(&self, selector: &str) {
-        match self.hand {
-            Hand::Keys => {
-                self.focus(selector).await;
-                self.browser.press(Key::Enter).await;
-            }
-            Hand::Unscripted => self.browser.click(selector).await,
-        }
+        self.focus(selector).await;
+        self.browser.press(Key::Enter).await;
     }
 
-    /// Types into an empty field.
+    /// Types into an empty field. A space checks a box.
     async fn fill(&self, selector: &str, text: &str) {
-        match self.hand {
-            Hand::Keys => {
-                self.focus(selector).await;
-                self.browser.type_text(text).await;
-            }
-            Hand::Unscripted => self.browser.fill(selector, text).await,
-        }
-    }
-
-    /// Checks a box.
-    async fn check(&self, selector: &str) {
-        match self.hand {
-            Hand::Keys => {
-                self.focus(selector).await;
-                self.browser.type_text(" ").await;
-            }
-            Hand::Unscripted => self.browser.click(selector).await,
-        }
+        self.focus(selector).await;
+        self.browser.type_text(text).await;
     }
 
     /// Chooses an option of a list, which the arrow keys reach from the first one.
     async fn choose(&self, selector: &str, value: &str) {
-        if self.hand == Hand::Unscripted {
-            return self.browser.click(&format!("{selector} option[value='{value}']")).await;
-        }
         self.focus(selector).await;
         for _ in 0..20 {
             if self.browser.run("return document.activeElement.value").await == value {
@@ -106,10 +69,7 @@ impl Person {
     /// Waits for the page with this title, and asserts that nothing is wrong with it.
     async fn reads(&self, title: &str) {
         shown(&self.browser, title).await;
-        // Without scripts, nothing records what goes wrong.
-        if self.hand == Hand::Keys {
-            assert_sound(&self.browser, title).await;
-        }
+        assert_sound(&self.browser, title).await;
     }
 
     async fn reads_notice(&self, text: &str) {
@@ -123,11 +83,9 @@ async fn sign_in(person: &Person, site: &Site) {
     person.fill("#key", &site.workspace.made.api_key).await;
     person.press("button.go").await;
     person.reads("Home").await;
-    if person.hand == Hand::Keys {
-        person.press("a.skip").await;
-        let inside = "document.activeElement.id === 'main'";
-        person.browser.wait_until("the link skips to the content", inside).await;
-    }
+    person.press("a.skip").await;
+    let inside = "document.activeElement.id === 'main'";
+    person.browser.wait_until("the link skips to the content", inside).await;
 }
 
 /// Creates a dashboard from a template, adds a text and makes it public.
@@ -191,7 +149,7 @@ async fn change_and_revert(person: &Person, site: &Site) {
     let before = read().await;
     person.press("nav.side a[href$='/settings/'][href*='/projects/']").await;
     person.reads("Project settings").await;
-    person.check("#form-anonymize_ips").await;
+    person.fill("#form-anonymize_ips", " ").await;
     person.choose("#form-week_start_day", "1").await;
     person.press("#form .bar button.go").await;
     person.reads_notice("Settings saved.").await;
@@ -205,23 +163,14 @@ async fn change_and_revert(person: &Person, site: &Site) {
     assert_eq!(read().await, before);
 }
 
-async fn first_day(hand: Hand) {
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn first_day_is_possible_by_keyboard_alone() {
     let site = Site::new().await;
-    let person = Person::new(hand).await;
+    let person = Person::new().await;
     sign_in(&person, &site).await;
     share_a_dashboard(&person).await;
     invite(&person).await;
     create_a_key(&person).await;
     change_and_revert(&person, &site).await;
     person.browser.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn first_day_is_possible_by_keyboard_alone() {
-    first_day(Hand::Keys).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn first_day_is_possible_without_scripts() {
-    first_day(Hand::Unscripted).await;
 }

@@ -1,12 +1,12 @@
-//! API keys as people make and revoke them, and the search in the settings.
+//! The scopes of a new key, and the search in the settings.
 
 use serde_json::json;
 
 use super::{Site, assert_sound, go_to};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn key_is_created_from_a_preset_read_once_and_revoked() {
-    let (site, browser) = Site::signed_in().await;
+async fn what_a_key_can_do_follows_the_chosen_scopes() {
+    let (_site, browser) = Site::signed_in().await;
     go_to(&browser, "nav.side a[href='/console/keys/']", "API keys").await;
     go_to(&browser, "main .b.go", "New API key").await;
     browser.run("window.same = true").await;
@@ -24,22 +24,6 @@ async fn key_is_created_from_a_preset_read_once_and_revoked() {
     assert_eq!(browser.run(kept).await, json!([true, "Nightly report"]));
     assert_sound(&browser, "another scope").await;
 
-    go_to(&browser, "#form button.go", "API key created").await;
-    let value = browser.text("#value").await;
-    assert_sound(&browser, "the value").await;
-    let key = site.workspace.with_key(&value);
-    let made = key.get("/api/personal_api_keys/@current/").await.ok();
-    let scopes = ["activity_log:read", "dashboard:write", "insight:write", "project:read"];
-    assert_eq!((&made["label"], &made["scopes"]), (&json!("Nightly report"), &json!(scopes)));
-
-    go_to(&browser, "main p .b", "Nightly report").await;
-    assert!(!browser.run("return document.body.innerText").await.to_string().contains(&value));
-    assert_sound(&browser, "one key").await;
-    go_to(&browser, ".actions .b.bad", "Revoke the key Nightly report?").await;
-    assert_sound(&browser, "the question").await;
-    go_to(&browser, "#form .b.bad", "API keys").await;
-    assert_eq!(browser.text("[data-notice] p").await, "API key revoked.");
-    key.get("/api/personal_api_keys/@current/").await.is_bad_key();
     browser.close().await;
 }
 
@@ -60,10 +44,5 @@ async fn settings_are_searched_and_changed_ones_are_marked() {
     let marked = "document.querySelectorAll('#form [data-changed]').length === 1";
     browser.wait_until("the field is marked", marked).await;
     assert_sound(&browser, "a change").await;
-    browser.click("#form button.go").await;
-    assert_eq!(browser.text("[data-notice] p").await, "Settings saved.");
-    let api = format!("/api/projects/{}/", site.workspace.made.project_id);
-    let saved = site.workspace.owner.get(&api).await.ok();
-    assert_eq!(saved["session_recording_sample_rate"], "0.50");
     browser.close().await;
 }

@@ -56,19 +56,3 @@ async fn link_of_a_mail_signs_in_the_browser_that_asked_and_no_other() {
     browser.close().await;
     other.close().await;
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn code_of_a_mail_is_typed_in_the_browser_that_asked() {
-    let mut server = MailServer::start();
-    let site = site(&server).await;
-    let browser = browser().await;
-    let (_, code) = ask(&site, &mut server, &browser).await;
-    browser.fill("#code", "0000-0000").await;
-    browser.click("button.go").await;
-    assert!(browser.text("#code-error").await.starts_with("This code signs nobody in."));
-    assert_sound(&browser, "a wrong code").await;
-    browser.run("document.querySelector('#code').value = ''").await;
-    browser.fill("#code", &code.to_lowercase().replace('-', " ")).await;
-    go_to(&browser, "button.go", "Sessions").await;
-    browser.close().await;
-}

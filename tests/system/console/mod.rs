@@ -16,7 +16,6 @@ mod looks;
 mod mail;
 mod people;
 mod screenshots;
-mod settings;
 
 use serde_json::{Value, json};
 use steward::Config;

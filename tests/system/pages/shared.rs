@@ -172,51 +172,23 @@ async fn usual(served: &Served) -> Board {
         | Segment | Owner | A column with a rather long heading | Another one | And one more |\n\
         |---|---|---|---|---|\n| Free | Ann | 1 | 2 | 3 |\n| Paid | Bob | 4 | 5 | 6 |\n\n![The funnel](https://x.example/p.png)";
     add_text(&served.workspace, &board, text, 0).await;
-    for (y, color, name, query) in [
-        (
-            1,
-            "blue",
-            "Daily active users",
-            json!({ "kind": "InsightVizNode", "source": {
+    let long = "Averyveryveryveryveryveryveryveryveryveryveryverylongwordwithoutanyspace";
+    let insights = json!([
+        ["blue", "Daily active users", { "kind": "InsightVizNode", "source": {
             "kind": "TrendsQuery", "interval": "day", "dateRange": { "date_from": "-30d" },
-            "series": [{ "kind": "EventsNode", "event": "$pageview", "name": "$pageview", "math": "dau" }] } }),
-        ),
-        (
-            2,
-            "green",
-            "Sign-up funnel",
-            json!({ "kind": "InsightVizNode", "source": {
+            "series": [{ "kind": "EventsNode", "event": "$pageview", "name": "$pageview", "math": "dau" }] } }],
+        ["green", "Sign-up funnel", { "kind": "InsightVizNode", "source": {
             "kind": "FunnelsQuery", "dateRange": { "date_from": "2026-01-01", "date_to": "2026-03-31" },
-            "series": [{ "event": "visited" }, { "event": "signed up" }, { "event": "paid" }] } }),
-        ),
-        (
-            3,
-            "purple",
-            "Retention",
-            json!({ "kind": "InsightVizNode", "source": { "kind": "RetentionQuery" } }),
-        ),
-        (
-            4,
-            "black",
-            "Revenue by country",
-            json!({ "kind": "DataTableNode", "source": { "kind": "HogQLQuery",
-            "query": "select country, sum(amount) from charges group by country order by sum(amount) desc limit 100" } }),
-        ),
-        (
-            5,
-            "white",
-            "",
-            json!({ "kind": "InsightVizNode", "source": { "kind": "LifecycleQuery" } }),
-        ),
-        (
-            6,
-            "crimson",
-            "Averyveryveryveryveryveryveryveryveryveryveryverylongwordwithoutanyspace",
-            json!({ "a": "x".repeat(300) }),
-        ),
-    ] {
-        let insight = json!({ "name": name, "description": "What it is for, in a sentence.", "tags": ["kpi"],
-            "color": color, "query": query, "y": y });
+            "series": [{ "event": "visited" }, { "event": "signed up" }, { "event": "paid" }] } }],
+        ["purple", "Retention", { "kind": "InsightVizNode", "source": { "kind": "RetentionQuery" } }],
+        ["black", "Revenue by country", { "kind": "DataTableNode", "source": { "kind": "HogQLQuery",
+            "query": "select country, sum(amount) from charges group by country order by sum(amount) desc limit 100" } }],
+        ["white", "", { "kind": "InsightVizNode", "source": { "kind": "LifecycleQuery" } }],
+        ["crimson", long, { "a": "x".repeat(300) }],
+    ]);
+    for (y, insight) in (1..).zip(insights.as_array().expect("insights")) {
+        let insight = json!({ "name": insight[1], "description": "What it is for, in a sentence.", "tags": ["kpi"],
+            "color": insight[0], "query": insight[2], "y": y });
         add_insight(&served.workspace, &board, insight).await;
     }
     board
