@@ -96,21 +96,6 @@ async fn displayed_json_has_no_character_that_disguises_it() {
 }
 
 #[tokio::test]
-async fn page_with_the_command_keeps_the_form() {
-    let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let form = owner.get(PROFILE).await.form("form").with("first_name", "It's <b> $HOME");
-    let page = owner.submit(&form.clone().with("_show", "command")).await;
-    let body = r#"--data-raw '{"first_name":"It'\''s <b> $HOME"}'"#;
-    assert!(page.command().contains(body), "{}", page.command());
-    assert!(page.command().contains("-H 'If-Match: "), "{}", page.command());
-    let kept = page.form("form");
-    assert_eq!((&*kept.action, kept.fields.len()), (PROFILE, form.fields.len()));
-    assert_eq!(owner.submit(&kept).await.location(), "/console/profile/?done=profile-saved");
-    let me = workspace.owner.get("/api/users/@me/").await.ok();
-    assert_eq!(me["first_name"], "It's <b> $HOME");
-}
-
-#[tokio::test]
 async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
     let (_workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(PROFILE).await.form("form").with("_show", "command");

@@ -1,7 +1,6 @@
 //! Attacks on sessions and forms that need no browser.
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{Method, Request};
@@ -11,7 +10,7 @@ use steward::testing::resources::members::Level;
 use tokio::sync::oneshot;
 
 use crate::support::console::Visitor;
-use crate::support::{OWNER, Workspace, with_clock};
+use crate::support::{OWNER, Workspace};
 
 const PROFILE: &str = "/console/profile/";
 const FORM: [(&str, &str); 2] =
@@ -30,36 +29,6 @@ async fn assert_ended(visitor: &mut Visitor, why: &str) {
     assert_eq!(page.location(), "/console/sign_in/?next=%2Fconsole%2Fprofile%2F", "{why}");
     let page = visitor.post(PROFILE, &[("first_name", "Eve")]).await;
     page.assert_shows(401, "Your session has ended");
-}
-
-#[tokio::test]
-async fn pages_and_forms_end_with_the_key_the_user_and_the_time() {
-    let (config, clock) = with_clock();
-    let workspace = Workspace::with(config).await;
-    let owner = &workspace.owner;
-    let path = |id: &str, rest: &str| format!("/api/personal_api_keys/{id}/{rest}");
-
-    let (mut revoked, id) = with_own_key(&workspace, OWNER).await;
-    owner.delete(&path(&id, "")).await.assert_empty(204);
-    assert_ended(&mut revoked, "a revoked key").await;
-
-    let (mut rotated, id) = with_own_key(&workspace, OWNER).await;
-    owner.post(&path(&id, "roll/"), json!({ "grace_seconds": 3600 })).await.ok();
-    assert_ended(&mut rotated, "a rotated key").await;
-
-    workspace.member("ann", Level::Member).await;
-    let (mut deactivated, _) = with_own_key(&workspace, "ann@corp.example").await;
-    workspace.set_active("ann@corp.example", false).await;
-    assert_ended(&mut deactivated, "a deactivated user").await;
-
-    let (mut expired, _) = with_own_key(&workspace, OWNER).await;
-    let mut idle = Visitor::owner(&workspace).await;
-    clock.advance(Duration::from_hours(6));
-    assert_ended(&mut expired, "an expired key").await;
-    clock.advance(Duration::from_hours(6));
-    assert_ended(&mut idle, "twelve hours without use").await;
-    let me = owner.get("/api/users/@me/").await.ok();
-    assert_eq!(me["first_name"], "Olga", "no form was done");
 }
 
 #[tokio::test]

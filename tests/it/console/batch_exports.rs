@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::Workspace;
-use crate::support::batch_exports::{DESTINATIONS, nowhere, to, with};
+use crate::support::batch_exports::{DESTINATIONS, nowhere, to};
 use crate::support::console::Visitor;
 
 const LIST: &str = "/console/projects/1/batch_exports/";
@@ -181,78 +181,4 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     assert_eq!(done.location(), format!("{path}?done=export-unpaused"));
     assert!(owner.get(done.location()).await.html.contains("Batch export unpaused."));
     assert_eq!(paused().await, [false, false]);
-}
-
-#[tokio::test]
-async fn export_is_deleted_after_a_question() {
-    let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let made = workspace.owner.post(API, nowhere("Nightly")).await.ok();
-    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
-    let page = owner.get(&format!("{path}delete/")).await;
-    page.assert_shows(200, "<bdi>Delete the batch export Nightly?</bdi>");
-    let form = page.form("form");
-    assert_eq!(owner.submit(&form).await.location(), format!("{LIST}?done=export-deleted"));
-    owner.submit(&form).await.assert_leads_to(&format!("{LIST}?done=export-deleted"));
-    assert_eq!(workspace.owner.get(API).await.ok()["count"], 0);
-    for path in [
-        path.clone(),
-        format!("{path}delete/"),
-        format!("{LIST}x/"),
-        format!("{LIST}new/?destination=FTP"),
-    ] {
-        owner.get(&path).await.assert_shows(404, "Not found");
-    }
-}
-
-#[tokio::test]
-async fn session_that_may_only_read_sees_values_and_no_controls() {
-    let workspace = Workspace::new().await;
-    let config = json!({ "url": "https://in.example/", "token": "t0k3n" });
-    let made = to("HTTP", &config);
-    let made = with(made, json!({ "hogql_query": "SELECT 1 FROM events", "paused": true }));
-    let made = workspace.owner.post(API, made).await.ok();
-    let reader = Visitor::with_scopes(
-        &workspace,
-        "owner@corp.example",
-        &["batch_export:read", "project:read"],
-    )
-    .await;
-    let list = reader.get(LIST).await;
-    list.assert_shows(200, "Batch exports");
-    assert!(!list.html.contains("checkbox") && !list.html.contains("New batch export"));
-    let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
-    let page = reader.get(&path).await;
-    page.assert_shows(200, "e");
-    for gone in ["Unpause", "Delete", "id=\"form\"", "t0k3n"] {
-        assert!(!page.html.contains(gone), "{gone}: {}", page.html);
-    }
-    for shown in [
-        "<dt>URL</dt><dd dir=\"auto\">https://in.example/</dd>",
-        "<dt>Token</dt><dd dir=\"auto\">Not shown</dd>",
-        "<dt>Interval</dt><dd dir=\"auto\">Every hour</dd>",
-        "<dt>Query</dt><dd class=\"code\" dir=\"ltr\">SELECT 1 FROM events</dd>",
-        "<dt>Filters</dt><dd class=\"code\" dir=\"ltr\">–</dd>",
-    ] {
-        assert!(page.html.contains(shown), "{shown}: {}", page.html);
-    }
-    reader.get(&format!("{LIST}new/")).await.assert_shows(403, "You do not have access");
-}
-
-#[tokio::test]
-async fn long_lists_of_batch_exports_have_pages() {
-    let workspace = Workspace::new().await;
-    for number in 0..51 {
-        workspace.owner.post(API, nowhere(&format!("n {number}"))).await.ok();
-    }
-    let owner = Visitor::owner(&workspace).await;
-    let page = owner.get(LIST).await;
-    assert!(page.html.contains("<span>1 to 50 of 51</span>"));
-    assert!(page.html.contains(&format!("rel=\"next\" href=\"{LIST}?offset=50\"")));
-    let page = owner.get(&format!("{LIST}?offset=50")).await;
-    assert!(page.html.contains("<bdi>n 0</bdi>") && page.html.contains("rel=\"prev\""));
-    assert_eq!(page.form("exports").action, format!("{LIST}?offset=50"));
-    for offset in [100, 70_000] {
-        let beyond = owner.get(&format!("{LIST}?offset={offset}")).await;
-        assert_eq!(beyond.location(), format!("{LIST}?offset=50"));
-    }
 }

@@ -190,24 +190,6 @@ async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
 }
 
 #[tokio::test]
-async fn hidden_and_deleted_dashboards_have_no_page() {
-    let workspace = Workspace::new().await;
-    let visitor = Visitor::member(&workspace, "ben", Level::Member).await;
-    let board =
-        workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Payroll" })).await.ok();
-    let rules = workspace.dashboards(&format!("{}/access_controls/", board["id"]));
-    workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
-    let path = format!("{LIST}{}/", board["id"]);
-    visitor.get(&path).await.assert_shows(403, "You do not have access");
-    assert!(!visitor.get(LIST).await.html.contains("Payroll"));
-    let owner = Visitor::owner(&workspace).await;
-    owner.get(&path).await.assert_shows(200, "Payroll");
-    let deleted = workspace.dashboards(&format!("{}/", board["id"]));
-    workspace.owner.patch(&deleted, json!({ "deleted": true })).await.ok();
-    owner.get(&path).await.assert_shows(404, "Not found");
-}
-
-#[tokio::test]
 async fn deletion_that_is_partly_refused_can_be_undone() {
     let workspace = Workspace::new().await;
     for name in ["A", "B"] {

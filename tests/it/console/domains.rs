@@ -1,7 +1,6 @@
 //! The domains of an organization: the wizard that verifies one, and how people sign in.
 
 use serde_json::json;
-use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
 use crate::support::console::{Page, Visitor};
@@ -150,38 +149,6 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     owner.submit(&form).await.location();
     let stored = scene.workspace.owner.get(&scene.api).await.ok();
     assert_eq!(stored["jit_provisioning_enabled"], false);
-}
-
-#[tokio::test]
-async fn domain_is_deleted_after_a_question() {
-    let scene = Scene::new().await;
-    let mut owner = Visitor::owner(&scene.workspace).await;
-    let path = format!("{}delete/", scene.page);
-    assert!(owner.get(&scene.page).await.html.contains(&format!("href=\"{path}\"")));
-    let page = owner.get(&path).await;
-    page.assert_shows(200, "<bdi>Delete the domain corp.example?</bdi>");
-    let done = owner.submit(&page.form("form")).await;
-    assert_eq!(done.location(), format!("{}?done=domain-deleted", list(&scene.workspace)));
-    owner.get(&scene.page).await.assert_shows(404, "Not found");
-}
-
-#[tokio::test]
-async fn plain_members_see_domains_without_the_challenge_and_controls() {
-    let scene = Scene::new().await;
-    let ben = scene.workspace.member("ben", Level::Member).await.key.expect("a key");
-    let mut ben = Visitor::with_key(&scene.workspace, &ben).await;
-    let list = list(&scene.workspace);
-    let page = ben.get(&list).await;
-    assert!(page.html.contains("corp.example") && !page.html.contains("id=\"form\""));
-    let page = ben.get(&scene.page).await;
-    page.assert_shows(200, "<bdi>corp.example</bdi>");
-    assert!(page.html.contains("Admins and owners can verify the domain."));
-    for control in ["id=\"form\"", "/delete/", "/verify/", "data-repeat"] {
-        assert!(!page.html.contains(control), "{control}");
-    }
-    let page = ben.post(&format!("{}verify/", scene.page), &[]).await;
-    page.assert_shows(403, "<bdi>corp.example</bdi>");
-    assert!(scene.dns.asked().is_empty(), "no look-up for those who may not verify");
 }
 
 #[tokio::test]

@@ -246,6 +246,8 @@ async fn limits_of_forms_are_larger_with_a_session() {
     assert!(page.html.contains("The form has more than 5000 fields."));
     let page = owner.post(PROFILE, &[("first_name", &"a".repeat(1024 * 1024))]).await;
     assert_eq!(page.status, 413);
+    let page = owner.post("/console/sign_in/", &fields[..101]).await;
+    page.assert_shows(400, "The request is not valid");
     let page = owner.post("/console/sign_in/", &[("key", &"a".repeat(16 * 1024))]).await;
     assert_eq!(page.status, 413);
 }

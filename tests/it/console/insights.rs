@@ -1,4 +1,4 @@
-//! Insights: the list with its filters, the forms, delete and restore, and the public page.
+//! Insights: the list with its filters, the forms, delete and restore.
 
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
@@ -166,68 +166,22 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
 }
 
 #[tokio::test]
-async fn public_page_of_an_insight_is_enabled_rotated_and_disabled() {
-    let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let path = format!("{}sharing/", insight(&workspace, json!({ "name": "Visitors" })).await);
-    let api = path.replace("/console/", "/api/");
-    let token = async || workspace.owner.get(&api).await.ok()["access_token"].clone();
-    let page = owner.get(&path).await;
-    page.assert_shows(200, "Sharing");
-    let form = page.form("sharing");
-    let done = owner.submit(&form.clone().with("action", "enable")).await;
-    assert_eq!(done.location(), format!("{path}?done=page-enabled"));
-    let first = token().await;
-    let page = owner.get(&path).await;
-    let link = page.between("<output id=\"public-link\">", "</output>");
-    assert_eq!(link, format!("http://localhost/shared/{}/", first.as_str().expect("a token")));
-    let rotate = page.form("sharing").with("action", "rotate");
-    assert_eq!(owner.submit(&rotate).await.location(), format!("{path}?done=link-replaced"));
-    assert_ne!(token().await, first);
-    let disable = page.form("sharing").with("action", "disable");
-    assert_eq!(owner.submit(&disable).await.location(), format!("{path}?done=page-disabled"));
-    assert!(!owner.get(&path).await.html.contains("public-link"));
-    assert_eq!(owner.submit(&form.with("action", "x")).await.status, 404);
-}
-
-#[tokio::test]
-async fn session_that_may_only_view_insights_sees_no_controls() {
+async fn form_says_why_an_insight_cannot_be_edited() {
     let workspace = Workspace::new().await;
     let path = insight(&workspace, json!({ "name": "Visitors" })).await;
-    let mut reader =
-        Visitor::with_scopes(&workspace, OWNER, &["insight:read", "project:read"]).await;
-    let rules = json!({ "resource": "insight", "access_level": "viewer" });
+    let reader = Visitor::with_scopes(&workspace, OWNER, &["insight:read", "project:read"]).await;
     let anna = Visitor::member(&workspace, "anna", Level::Member).await;
-    let on_all = "/api/projects/1/resource_access_controls/";
-    workspace.owner.put(on_all, rules).await.ok();
-    for visitor in [&reader, &anna] {
-        let list = visitor.get(LIST).await;
-        list.assert_shows(200, "Insights");
-        assert!(!list.html.contains("New insight"), "{}", list.html);
-        let page = visitor.get(&path).await;
-        page.assert_shows(200, "Visitors");
-        for gone in ["Edit</a>", "Delete</button>", "favorites"] {
-            assert!(!page.html.contains(gone), "{gone}: {}", page.html);
-        }
-        visitor.get(&format!("{LIST}new/")).await.assert_shows(403, "You do not have access");
-    }
+    let rules = json!({ "resource": "insight", "access_level": "viewer" });
+    workspace.owner.put("/api/projects/1/resource_access_controls/", rules).await.ok();
     for (visitor, reason) in [
         (&reader, "This session may not change insights."),
         (&anna, "You may view this insight. Access rules do not let you edit it."),
     ] {
         let page = visitor.get(&format!("{path}edit/")).await;
         page.assert_shows(200, "Edit the insight");
-        assert!(page.html.contains(reason), "{}", page.html);
-        assert!(!page.html.contains("id=\"form\""), "{}", page.html);
-        assert!(page.html.contains("<dt>Name</dt><dd dir=\"auto\">Visitors</dd>"));
+        page.assert_has(&[reason, "<dt>Name</dt><dd dir=\"auto\">Visitors</dd>"]);
+        page.assert_lacks(&["id=\"form\""]);
     }
-    assert!(!reader.get(&path).await.html.contains("Sharing"));
-    let sharing = anna.get(&format!("{path}sharing/")).await;
-    assert!(sharing.html.contains("You don&#39;t have edit permissions for this insight."));
-    assert!(!sharing.html.contains("id=\"sharing\""));
-    let refused = reader.post(&format!("{path}delete/"), &[]).await;
-    refused.assert_shows(403, "<bdi>Delete the insight Visitors?</bdi>");
-    let reason = "This session may not change insights.";
-    assert!(refused.html.contains(reason), "{}", refused.html);
 }
 
 /// Returns the names of the deleted insights on the page.
@@ -237,52 +191,25 @@ fn deleted(html: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn trash_names_who_deleted_insights_and_restores_one_or_many() {
-    let workspace = Workspace::new().await;
+async fn insights_that_were_not_saved_stay_so_when_they_leave_the_trash() {
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let mut paths = Vec::new();
-    for sent in [
-        json!({ "name": "A" }),
-        json!({ "derived_name": "B", "saved": false }),
-        json!({ "name": "C" }),
-        json!({ "name": "D" }),
-    ] {
-        let (made, path) = workspace.owner.create(API, sent).await;
-        let gone = json!({ "deleted": true, "saved": made["saved"] });
+    for saved in [true, false] {
+        let (_, path) = workspace.owner.create(API, json!({ "name": saved, "saved": saved })).await;
+        let gone = json!({ "deleted": true, "saved": saved });
         workspace.owner.patch(&path, gone).await.ok();
-        paths.push((made["id"].to_string(), path));
+        paths.push(path);
     }
-    let mut owner = Visitor::owner(&workspace).await;
-    assert!(owner.get(LIST).await.links().contains(&format!("{LIST}trash/")));
     let trash = format!("{LIST}trash/");
+    assert!(owner.get(LIST).await.links().contains(&trash));
     let page = owner.get(&trash).await;
     page.assert_shows(200, "Trash");
-    assert_eq!(deleted(&page.html), ["D", "C", "B", "A"]);
-    assert_eq!(page.html.matches("<td data-label=\"Deleted by\"><bdi>Olga</bdi>").count(), 4);
-    let form = page.form("change").with("only", &paths[3].0);
-    assert!(owner.submit(&form).await.location().starts_with(&trash));
-    assert_eq!(workspace.owner.get(&paths[3].1).await.ok()["name"], "D");
-    let nothing = owner.get(&trash).await.form("change");
-    let page = owner.submit(&nothing).await;
-    assert_eq!(page.status, 400);
-    assert!(page.html.contains("Select the insights first."), "{}", page.html);
-    // One of two was restored meanwhile: the other is still done.
-    let form = owner.get(&trash).await.form("change").and("id", &paths[1].0).and("id", "999");
-    let page = owner.submit(&form).await;
-    page.assert_shows(200, "Trash");
-    assert!(page.html.contains("1 done, 1 refused:"), "{}", page.html);
-    assert_eq!(deleted(&page.html), ["C", "A"]);
-    assert_eq!(workspace.owner.get(&paths[1].1).await.ok()["saved"], false);
-    let form = page.form("change").with("id", &paths[0].0).and("id", &paths[2].0);
-    let page = owner.submit(&form.clone().with("_show", "command")).await;
-    let ends = [2, 0].map(|at: usize| format!("'http://localhost{}'", paths[at].1));
-    for end in &ends {
-        assert!(page.commands().iter().any(|command| command.ends_with(end)), "{}", page.html);
+    assert_eq!(deleted(&page.html), ["false", "true"]);
+    let restore = page.form("change").with("id", "1").and("id", "2");
+    owner.submit(&restore).await.location();
+    for (path, saved) in paths.iter().zip([true, false]) {
+        assert_eq!(workspace.owner.get(path).await.ok()["saved"], saved);
     }
-    assert_eq!(page.commands().len(), ends.len());
-    owner.submit(&form).await.location();
-    let page = owner.get(&trash).await;
-    assert!(page.html.contains("The trash is empty."));
-    assert_eq!(workspace.owner.get(&paths[0].1).await.ok()["saved"], true);
 }
 
 #[tokio::test]
@@ -302,38 +229,4 @@ async fn trash_offers_only_what_the_session_may_restore() {
     let page = reader.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html).len(), 3);
     assert!(!page.html.contains("id=\"change\"") && !page.html.contains("class=\"pick\""));
-}
-
-#[tokio::test]
-async fn access_page_of_an_insight_explains_and_sets_rules() {
-    let workspace = Workspace::new().await;
-    let anna = Visitor::member(&workspace, "anna", Level::Member).await;
-    let path = insight(&workspace, json!({ "name": "Visitors" })).await;
-    let mut owner = Visitor::owner(&workspace).await;
-    let access = format!("{path}access/");
-    assert!(owner.get(&path).await.links().contains(&access));
-    let page = owner.get(&access).await;
-    page.assert_shows(200, "Who can see <bdi>Visitors</bdi>");
-    assert!(page.html.contains("Without an access rule, everyone is an editor."));
-    let member = workspace.membership("anna@corp.example").await;
-    let form = page.form("rule");
-    let form = form.with("organization_member", member.as_str().expect("an id"));
-    let form = form.with("access_level", "none");
-    assert!(owner.submit(&form).await.location().starts_with(&access));
-    let page = owner.get(&format!("{access}?access_level=none")).await;
-    assert!(page.html.contains("A rule on this insight gives the member the level none."));
-    let uuid = workspace.uuid("anna@corp.example").await;
-    let page = owner.get(&format!("{access}?member={uuid}")).await;
-    let why = page.between("<ol class=\"why\">", "</ol>");
-    assert_eq!(why.matches("<li").count(), 15, "{why}");
-    assert!(why.contains("No restricted dashboard shows the insight."), "{why}");
-    assert_eq!(anna.get(&access).await.status, 403);
-    // The button beside the rule removes it.
-    let button = page.forms().into_iter().find(|form| form.action == access).expect("a form");
-    let button = button.with("rule", &format!("member {}", member.as_str().expect("an id")));
-    owner.submit(&button).await.location();
-    let page = anna.get(&access).await;
-    page.assert_shows(200, "Who can see <bdi>Visitors</bdi>");
-    assert!(page.html.contains("Managers of the insight set its rules."));
-    assert!(!page.html.contains("id=\"rule\""));
 }

@@ -175,17 +175,6 @@ async fn session_by_mail_does_what_its_user_may_and_creates_a_key() {
 }
 
 #[tokio::test]
-async fn nonce_is_kept_in_a_strict_cookie_for_ten_minutes() {
-    let scene = Scene::new().await;
-    let page = scene.browser("192.0.2.7").post(ASK, &[("email", OWNER), ("next", SESSIONS)]).await;
-    assert_eq!(page.location(), "/console/sign_in/code/?next=%2Fconsole%2Fsessions%2F");
-    let cookie = page.headers["set-cookie"].to_str().expect("text");
-    let (pair, attributes) = cookie.split_once("; ").expect("attributes");
-    assert_eq!((pair.len(), &pair[..13]), (56, "steward-mail="));
-    assert_eq!(attributes, "HttpOnly; SameSite=Strict; Path=/console/; Max-Age=600");
-}
-
-#[tokio::test]
 async fn link_opened_elsewhere_signs_nobody_in_and_uses_nothing_up() {
     let mut scene = Scene::new().await;
     let (mut browser, mail) = scene.asked().await;

@@ -1,7 +1,6 @@
 //! Creating a dashboard: empty, from a template, as a copy and from JSON; editing and deleting it.
 
 use serde_json::json;
-use steward::testing::resources::members::Level;
 
 use crate::support::Workspace;
 use crate::support::console::Visitor;
@@ -128,42 +127,6 @@ async fn dashboard_is_edited_and_moved_to_the_trash() {
     let restored = owner.post(LIST, &[("id", "1"), ("action", "restore")]).await;
     assert_eq!(restored.location(), format!("{LIST}?done=dashboard-restored"));
     assert_eq!(workspace.owner.get(&workspace.dashboards("1/")).await.status, 200);
-}
-
-#[tokio::test]
-async fn only_what_would_succeed_is_offered() {
-    let workspace = Workspace::new().await;
-    let ben = workspace.member("ben", Level::Member).await;
-    let sent = json!({ "name": "Growth", "restriction_level": 37 });
-    workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
-    let text = json!({ "tiles": [{ "text": { "body": "Read this" } }] });
-    workspace.owner.patch(&workspace.dashboards("1/"), text).await.ok();
-    let page_of = |key: String| {
-        let workspace = &workspace;
-        async move {
-            let visitor = Visitor::with_key(workspace, &key).await;
-            let one = visitor.get(&format!("{LIST}1/")).await.html;
-            (visitor.get(LIST).await.html, one)
-        }
-    };
-    let (list, one) = page_of(ben.key.clone().expect("a key")).await;
-    assert!(one.contains("Only its collaborators edit it."), "{one}");
-    for control in ["/edit/", "/delete/", "tiles/new/", "arrange/", "id=\"tiles\""] {
-        assert!(!one.contains(control), "{control}: {one}");
-    }
-    assert!(one.contains("new/?from=dashboard") && list.contains("dashboards/new/\">"));
-    assert!(!list.contains("id=\"change\"") && list.contains("You view"));
-    let kinds = format!("/api/projects/{}/resource_access_controls/", workspace.made.project_id);
-    let rule = json!({ "resource": "dashboard", "access_level": "viewer" });
-    workspace.owner.put(&kinds, rule).await.ok();
-    let (list, one) = page_of(ben.key.expect("a key")).await;
-    assert!(!one.contains("new/?from=dashboard") && !list.contains("dashboards/new/\">"));
-    assert!(one.contains("Access rules do not let you edit it."));
-    let reader = workspace.key("owner@corp.example", &["dashboard:read"]).await;
-    let (list, one) = page_of(reader.key.expect("a key")).await;
-    for control in ["/edit/", "tiles/new/", "new/", "id=\"change\"", "sharing/", "access/"] {
-        assert!(!one.contains(control) && !list.contains(control), "{control}");
-    }
 }
 
 #[tokio::test]

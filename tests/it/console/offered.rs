@@ -99,7 +99,7 @@ async fn every_deletion_asks_on_a_page_of_its_own() {
 }
 
 #[tokio::test]
-async fn question_whose_form_is_sent_twice_is_done_once() {
+async fn question_deletes_its_object_once_although_its_form_is_sent_twice() {
     let workspace = Workspace::new().await;
     make_objects(&workspace).await;
     let mut owner = Visitor::with_link(&workspace, true).await;
@@ -118,7 +118,8 @@ async fn question_whose_form_is_sent_twice_is_done_once() {
             let again = owner.submit(form).await;
             // Whether a deleted insight was saved is not known any more.
             let (first, again) = (first.location(), again.location());
-            assert!(first.starts_with(again), "{path}: {first} {again}");
+            assert!(first.starts_with(again) && again.contains("?done="), "{path}: {first} {again}");
+            owner.get(path).await.assert_shows(404, "Not found");
             done += 1;
         }
     }
