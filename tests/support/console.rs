@@ -414,6 +414,13 @@ impl Visitor {
         self.fetch(Method::GET, path, &[], "").await
     }
 
+    /// Opens a page, and asserts that it has this heading.
+    pub async fn open(&self, path: &str, heading: &str) -> Page {
+        let page = self.get(path).await;
+        page.assert_shows(200, heading);
+        page
+    }
+
     /// Sends a form from a page of the console, and keeps the cookies of the response.
     pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
         let body =

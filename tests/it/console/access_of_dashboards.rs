@@ -29,8 +29,7 @@ async fn each_member_is_listed_with_the_rule_that_decides() {
     let rules = workspace.dashboards("1/access_controls/");
     workspace.owner.put(&rules, json!({ "role": role, "access_level": "viewer" })).await.ok();
     let owner = Visitor::owner(&workspace).await;
-    let page = owner.get(PATH).await;
-    page.assert_shows(200, "Who can see <bdi>Growth</bdi>");
+    let page = owner.open(PATH, "Who can see <bdi>Growth</bdi>").await;
     for (name, may, because) in [
         ("Olga", "Manage", "The member is an admin or owner of the organization."),
         ("ben", "Manage", "The member created the dashboard."),
@@ -42,12 +41,12 @@ async fn each_member_is_listed_with_the_rule_that_decides() {
     }
     assert!(row(&page, "dan").contains("<bdi>Sales &#38; more</bdi>"));
     let viewers = owner.get(&format!("{PATH}?access_level=viewer")).await;
-    assert!(viewers.html.contains("<span>1 to 1 of 1</span>"), "{}", viewers.html);
+    viewers.assert_has(&["<span>1 to 1 of 1</span>"]);
     let nobody = owner.get(&format!("{PATH}?search=zzz")).await;
-    assert!(nobody.html.contains("No member matches."));
+    nobody.assert_has(&["No member matches."]);
 
     let uuid = workspace.uuid("dan@corp.example").await;
-    assert!(page.html.contains(&format!("{PATH}?member={uuid}#why")), "{}", page.html);
+    page.assert_has(&[&format!("{PATH}?member={uuid}#why")]);
     let why = owner.get(&format!("{PATH}?member={uuid}")).await;
     let chain = why.between("<ol class=\"why\">", "</ol>");
     assert_eq!(chain.matches("<li").count(), 15);
@@ -89,7 +88,7 @@ async fn rules_are_set_and_removed() {
     let both = form.clone().with("role", &role).with("organization_member", &ben);
     let page = owner.submit(&both.with("access_level", "editor")).await;
     page.assert_shows(400, "Who can see <bdi>Growth</bdi>");
-    assert!(page.html.contains("You can not scope an access control to both"));
+    page.assert_has(&["You can not scope an access control to both"]);
     assert_eq!(page.form("rule").value("role"), role);
     let page = owner.submit(&form).await;
     page.assert_shows(400, "Who can see <bdi>Growth</bdi>");
@@ -110,16 +109,14 @@ async fn dashboard_is_restricted_to_collaborators() {
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Growth" })).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
     let page = owner.get(PATH).await;
-    assert!(!page.html.contains("Collaborators</h3>"));
+    page.assert_lacks(&["Collaborators</h3>"]);
     let form = page.form("restriction");
     assert_eq!(form.value("restriction_level"), "21");
     let done = owner.submit(&form.with("restriction_level", "37")).await;
     assert_eq!(done.location(), format!("{PATH}?done=access-saved"));
     let seen = ben.get(PATH).await;
-    assert!(seen.html.contains("Only collaborators, the creator and admins edit the dashboard."));
-    for form in ["id=\"rule\"", "id=\"restriction\"", "id=\"collaborator\""] {
-        assert!(!seen.html.contains(form), "{form}");
-    }
+    seen.assert_has(&["Only collaborators, the creator and admins edit the dashboard."]);
+    seen.assert_lacks(&["id=\"rule\"", "id=\"restriction\"", "id=\"collaborator\""]);
     let page = owner.get(PATH).await;
     let uuid = workspace.uuid("ben@corp.example").await;
     let form = page.form("collaborator").with("user_uuid", &uuid);
@@ -131,13 +128,12 @@ async fn dashboard_is_restricted_to_collaborators() {
     assert!(!seen.html.contains("id=\"restriction\""), "collaborators do not lift the restriction");
     let page = owner.get(PATH).await;
     assert!(!page.html.contains("id=\"collaborator\""), "nobody else only views");
-    assert!(page.html.contains(&format!("name=\"collaborator\" value=\"{uuid}\"")));
+    page.assert_has(&[&format!("name=\"collaborator\" value=\"{uuid}\"")]);
     let done = ben.post(PATH, &[("collaborator", &uuid)]).await;
     assert_eq!(done.location(), format!("{PATH}?done=collaborator-removed"));
     let refused = ben.post(PATH, &[("collaborator", &uuid)]).await;
     refused.assert_shows(403, "Who can see <bdi>Growth</bdi>");
     let path = format!("{PATH}?form=restriction");
     let sent = [("restriction_level", "21"), ("_before", "{\"restriction_level\":37}")];
-    let refused = ben.post(&path, &sent).await;
-    refused.assert_shows(403, "Who can see <bdi>Growth</bdi>");
+    ben.post(&path, &sent).await.assert_shows(403, "Who can see <bdi>Growth</bdi>");
 }

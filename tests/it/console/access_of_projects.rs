@@ -14,14 +14,13 @@ async fn project_is_made_private_and_opened_to_members_and_roles() {
     let workspace = Workspace::new().await;
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let mut owner = Visitor::owner(&workspace).await;
-    let page = owner.get(PATH).await;
-    page.assert_shows(200, "Access");
+    let page = owner.open(PATH, "Access").await;
     page.assert_has(&["aria-current=\"page\"", "The project is open"]);
     let seen = ben.get(PATH).await;
-    assert!(!seen.html.contains("name=\"everyone\"") && !seen.html.contains("id=\"project\""));
+    seen.assert_lacks(&["name=\"everyone\"", "id=\"project\""]);
     let refused = ben.post(PATH, &[("everyone", "private")]).await;
     refused.assert_shows(403, "Access");
-    assert!(refused.html.contains("Must be admin to modify project permissions."));
+    refused.assert_has(&["Must be admin to modify project permissions."]);
     let done = owner.post(PATH, &[("everyone", "private")]).await;
     assert_eq!(done.location(), format!("{PATH}?done=access-saved"));
     let page = owner.get(PATH).await;
@@ -31,8 +30,9 @@ async fn project_is_made_private_and_opened_to_members_and_roles() {
     let form = page.form("project").with("organization_member", &id).with("access_level", "admin");
     assert_eq!(owner.submit(&form).await.location(), format!("{PATH}?done=access-saved"));
     let seen = ben.get(PATH).await;
-    assert!(seen.html.contains("id=\"project\"") && !seen.html.contains("id=\"kind\""));
+    seen.assert_has(&["id=\"project\""]);
     seen.assert_has(&["<bdi>ben</bdi></td><td data-label=\"Level\"><span class=\"tag\">admin"]);
+    seen.assert_lacks(&["id=\"kind\""]);
     let done = owner.post(PATH, &[("rule", &format!("member {id}"))]).await;
     assert_eq!(done.location(), format!("{PATH}?done=rule-removed"));
     ben.get(PATH).await.assert_shows(403, "You do not have access");

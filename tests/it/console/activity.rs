@@ -8,7 +8,7 @@ use steward::testing::resources::members::Level;
 
 use crate::support::console::{Page, Visitor};
 use crate::support::objects::Objects;
-use crate::support::{OWNER, TestClient, Workspace};
+use crate::support::{TestClient, Workspace};
 
 fn of_project(workspace: &Workspace) -> String {
     format!("/console/projects/{}/activity/", workspace.made.project_id)
@@ -67,8 +67,7 @@ async fn entries_say_who_did_what_and_what_changed() {
     });
     owner.patch(&path, sent).await.ok();
     let visitor = Visitor::owner(&workspace).await;
-    let page = visitor.get(&of_project(&workspace)).await;
-    page.assert_shows(200, "Activity");
+    let page = visitor.open(&of_project(&workspace), "Activity").await;
     let expected = [
         "Olga updated the dashboard Sales",
         "Olga updated the name of the dashboard Sales",
@@ -86,7 +85,7 @@ async fn entries_say_who_did_what_and_what_changed() {
     assert_eq!(found, pairs(&expected));
     let link =
         format!("<a href=\"/console/projects/1/dashboards/{}/\"><bdi>Sales</bdi></a>", board["id"]);
-    assert!(page.html.contains(&link));
+    page.assert_has(&[&link]);
     let command = page.between("<code dir=\"ltr\">curl", "</code>");
     assert!(command.ends_with("/api/projects/1/activity_log/?limit=50&#39;"), "{command}");
 
@@ -127,8 +126,7 @@ async fn entries_name_the_members_that_they_are_about() {
     let level = workspace.organization(&format!("members/{anna}/"));
     owner.patch(&level, json!({ "level": 8 })).await.ok();
     let visitor = Visitor::owner(&workspace).await;
-    let page = visitor.get(&of_organization(&workspace)).await;
-    page.assert_shows(200, "Activity");
+    let page = visitor.open(&of_organization(&workspace), "Activity").await;
     let found = sentences(&page);
     for expected in [
         "Olga updated the level of the membership of anna",
@@ -163,8 +161,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
     let sent = crate::support::batch_exports::nowhere("Nightly");
     let export = owner.post(&format!("{project}batch_exports/"), sent).await.ok();
     let visitor = Visitor::owner(&workspace).await;
-    let page = visitor.get(&of_organization(&workspace)).await;
-    page.assert_shows(200, "Activity");
+    let page = visitor.open(&of_organization(&workspace), "Activity").await;
     let pages = format!("/console/projects/{second}/");
     let expected = [
         format!("{pages}batch_exports/{}/", export["id"].as_str().expect("an id")),
@@ -182,7 +179,7 @@ async fn log_of_an_organization_leads_to_the_objects_of_its_projects() {
     owner.delete(&project).await.assert_empty(204);
     let page = visitor.get(&of_organization(&workspace)).await;
     assert!(sentences(&page).iter().any(|one| one == "Olga created the dashboard One"));
-    assert!(!page.html.contains(&pages), "{}", page.html);
+    page.assert_lacks(&[&pages]);
 }
 
 #[tokio::test]
@@ -207,13 +204,12 @@ async fn log_is_filtered_by_links() {
         (today, vec!["First", "Second", "First"]),
         ("before=2000-01-01", vec![]),
     ] {
-        let page = visitor.get(&format!("{base}?{query}")).await;
-        page.assert_shows(200, "Activity");
+        let page = visitor.open(&format!("{base}?{query}"), "Activity").await;
         let found = sentences(&page);
         let names: Vec<_> = found.iter().map(|one| one.rsplit(' ').next().unwrap()).collect();
         assert_eq!(names, expected, "{query}");
         assert_eq!(page.html.contains("No entry matches"), expected.is_empty());
-        assert!(page.html.contains(&format!("href=\"{base}\">Clear</a>")));
+        page.assert_has(&[&format!("href=\"{base}\">Clear</a>")]);
     }
     let page = visitor.get(&format!("{base}?scope=Evil&activity=x")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
@@ -223,8 +219,8 @@ async fn log_is_filtered_by_links() {
     let page = visitor.get(&format!("{base}?user=nobody&activity=created")).await;
     page.assert_shows(400, "Activity");
     assert!(text(page.between("role=\"alert\">", "</p>")).contains("Must be a valid UUID."));
-    assert!(page.html.contains("<option value=\"created\" selected>Created</option>"));
-    assert!(page.html.contains("<option value=\"nobody\" selected>By another user</option>"));
+    page.assert_has(&["<option value=\"created\" selected>Created</option>"]);
+    page.assert_has(&["<option value=\"nobody\" selected>By another user</option>"]);
 }
 
 #[tokio::test]
@@ -239,16 +235,16 @@ async fn log_has_pages_from_both_ends() {
     let link = |text: &str, query: &str| format!("href=\"{base}?{query}\">{text}</a>");
     let first = visitor.get(&format!("{base}?scope=Dashboard")).await;
     assert_eq!(sentences(&first).len(), 50);
-    assert!(first.html.contains("<span>1 to 50 of 120</span>"));
+    first.assert_has(&["<span>1 to 50 of 120</span>"]);
     assert!(first.html.contains(&link("Older", "scope=Dashboard&#38;offset=50")));
     assert!(first.html.contains(&link("Oldest", "scope=Dashboard&#38;offset=100")));
-    assert!(!first.html.contains(">Newest</a>") && !first.html.contains(">Newer</a>"));
+    first.assert_lacks(&[">Newest</a>", ">Newer</a>"]);
     let last = visitor.get(&format!("{base}?scope=Dashboard&offset=100")).await;
     assert_eq!(sentences(&last).len(), 20);
     assert_eq!(sentences(&last)[19], "Olga created the dashboard n000");
     assert!(last.html.contains(&link("Newest", "scope=Dashboard")));
     assert!(last.html.contains(&link("Newer", "scope=Dashboard&#38;offset=50")));
-    assert!(!last.html.contains(">Older</a>") && !last.html.contains(">Oldest</a>"));
+    last.assert_lacks(&[">Older</a>", ">Oldest</a>"]);
     let beyond = visitor.get(&format!("{base}?scope=Dashboard&offset=150")).await;
     assert_eq!(beyond.location(), format!("{base}?scope=Dashboard&offset=100"));
 }
@@ -264,8 +260,7 @@ async fn page_of_fields_says_who_changed_each_one_last() {
     let visitor = Visitor::owner(&workspace).await;
     let base = of_project(&workspace);
     let query = format!("scope=Dashboard&item_id={}", board["id"]);
-    let page = visitor.get(&format!("{base}fields/?{query}")).await;
-    page.assert_shows(200, "Last changes");
+    let page = visitor.open(&format!("{base}fields/?{query}"), "Last changes").await;
     assert!(text(&page.html).contains("Who changed each field of the dashboard C last."));
     let rows: Vec<_> = page.html.split("<tr>\n<th scope=\"row\">").skip(1).map(text).collect();
     assert_eq!(rows.len(), 2, "{rows:?}");
@@ -274,7 +269,7 @@ async fn page_of_fields_says_who_changed_each_one_last() {
     );
     assert!(rows[1].starts_with("pinned") && rows[1].contains("Olga"));
     let log = visitor.get(&format!("{base}?{query}")).await;
-    assert!(log.html.contains(&format!("{base}fields/?{}", query.replace('&', "&#38;"))));
+    log.assert_has(&[&format!("{base}fields/?{}", query.replace('&', "&#38;"))]);
     for query in ["", "?scope=Dashboard", "?item_id=1", "?scope=Dashboard&item_id=999"] {
         visitor.get(&format!("{base}fields/{query}")).await.assert_shows(404, "Not found");
     }
@@ -307,7 +302,7 @@ async fn script_learns_of_new_entries_with_few_bytes() {
     // Older pages and pages with an end show no new entries.
     for query in ["before=2200-01-01", "user=nobody"] {
         let page = visitor.get(&format!("{base}?{query}")).await;
-        assert!(!page.html.contains("data-news"), "{query}");
+        page.assert_lacks(&["data-news"]);
     }
     let page = visitor.get(&format!("{base}?scope=Insight")).await;
     assert_eq!(page.between("data-since=\"", "\""), "");
@@ -373,9 +368,8 @@ async fn long_changes_are_folded_and_times_are_exact_without_scripts() {
     assert!(entry.contains("<td><details><summary>40 lines</summary>"), "{entry}");
     // The question about a change shows all of it.
     let revert = page.links().into_iter().find(|link| link.contains("/revert/?")).expect("a link");
-    let question = visitor.get(&revert).await;
-    question.assert_shows(200, "<bdi>Revert this change?</bdi>");
-    assert!(!question.html.contains("<summary>40 lines</summary>"), "{}", question.html);
+    let question = visitor.open(&revert, "<bdi>Revert this change?</bdi>").await;
+    question.assert_lacks(&["<summary>40 lines</summary>"]);
 
     let at = owner
         .get(&format!(

@@ -102,7 +102,7 @@ async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
     assert_eq!(owner.submit(&form).await.commands(), [] as [&str; 0]);
     let page = owner.submit(&form.with("notification_settings", "{x")).await;
     page.assert_shows(400, "Profile");
-    assert!(page.html.contains("This is not valid JSON"));
+    page.assert_has(&["This is not valid JSON"]);
     let page = owner.post(LIST, &[("action", "pin"), ("_show", "command")]).await;
     page.assert_shows(400, "Dashboards");
     owner.post("/console/sign_out/", &[]).await;
@@ -127,7 +127,7 @@ async fn form_for_many_objects_shows_a_command_for_each() {
     let tag = [&[("action", "add_tag"), ("tag", "new")][..], &ids].concat();
     let page = owner.post(LIST, &tag).await;
     let commands = page.commands();
-    assert!(page.html.contains("These 2 commands do what the button does."));
+    page.assert_has(&["These 2 commands do what the button does."]);
     for (command, id) in commands.iter().zip([2, 3]) {
         assert!(
             command.starts_with("curl -X PATCH ") && command.contains("-H 'If-Match: "),

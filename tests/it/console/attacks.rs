@@ -62,7 +62,7 @@ async fn cookie_that_somebody_planted_becomes_no_session() {
     both.cookie = Some(format!("{}; {own}", eve.cookie.expect("a cookie")));
     assert_ended(&mut both, "two cookies").await;
     let page = both.get("/console/sign_in/").await;
-    assert!(page.html.contains("several cookies with the name <code>steward</code>"));
+    page.assert_has(&["several cookies with the name <code>steward</code>"]);
 }
 
 #[tokio::test]

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::support::Workspace;
 use crate::support::batch_exports::{DESTINATIONS, nowhere, to};
 use crate::support::console::Visitor;
 
@@ -60,8 +59,7 @@ async fn every_destination_is_created_by_its_form_and_changed_without_its_secret
         );
         assert_eq!([&stored["hogql_query"], &stored["filters"]], [&Value::Null; 2]);
 
-        let page = owner.get(&path).await;
-        page.assert_shows(200, name);
+        let page = owner.open(&path, name).await;
         for (key, text) in typed {
             let field = format!("destination.config.{key}");
             let is_secret = properties[*key]["writeOnly"] == true;
@@ -130,9 +128,8 @@ async fn place_of_an_error_in_a_query_is_marked() {
 #[tokio::test]
 async fn exports_are_paused_and_unpaused_one_or_many() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let empty = owner.get(LIST).await;
-    empty.assert_shows(200, "Batch exports");
-    assert!(empty.html.contains("This project has no batch exports."));
+    let empty = owner.open(LIST, "Batch exports").await;
+    empty.assert_has(&["This project has no batch exports."]);
     let mut ids = Vec::new();
     for name in ["a", "b", "c"] {
         let made = workspace.owner.post(API, nowhere(name)).await.ok();
@@ -144,7 +141,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
         list["results"].as_array().expect("a list").iter().rev().map(of).collect::<Vec<_>>()
     };
     let page = owner.get(LIST).await;
-    assert!(page.html.contains("<span>1 to 3 of 3</span>"));
+    page.assert_has(&["<span>1 to 3 of 3</span>"]);
     let form = page.form("exports");
     let mut many = form.clone().with("action", "pause");
     many.fields.extend([&ids[0], &ids[2]].map(|id| ("id".to_owned(), id.clone())));
@@ -154,7 +151,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     assert_eq!(owner.get(LIST).await.html.matches("</svg>Paused</span>").count(), 2);
     let none = owner.submit(&form.clone().with("action", "pause")).await;
     none.assert_shows(400, "Batch exports");
-    assert!(none.html.contains("Select the batch exports first."));
+    none.assert_has(&["Select the batch exports first."]);
 
     let gone = workspace.owner.delete(&format!("{API}{}/", ids[0])).await;
     gone.assert_empty(204);
@@ -165,7 +162,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let gone = format!("<bdi>Batch export {}</bdi>: <span dir=\"auto\">Not found.</span>", ids[0]);
     assert!(note.contains(&gone), "{note}");
     let chosen = format!("value=\"{}\" checked>", ids[2]);
-    assert!(page.html.contains(&chosen), "{}", page.html);
+    page.assert_has(&[&chosen]);
     assert_eq!(page.html.matches(" checked>").count(), 1);
     assert_eq!(paused().await, [false, false]);
     let page = owner.post(LIST, &[("action", "delete"), ("id", &ids[1])]).await;
@@ -176,7 +173,7 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let done = owner.submit(&page.form("state")).await;
     assert_eq!(done.location(), format!("{path}?done=export-paused"));
     let page = owner.get(done.location()).await;
-    assert!(page.html.contains("Last paused <time"));
+    page.assert_has(&["Last paused <time"]);
     let done = owner.submit(&page.form("state")).await;
     assert_eq!(done.location(), format!("{path}?done=export-unpaused"));
     assert!(owner.get(done.location()).await.html.contains("Batch export unpaused."));

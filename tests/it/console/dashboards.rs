@@ -33,7 +33,7 @@ async fn dashboards_are_searched_and_filtered_by_links() {
     let nobody = "0197a2f4-5c1e-7b3a-9d2e-3f4a5b6c7d8e";
     let owner = Visitor::owner(&workspace).await;
     let page = owner.get(LIST).await;
-    assert!(page.html.contains(&format!("<option value=\"{hers}\">anna</option>")));
+    page.assert_has(&[&format!("<option value=\"{hers}\">anna</option>")]);
     assert_eq!(names(&page.html).len(), 4 + usize::from(page.html.contains("Traffic")));
     assert_eq!(names(&page.html)[0], "Growth");
     page.assert_has(&["<bdi>Untitled dashboard</bdi>", "Collaborators edit", "Everyone edits"]);
@@ -49,16 +49,15 @@ async fn dashboards_are_searched_and_filtered_by_links() {
         (&format!("created_by={hers}"), vec!["Anna&#39;s"]),
         (&format!("created_by={nobody}"), vec![]),
     ] {
-        let page = owner.get(&format!("{LIST}?{query}")).await;
-        page.assert_shows(200, "Dashboards");
+        let page = owner.open(&format!("{LIST}?{query}"), "Dashboards").await;
         assert_eq!(names(&page.html), expected, "{query}");
         assert_eq!(page.html.contains("No dashboard matches"), expected.is_empty());
-        assert!(page.html.contains(&format!("href=\"{LIST}\">Clear</a>")));
+        page.assert_has(&[&format!("href=\"{LIST}\">Clear</a>")]);
     }
     for (user, label) in [(hers.as_str(), "anna"), (nobody, "Created by another user")] {
         let page = owner.get(&format!("{LIST}?created_by={user}")).await;
         let option = format!("<option value=\"{user}\" selected>{label}</option>");
-        assert!(page.html.contains(&option), "{}", page.html);
+        page.assert_has(&[&option]);
     }
     let page = owner.get(&format!("{LIST}?created_by=evil&pinned=x")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
@@ -81,13 +80,13 @@ async fn long_lists_of_dashboards_have_pages() {
     let owner = Visitor::owner(&workspace).await;
     let first = owner.get(&format!("{LIST}?search=n")).await;
     assert_eq!(names(&first.html).len(), 50);
-    assert!(first.html.contains("<span>1 to 50 of 120</span>"));
-    assert!(first.html.contains(&format!("rel=\"next\" href=\"{LIST}?search=n&#38;offset=50\"")));
-    assert!(!first.html.contains("rel=\"prev\""));
+    first.assert_has(&["<span>1 to 50 of 120</span>"]);
+    first.assert_has(&[&format!("rel=\"next\" href=\"{LIST}?search=n&#38;offset=50\"")]);
+    first.assert_lacks(&["rel=\"prev\""]);
     let last = owner.get(&format!("{LIST}?search=n&offset=100")).await;
     assert_eq!(names(&last.html), (100..120).map(|n| format!("n {n}")).collect::<Vec<_>>());
-    assert!(last.html.contains(&format!("rel=\"prev\" href=\"{LIST}?search=n&#38;offset=50\"")));
-    assert!(!last.html.contains("rel=\"next\""));
+    last.assert_has(&[&format!("rel=\"prev\" href=\"{LIST}?search=n&#38;offset=50\"")]);
+    last.assert_lacks(&["rel=\"next\""]);
 }
 
 #[tokio::test]
@@ -146,9 +145,8 @@ async fn dashboard_shows_texts_and_what_insights_ask() {
         .await
         .ok();
     let owner = Visitor::owner(&workspace).await;
-    let page = owner.get(&format!("{LIST}{}/", made["id"])).await;
-    page.assert_shows(200, "Traffic");
-    assert!(page.html.contains("Who came"));
+    let page = owner.open(&format!("{LIST}{}/", made["id"]), "Traffic").await;
+    page.assert_has(&["Who came"]);
     let [text, insight] = [&made["tiles"][0], &made["tiles"][1]];
     let style = page.between("<style>", "</style>");
     assert_eq!(
@@ -169,7 +167,7 @@ async fn dashboard_shows_texts_and_what_insights_ask() {
     ] {
         page.assert_has(&[&format!("<dt>{label}</dt><dd dir=\"auto\">{words}</dd>")]);
     }
-    assert!(page.html.contains("&#34;kind&#34;: &#34;InsightVizNode&#34;"));
+    page.assert_has(&["&#34;kind&#34;: &#34;InsightVizNode&#34;"]);
     let command = page.between("<code dir=\"ltr\">curl", "</code>");
     assert!(command.ends_with(&format!("/api/projects/1/dashboards/{}/&#39;", made["id"])));
 }
@@ -184,9 +182,9 @@ async fn insight_that_the_session_may_not_view_shows_nothing_of_itself() {
     let insight = workspace.owner.post(&insights, sent).await.ok();
     let rules = format!("{insights}{}/access_controls/", insight["id"]);
     workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
-    let page = visitor.get(&format!("{LIST}{}/", board["id"])).await;
-    page.assert_shows(200, "A");
-    assert!(page.html.contains("You may not view this insight.") && !page.html.contains("Payroll"));
+    let page = visitor.open(&format!("{LIST}{}/", board["id"]), "A").await;
+    page.assert_has(&["You may not view this insight."]);
+    page.assert_lacks(&["Payroll"]);
 }
 
 #[tokio::test]
@@ -198,10 +196,10 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
     let mut owner = Visitor::owner(&workspace).await;
     let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "999")];
     let asked = owner.post(LIST, &sent).await;
-    assert!(asked.html.contains("<bdi>Dashboard 999</bdi></li>"), "{}", asked.html);
+    asked.assert_has(&["<bdi>Dashboard 999</bdi></li>"]);
     let page = owner.submit(&asked.form("form")).await;
     page.assert_shows(200, "Dashboards");
-    assert!(page.html.contains("2 done, 1 refused:"), "{}", page.html);
+    page.assert_has(&["2 done, 1 refused:"]);
     let undo = page.forms().into_iter().find(|form| form.fields.len() == 3).expect("an undo");
     assert_eq!(undo.values("id"), ["1", "2"]);
     owner.submit(&undo).await.assert_leads_to(&format!("{LIST}?done=dashboard-restored&count=2"));
@@ -209,9 +207,9 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
     let sent = [("action", "delete"), ("sure", "true"), ("id", "999")];
     let page = owner.post(LIST, &sent).await;
     page.assert_shows(404, "Dashboards");
-    assert!(!page.html.contains("Undo</button>"), "{}", page.html);
+    page.assert_lacks(&["Undo</button>"]);
     let page = owner.post(LIST, &[("action", "pin"), ("id", "1"), ("id", "999")]).await;
-    assert!(!page.html.contains("Undo</button>"), "{}", page.html);
+    page.assert_lacks(&["Undo</button>"]);
 }
 
 #[tokio::test]

@@ -52,9 +52,8 @@ async fn domain_is_added_and_errors_stand_beside_the_field() {
     let workspace = Workspace::with(dns.config()).await;
     let mut owner = Visitor::owner(&workspace).await;
     let list = list(&workspace);
-    let page = owner.get(&list).await;
-    page.assert_shows(200, "Domains");
-    assert!(page.html.contains("This organization has no domains."));
+    let page = owner.open(&list, "Domains").await;
+    page.assert_has(&["This organization has no domains."]);
     let wrong = owner.submit(&page.form("form").with("domain", "Corp.example")).await;
     wrong.assert_shows(400, "Domains");
     wrong.assert_field_error("domain", "Please enter a valid domain or subdomain name.");
@@ -62,8 +61,8 @@ async fn domain_is_added_and_errors_stand_beside_the_field() {
     let domain = made.location().strip_suffix("?done=domain-added").expect("a notice").to_owned();
     owner.get(&domain).await.assert_shows(200, "<bdi>corp.example</bdi>");
     let page = owner.get(&list).await;
-    assert!(page.html.contains(&format!("<a href=\"{domain}\"><bdi>corp.example</bdi></a>")));
-    assert!(page.html.contains("Not verified") && page.html.contains("Any way"));
+    page.assert_has(&[&format!("<a href=\"{domain}\"><bdi>corp.example</bdi></a>")]);
+    page.assert_has(&["Not verified", "Any way"]);
 }
 
 #[tokio::test]
@@ -76,13 +75,13 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let value = page.between("<output id=\"value\" aria-labelledby=\"value-label\">", "</output>");
     assert_eq!(value, scene.challenge);
     assert!(answer(&page).starts_with("There is no such record yet."));
-    assert!(page.html.contains("data-repeat=\"12\""));
+    page.assert_has(&["data-repeat=\"12\""]);
     assert!(!page.html.contains("/verify/\""), "there is nothing to verify yet");
     assert!(page.between("<code dir=\"ltr\">curl", "</code>").contains("/verify/&#39;"));
     scene.answer(&[&["<b>one</b>"]]);
     let page = owner.get(&scene.page).await;
     assert!(answer(&page).starts_with("There is 1 TXT record of this name, with another value."));
-    assert!(page.html.contains("<code dir=\"auto\">&#60;b&#62;one&#60;/b&#62;</code>"));
+    page.assert_has(&["<code dir=\"auto\">&#60;b&#62;one&#60;/b&#62;</code>"]);
     scene.answer(&[&["one"], &["two"]]);
     let page = owner.get(&scene.page).await;
     assert!(answer(&page).starts_with("There are 2 TXT records of this name, and none has"));
@@ -96,8 +95,8 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let key = scene.workspace.key(crate::support::OWNER, &["organization:read"]).await.key;
     let reader = Visitor::with_key(&scene.workspace, &key.expect("a key")).await;
     let read = reader.get(&scene.page).await;
-    assert!(read.html.contains("This session may not verify the domain."));
-    assert!(!read.html.contains("/verify/") && !read.html.contains("id=\"form\""));
+    read.assert_has(&["This session may not verify the domain."]);
+    read.assert_lacks(&["/verify/", "id=\"form\""]);
     let form = verify(&page);
     // The record vanishes before the domain is verified.
     scene.answer(&[]);
@@ -110,8 +109,8 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     assert_eq!(owner.submit(&form).await.location(), done);
     assert_eq!(owner.submit(&form).await.location(), done, "the same form again");
     let page = owner.get(&scene.page).await;
-    assert!(page.html.contains("<span class=\"tag good\">Verified</span>"));
-    assert!(!page.html.contains(&scene.challenge) && !page.html.contains("/verify/"));
+    page.assert_has(&["<span class=\"tag good\">Verified</span>"]);
+    page.assert_lacks(&[&scene.challenge, "/verify/"]);
     let stored = scene.workspace.owner.get(&scene.api).await.ok();
     assert_eq!(stored["is_verified"], true);
 }
@@ -125,7 +124,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     let form = page.form("form").with("saml_entity_id", "idp").with("saml_acs_url", "nowhere");
     let refused = owner.submit(&form).await;
     refused.assert_shows(400, "<bdi>corp.example</bdi>");
-    assert!(refused.html.contains("id=\"form-saml_acs_url-error\""));
+    refused.assert_has(&["id=\"form-saml_acs_url-error\""]);
     assert_eq!(refused.form("form").value("saml_entity_id"), "idp");
     scene.answer(&[&[&scene.challenge]]);
     owner.submit(&verify(&owner.get(&scene.page).await)).await.location();
@@ -144,7 +143,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     let expected = [json!("github"), json!(true), json!("https://idp.example/acs"), json!(null)];
     assert_eq!(stored, expected);
     let page = owner.get(&list(&scene.workspace)).await;
-    assert!(page.html.contains("GitHub") && page.html.contains("New users join"));
+    page.assert_has(&["GitHub", "New users join"]);
     let form = owner.get(&scene.page).await.form("form").without("jit_provisioning_enabled");
     owner.submit(&form).await.location();
     let stored = scene.workspace.owner.get(&scene.api).await.ok();

@@ -22,14 +22,12 @@ async fn form_sends_only_what_was_changed() {
     let settings = json!({ "first_name": "Ada", "notification_settings": { "a": [1] } });
     workspace.owner.patch(me, settings).await.ok();
     let mut owner = Visitor::owner(&workspace).await;
-    let page = owner.get(PROFILE).await;
-    page.assert_shows(200, "Profile");
+    let page = owner.open(PROFILE, "Profile").await;
     let form = page.form("form");
     assert_eq!(form.value("first_name"), "Ada");
     assert_eq!(form.value("notification_settings"), "{\n  \"a\": [\n    1\n  ]\n}");
     let before = workspace.owner.get(me).await.ok();
-    let same = owner.submit(&form).await;
-    assert_eq!(same.location(), "/console/profile/?done=profile-saved");
+    owner.submit(&form).await.assert_leads_to("/console/profile/?done=profile-saved");
     assert_eq!(workspace.owner.get(me).await.ok(), before, "nothing was changed");
     let changed = form.with("last_name", "Lovelace").with("role_at_organization", "data");
     let shown = owner.submit(&changed.clone().with("_show", "command")).await;
@@ -42,7 +40,7 @@ async fn form_sends_only_what_was_changed() {
     let after = workspace.owner.get(me).await.ok();
     assert_eq!([&after["last_name"], &after["role_at_organization"]], ["Lovelace", "data"]);
     let notice = owner.get("/console/profile/?done=profile-saved").await;
-    assert!(notice.html.contains("<p>Profile saved.</p>"));
+    notice.assert_has(&["<p>Profile saved.</p>"]);
     assert!(!owner.get("/console/profile/?done=profile-evil").await.html.contains("data-notice"));
 }
 
@@ -50,11 +48,10 @@ async fn form_sends_only_what_was_changed() {
 async fn profile_is_text_for_a_session_that_cannot_change_it() {
     let workspace = Workspace::new().await;
     let mut reader = Visitor::with_scopes(&workspace, crate::support::OWNER, &["user:read"]).await;
-    let page = reader.get(PROFILE).await;
-    page.assert_shows(200, "Profile");
+    let page = reader.open(PROFILE, "Profile").await;
     let reason = "API key missing required scope &#39;user:write&#39;";
     assert!(page.between("<div class=\"note\">", "</div>").contains(reason), "{}", page.html);
-    assert!(!page.html.contains("id=\"form\""), "{}", page.html);
+    page.assert_lacks(&["id=\"form\""]);
     let refused = reader.post(PROFILE, &[("first_name", "Ada")]).await;
     refused.assert_shows(403, "Profile");
     assert_eq!(refused.form("form").value("first_name"), "Ada");
@@ -98,7 +95,7 @@ async fn pages_follow_the_theme_of_the_user() {
         workspace.owner.patch("/api/users/@me/", json!({ "theme_mode": theme })).await.ok();
         for path in [PROFILE, "/console/", "/console/sessions/"] {
             let page = owner.get(path).await;
-            assert!(page.html.contains(tag), "{theme}: {}", page.html);
+            page.assert_has(&[tag]);
         }
     }
 }
@@ -230,8 +227,7 @@ async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
 
     let mut nobody = Visitor::new(&workspace);
     assert_eq!(nobody.post(PROFILE, &large).await.status, 503);
-    let saved = owner.post(PROFILE, &large).await;
-    assert_eq!(saved.location(), "/console/profile/?done=profile-saved");
+    owner.post(PROFILE, &large).await.assert_leads_to("/console/profile/?done=profile-saved");
     drop(unfinished);
     nobody.post(PROFILE, &large).await.assert_shows(401, "Your session has ended");
 }
@@ -243,7 +239,7 @@ async fn limits_of_forms_are_larger_with_a_session() {
     owner.post(PROFILE, &fields[..5000]).await.location();
     let page = owner.post(PROFILE, &fields).await;
     page.assert_shows(400, "The request is not valid");
-    assert!(page.html.contains("The form has more than 5000 fields."));
+    page.assert_has(&["The form has more than 5000 fields."]);
     let page = owner.post(PROFILE, &[("first_name", &"a".repeat(1024 * 1024))]).await;
     assert_eq!(page.status, 413);
     let page = owner.post("/console/sign_in/", &fields[..101]).await;

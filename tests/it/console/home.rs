@@ -56,8 +56,7 @@ async fn first_steps_are_shown_until_all_are_done() {
     workspace.owner.patch(&workspace.organization(""), json!({ "name": name })).await.ok();
     let owner = Visitor::owner(&workspace).await;
     for without_slash in [HOME, "/console"] {
-        let page = owner.get(without_slash).await;
-        page.assert_shows(200, "Home");
+        let page = owner.open(without_slash, "Home").await;
         let steps = page.between("<h2 id=\"steps\">First steps</h2>", "</section>");
         assert_eq!(steps.matches("<li><a href=").count(), 3, "{steps}");
         assert!(steps.contains("/settings/\">Name the organization</a>"));
@@ -113,8 +112,7 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
         workspace.owner.post("/api/personal_api_keys/", key).await.ok();
     }
     let owner = Visitor::owner(&workspace).await;
-    let page = owner.get(HOME).await;
-    page.assert_shows(200, "Home");
+    let page = owner.open(HOME, "Home").await;
     let pinned = page.between("<h2 id=\"pinned\">", "</section>");
     assert!(pinned.contains("/dashboards/1/\"><bdi>Growth</bdi></a>") && !pinned.contains("Other"));
     let latest = page.between("<h2 id=\"latest\">", "</section>");
@@ -125,10 +123,9 @@ async fn start_page_shows_pinned_dashboards_changes_invites_and_keys_that_expire
     assert!(invites.contains("<bdi>ann@corp.example</bdi> expires <time"), "{invites}");
 
     let narrow = Visitor::with_scopes(&workspace, OWNER, &["user:read"]).await;
-    let page = narrow.get(HOME).await;
-    page.assert_shows(200, "Home");
+    let page = narrow.open(HOME, "Home").await;
     for heading in ["pinned", "latest", "keys", "invites", "steps"] {
-        assert!(!page.html.contains(&format!("<h2 id=\"{heading}\">")), "{heading}");
+        page.assert_lacks(&[&format!("<h2 id=\"{heading}\">")]);
     }
 }
 

@@ -36,10 +36,9 @@ async fn insights_are_found_by_every_filter() {
     }
     let hers = anna.post(API, json!({ "name": "Anna's" })).await.ok();
     let owner = Visitor::owner(&workspace).await;
-    let page = owner.get(LIST).await;
-    page.assert_shows(200, "Insights");
+    let page = owner.open(LIST, "Insights").await;
     assert_eq!(names(&page.html), ["Visitors", "Signups", "Draft", "Anna&#39;s"]);
-    assert!(page.html.contains("<span class=\"tag\">Not saved</span>"));
+    page.assert_has(&["<span class=\"tag\">Not saved</span>"]);
     let creator = format!("created_by={}", hers["created_by"]["id"]);
     let on_board = format!("dashboards={}", board["id"]);
     let short_id = format!("short_id={}", hers["short_id"].as_str().expect("a text"));
@@ -57,11 +56,10 @@ async fn insights_are_found_by_every_filter() {
         ("date_to=2001-01-01", vec![]),
         ("created_date_from=-1d&search=anna", vec!["Anna&#39;s"]),
     ] {
-        let page = owner.get(&format!("{LIST}?{query}")).await;
-        page.assert_shows(200, "Insights");
+        let page = owner.open(&format!("{LIST}?{query}"), "Insights").await;
         assert_eq!(names(&page.html), expected, "{query}");
         assert_eq!(page.html.contains("No insight matches"), expected.is_empty(), "{query}");
-        assert!(page.html.contains(&format!("href=\"{LIST}\">Clear</a>")), "{query}");
+        page.assert_has(&[&format!("href=\"{LIST}\">Clear</a>")]);
     }
     let page = owner.get(&format!("{LIST}?created_by=evil&order=x&dashboards=[1]")).await;
     assert!(!page.html.contains("Clear</a>"), "an unknown choice filters nothing");
@@ -76,8 +74,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
         let made = workspace.owner.post(&workspace.dashboards(""), json!({ "name": name })).await;
         boards.push(made.ok()["id"].as_u64().expect("an id"));
     }
-    let page = owner.get(&format!("{LIST}new/")).await;
-    page.assert_shows(200, "New insight");
+    let page = owner.open(&format!("{LIST}new/"), "New insight").await;
     let form = page.form("form");
     assert_eq!(form.value("saved"), "true");
     let query = json!({ "kind": "TrendsQuery", "series": [{ "event": "$pageview" }] });
@@ -102,8 +99,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
     assert_eq!([&stored["saved"], &stored["favorited"]], [&json!(true), &json!(false)]);
     assert_eq!(stored["query"], query);
 
-    let page = owner.get(&path).await;
-    page.assert_shows(200, "Visitors");
+    let page = owner.open(&path, "Visitors").await;
     let series = "<dt>Series</dt><dd dir=\"auto\">$pageview</dd>";
     page.assert_has(&[series, &format!("/console/projects/1/dashboards/{}/", boards[0])]);
     let form = owner.get(&format!("{path}edit/")).await.form("form");
@@ -141,7 +137,7 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["favorited"], &stored["saved"]], [&json!(true), &json!(false)]);
     let page = owner.get(&path).await;
-    assert!(page.html.contains("Remove from favorites"));
+    page.assert_has(&["Remove from favorites"]);
     let question = owner.get(&format!("{path}delete/")).await;
     question.assert_shows(200, "<bdi>Delete the insight Visitors?</bdi>");
     assert_eq!(workspace.owner.get(&api).await.status, 200, "a question deletes nothing");
@@ -152,8 +148,7 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let again = owner.submit(&question.form("form")).await;
     assert_eq!(again.location(), format!("{LIST}?done=insight-deleted&undo={id}"), "sent twice");
     let list = owner.get(done.location()).await;
-    let restored = owner.submit(&undo(&list)).await;
-    assert_eq!(restored.location(), format!("{path}?done=insight-restored"));
+    owner.submit(&undo(&list)).await.assert_leads_to(&format!("{path}?done=insight-restored"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(false)]);
     workspace.owner.patch(&api, json!({ "saved": true })).await.ok();
@@ -177,8 +172,7 @@ async fn form_says_why_an_insight_cannot_be_edited() {
         (&reader, "This session may not change insights."),
         (&anna, "You may view this insight. Access rules do not let you edit it."),
     ] {
-        let page = visitor.get(&format!("{path}edit/")).await;
-        page.assert_shows(200, "Edit the insight");
+        let page = visitor.open(&format!("{path}edit/"), "Edit the insight").await;
         page.assert_has(&[reason, "<dt>Name</dt><dd dir=\"auto\">Visitors</dd>"]);
         page.assert_lacks(&["id=\"form\""]);
     }
@@ -194,20 +188,20 @@ fn deleted(html: &str) -> Vec<&str> {
 async fn insights_that_were_not_saved_stay_so_when_they_leave_the_trash() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let mut paths = Vec::new();
-    for saved in [true, false] {
-        let (_, path) = workspace.owner.create(API, json!({ "name": saved, "saved": saved })).await;
+    for (name, saved) in [("A", true), ("B", false)] {
+        let (made, path) =
+            workspace.owner.create(API, json!({ "name": name, "saved": saved })).await;
         let gone = json!({ "deleted": true, "saved": saved });
         workspace.owner.patch(&path, gone).await.ok();
-        paths.push(path);
+        paths.push((made["id"].to_string(), path));
     }
     let trash = format!("{LIST}trash/");
     assert!(owner.get(LIST).await.links().contains(&trash));
-    let page = owner.get(&trash).await;
-    page.assert_shows(200, "Trash");
-    assert_eq!(deleted(&page.html), ["false", "true"]);
-    let restore = page.form("change").with("id", "1").and("id", "2");
+    let page = owner.open(&trash, "Trash").await;
+    assert_eq!(deleted(&page.html), ["B", "A"]);
+    let restore = page.form("change").with("id", &paths[0].0).and("id", &paths[1].0);
     owner.submit(&restore).await.location();
-    for (path, saved) in paths.iter().zip([true, false]) {
+    for ((_, path), saved) in paths.iter().zip([true, false]) {
         assert_eq!(workspace.owner.get(path).await.ok()["saved"], saved);
     }
 }
@@ -224,9 +218,10 @@ async fn trash_offers_only_what_the_session_may_restore() {
     }
     let page = anna.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html), ["Edited", "Viewed"]);
-    assert!(page.html.contains("Restore Edited") && !page.html.contains("Restore Viewed"));
+    page.assert_has(&["Restore Edited"]);
+    page.assert_lacks(&["Restore Viewed"]);
     let reader = Visitor::with_scopes(&workspace, OWNER, &["insight:read"]).await;
     let page = reader.get(&format!("{LIST}trash/")).await;
     assert_eq!(deleted(&page.html).len(), 3);
-    assert!(!page.html.contains("id=\"change\"") && !page.html.contains("class=\"pick\""));
+    page.assert_lacks(&["id=\"change\"", "class=\"pick\""]);
 }

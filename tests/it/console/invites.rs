@@ -22,13 +22,12 @@ fn link(page: &Page) -> &str {
 async fn invite_of_one_address_shows_its_link_once() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let list = list(&workspace);
-    let page = owner.get(&list).await;
-    page.assert_shows(200, "Invites");
-    assert!(page.html.contains("Nobody is invited."));
+    let page = owner.open(&list, "Invites").await;
+    page.assert_has(&["Nobody is invited."]);
     let form = page.form("form");
     assert_eq!(form.value("level"), "1");
+    page.assert_has(&["The service has no mail server"]);
     page.assert_lacks(&["name=\"send_email\"", "name=\"message\""]);
-    assert!(page.html.contains("The service has no mail server"), "{}", page.html);
     let sent = form
         .with("target_email", " ann@x.example  Ann Lee ")
         .with("level", "8")
@@ -50,7 +49,7 @@ async fn invite_of_one_address_shows_its_link_once() {
         format!("<time datetime=\"{}\" data-ago>", stored["expires_at"].as_str().expect("a time"));
     let row = made.between("<td data-label=\"Expires\">", "</td>");
     assert!(row.contains(&expires), "{row}");
-    assert!(made.html.contains("<bdi>ann@x.example</bdi>") && made.html.contains("Not mailed"));
+    made.assert_has(&["<bdi>ann@x.example</bdi>", "Not mailed"]);
     // The same form again creates nothing, and the link is not shown again.
     assert_eq!(owner.submit(&sent).await.location(), format!("{list}?done=invite-created"));
     assert_eq!(listed(&workspace, "target_email").await, ["ann@x.example"]);
@@ -97,7 +96,7 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
         let shown = done
             .between(&format!("<bdi>{address}</bdi></span><output id=\"{output}\">"), "</output>");
         assert!(shown.contains(id.as_str().expect("an id")), "{address}: {shown}");
-        assert!(done.html.contains(&format!("data-copy=\"{output}\"")), "{address}");
+        done.assert_has(&[&format!("data-copy=\"{output}\"")]);
     }
     // The same form again creates nothing, and the links are not shown again.
     assert_eq!(owner.submit(&form).await.location(), format!("{list}?done=invite-created&count=2"));
@@ -129,12 +128,12 @@ async fn several_people_are_invited_by_mail_in_one_request() {
     let without = form.with("target_email", "cat@x.example\r\ndan@x.example").without("send_email");
     let done = owner.submit(&without.with("_once", "another")).await;
     done.assert_shows(200, "Invites");
-    assert!(done.html.contains("<output id=\"link-2\">"), "{}", done.html);
+    done.assert_has(&["<output id=\"link-2\">"]);
     // The second invite replaces the first one of the address, whose link is of no use any more.
     let form = owner.get(&list).await.form("form").without("send_email");
     let done = owner.submit(&form.with("target_email", "eve@x.example\r\nEVE@x.example")).await;
-    assert!(done.html.contains("<bdi>EVE@x.example</bdi></span><output id=\"link\">"));
-    assert!(!done.html.contains("<output id=\"link-2\">"), "{}", done.html);
+    done.assert_has(&["<bdi>EVE@x.example</bdi></span><output id=\"link\">"]);
+    done.assert_lacks(&["<output id=\"link-2\">"]);
 }
 
 #[tokio::test]
@@ -197,14 +196,14 @@ async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
     assert!(!page.html.contains("Web"), "the project is hidden from the member");
     let settings = json!({ "members_can_invite": false });
     workspace.owner.patch(&workspace.organization(""), settings).await.ok();
-    let page = ben.get(&list).await;
-    page.assert_shows(200, "Invites");
-    assert!(!page.html.contains("id=\"form\"") && !page.html.contains("/again/"));
-    assert!(page.html.contains("This session may not invite."));
+    let page = ben.open(&list, "Invites").await;
+    page.assert_has(&["This session may not invite."]);
+    page.assert_lacks(&["id=\"form\"", "/again/"]);
     let reader =
         Visitor::with_scopes(&workspace, "ben@corp.example", &["organization_member:read"]).await;
     let page = reader.get(&list).await;
-    assert!(page.html.contains("ann@x.example") && !page.html.contains("/delete/"));
+    page.assert_has(&["ann@x.example"]);
+    page.assert_lacks(&["/delete/"]);
 }
 
 #[tokio::test]
@@ -220,7 +219,7 @@ async fn invite_is_created_again_and_deleted() {
         Page { html, status: page.status, headers: page.headers.clone() }.form("again")
     };
     let page = owner.get(&list).await;
-    assert!(page.html.contains("New link<span class=\"vh\"> for ann@x.example</span>"));
+    page.assert_has(&["New link<span class=\"vh\"> for ann@x.example</span>"]);
     let made = owner.submit(&again(&page)).await;
     let first = link(&made).to_owned();
     let ids = listed(&workspace, "id").await;
@@ -230,7 +229,8 @@ async fn invite_is_created_again_and_deleted() {
     let ann = workspace.member("amy", Level::Admin).await.key.expect("a key");
     let mut admin = Visitor::with_key(&workspace, &ann).await;
     let page = admin.get(&list).await;
-    assert!(page.html.contains("ann@x.example") && !page.html.contains("/again/"));
+    page.assert_has(&["ann@x.example"]);
+    page.assert_lacks(&["/again/"]);
     let page = admin.submit(&again(&owner.get(&list).await)).await;
     page.assert_shows(403, "Invites");
     assert!(page.between("role=\"alert\">", "</div>").contains("higher permission level"));
@@ -238,8 +238,7 @@ async fn invite_is_created_again_and_deleted() {
     assert_eq!(page.status, 400);
     let delete = format!("{list}{}/delete/", ids[0].as_str().expect("an id"));
     assert!(page.html.is_empty() || owner.get(&list).await.html.contains(&delete));
-    let question = owner.get(&delete).await;
-    question.assert_shows(200, "<bdi>Delete the invite of ann@x.example?</bdi>");
+    let question = owner.open(&delete, "<bdi>Delete the invite of ann@x.example?</bdi>").await;
     let done = format!("{list}?done=invite-deleted");
     assert_eq!(owner.submit(&question.form("form")).await.location(), done);
     assert_eq!(listed(&workspace, "id").await, [] as [&str; 0]);

@@ -31,9 +31,8 @@ fn page_of(key: &Value) -> String {
 #[tokio::test]
 async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let page = owner.get(NEW).await;
-    page.assert_shows(200, "New API key");
-    assert!(page.html.contains("Choose scopes to see it."));
+    let page = owner.open(NEW, "New API key").await;
+    page.assert_has(&["Choose scopes to see it."]);
     let form = page.form("form").with("label", "Nightly <report>");
     assert!(form.values("scopes").is_empty());
     let default = page.html.find("<button form=\"form\" class=\"vh\"").expect("a default button");
@@ -55,7 +54,7 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     let expected = expected.as_array().expect("operations");
     let allowed = expected.iter().filter(|one| one["allowed"] == true).count();
     let count = format!("{allowed} of {} operations", expected.len());
-    assert!(checked.html.contains(&count), "{count}: {}", checked.html);
+    checked.assert_has(&[&count]);
     let nothing = workspace.owner.get("/api/personal_api_keys/").await.ok();
     assert_eq!(nothing.as_array().map(Vec::len), Some(1), "nothing was created");
 
@@ -63,7 +62,7 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     let created = owner.submit(&form).await;
     created.assert_shows(200, "API key created");
     assert_eq!(created.headers["cache-control"], "no-store");
-    assert!(created.html.contains("<bdi>Nightly &#60;report&#62;</bdi>"));
+    created.assert_has(&["<bdi>Nightly &#60;report&#62;</bdi>"]);
     let key = workspace.with_key(&value(&created));
     let found = key.get("/api/personal_api_keys/@current/").await.ok();
     let of = [&found["label"], &found["scopes"], &found["scoped_teams"]];
@@ -74,15 +73,14 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
 
     let again = owner.submit(&form).await;
     again.assert_shows(200, "API key created");
-    assert!(again.html.contains("The form was sent twice and done once."));
+    again.assert_has(&["The form was sent twice and done once."]);
     assert!(!again.html.contains("phx_"), "the value is not shown again");
     let keys = workspace.owner.get("/api/personal_api_keys/").await.ok();
     assert_eq!(keys.as_array().map(Vec::len), Some(2));
 
-    let list = owner.get(KEYS).await;
-    list.assert_shows(200, "API keys");
-    assert!(list.html.contains("<span class=\"tag\">Read dashboards</span>"), "{}", list.html);
-    assert!(list.html.contains("<bdi>Web (Corp)</bdi>") && list.html.contains("1 to 2 of 2"));
+    let list = owner.open(KEYS, "API keys").await;
+    list.assert_has(&["<span class=\"tag\">Read dashboards</span>", "<bdi>Web (Corp)</bdi>"]);
+    list.assert_has(&["1 to 2 of 2"]);
     assert_eq!(list.html.matches("This session").count(), 1);
     assert!(!list.html.contains(&value(&created)));
 }
@@ -94,8 +92,7 @@ async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
     let scopes = ["dashboard:write", "personal_api_key:write", "project:read"];
     let key = workspace.limited_key(OWNER, &scopes, limits).await;
     let mut narrow = Visitor::with_key(&workspace, text(&key)).await;
-    let page = narrow.get(NEW).await;
-    page.assert_shows(200, "New API key");
+    let page = narrow.open(NEW, "New API key").await;
     let offered = page.html.split("name=\"scopes\" value=\"").skip(1);
     let offered: Vec<_> = offered.filter_map(|rest| rest.split('"').next()).collect();
     let expected = [
@@ -115,21 +112,19 @@ async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
     let child = child.get("/api/personal_api_keys/@current/").await.ok();
     assert_eq!(child["scoped_teams"], json!([workspace.made.project_id]));
 
-    let page = narrow.get(KEYS).await;
-    page.assert_shows(200, "API keys");
+    narrow.get(KEYS).await.assert_shows(200, "API keys");
     let first = workspace.owner.get("/api/personal_api_keys/@current/").await.ok();
-    let page = narrow.get(&page_of(&first)).await;
-    page.assert_shows(200, "<bdi>First key</bdi>");
-    assert!(page.html.contains("This API key cannot change a key with more access: scopes."));
-    assert!(!page.html.contains("id=\"rotate\"") && !page.html.contains("/revoke/"));
+    let page = narrow.open(&page_of(&first), "<bdi>First key</bdi>").await;
+    page.assert_has(&["This API key cannot change a key with more access: scopes."]);
+    page.assert_lacks(&["id=\"rotate\"", "/revoke/"]);
 
     let reader = workspace.key(OWNER, &["personal_api_key:read"]).await;
     let reader = Visitor::with_key(&workspace, text(&reader)).await;
     let list = reader.get(KEYS).await;
-    assert!(!list.html.contains("New key"));
+    list.assert_lacks(&["New key"]);
     let page = reader.get(NEW).await;
-    assert!(page.html.contains("This session may not create keys."));
-    assert!(!page.html.contains("Create the key"));
+    page.assert_has(&["This session may not create keys."]);
+    page.assert_lacks(&["Create the key"]);
 }
 
 #[tokio::test]
@@ -140,8 +135,7 @@ async fn key_is_narrowed() {
     let key = create(&workspace, sent).await;
     let path = page_of(&key);
     let mut owner = Visitor::owner(&workspace).await;
-    let page = owner.get(&path).await;
-    page.assert_shows(200, "<bdi>CI</bdi>");
+    let page = owner.open(&path, "<bdi>CI</bdi>").await;
     let form = page.form("form");
     let held = ["dashboard:write", "project:write", "feature_flag:read"];
     assert_eq!(form.values("scopes"), held, "scopes that the API does not serve stay");
@@ -151,7 +145,7 @@ async fn key_is_narrowed() {
     let operations = workspace.owner.get(&operations).await.ok();
     let operations = operations.as_array().expect("operations");
     let allowed = operations.iter().filter(|one| one["allowed"] == true).count();
-    assert!(page.html.contains(&format!("{allowed} of {} operations", operations.len())));
+    page.assert_has(&[&format!("{allowed} of {} operations", operations.len())]);
     let sent =
         form.with("scopes", "dashboard:read").with("scoped_teams", "1").with("label", "CI 2");
     assert_eq!(owner.submit(&sent).await.location(), format!("{path}?done=key-saved"));
@@ -185,11 +179,9 @@ async fn key_is_rotated_with_grace_and_revoked() {
     let newest = workspace.with_key(&value(&rotated));
     newest.get("/api/personal_api_keys/@current/").await.ok();
 
-    let question = owner.get(&format!("{path}revoke/")).await;
-    question.assert_shows(200, "<bdi>Revoke the key CI?</bdi>");
-    assert!(!question.html.contains("This session uses the key"));
-    let done = owner.submit(&question.form("form")).await;
-    assert_eq!(done.location(), "/console/keys/?done=key-revoked");
+    let question = owner.open(&format!("{path}revoke/"), "<bdi>Revoke the key CI?</bdi>").await;
+    question.assert_lacks(&["This session uses the key"]);
+    owner.submit(&question.form("form")).await.assert_leads_to("/console/keys/?done=key-revoked");
     newest.get("/api/personal_api_keys/@current/").await.is_bad_key();
     owner.get(&path).await.assert_shows(404, "Not found");
 }
@@ -200,9 +192,9 @@ async fn new_value_of_the_own_key_is_shown_although_the_session_ends() {
     let own = workspace.owner.get("/api/personal_api_keys/@current/").await.ok();
     let path = page_of(&own);
     let question = owner.get(&format!("{path}revoke/")).await;
-    assert!(question.html.contains("This session uses the key and ends with it."));
+    question.assert_has(&["This session uses the key and ends with it."]);
     let page = owner.get(&path).await;
-    assert!(page.html.contains("This session ends, because the key signed it in."));
+    page.assert_has(&["This session ends, because the key signed it in."]);
     let rotated = owner.submit(&page.form("rotate")).await;
     rotated.assert_shows(200, "API key rotated");
     assert!(owner.get(KEYS).await.location().starts_with("/console/sign_in/"));
@@ -216,10 +208,8 @@ async fn new_value_of_the_own_key_is_shown_although_the_session_ends() {
 async fn session_by_link_offers_every_scope() {
     let workspace = Workspace::new().await;
     let visitor = Visitor::with_link(&workspace, false).await;
-    let page = visitor.get(NEW).await;
-    page.assert_shows(200, "New API key");
-    assert!(page.html.contains("Everything, also what later versions add"));
-    let list = visitor.get(KEYS).await;
-    list.assert_shows(200, "API keys");
-    assert!(!list.html.contains("This session</span>"));
+    let page = visitor.open(NEW, "New API key").await;
+    page.assert_has(&["Everything, also what later versions add"]);
+    let list = visitor.open(KEYS, "API keys").await;
+    list.assert_lacks(&["This session</span>"]);
 }

@@ -69,9 +69,9 @@ async fn forms_take_the_id_of_a_dashboard_if_there_are_too_many_to_offer() {
         (&move_tile, "toDashboard", "The ID of a dashboard that you may edit."),
     ] {
         let page = owner.get(path).await;
-        assert!(page.html.contains(hint), "{path}: {}", page.html);
-        assert!(!page.html.contains(&format!("<select id=\"form-{id}\"")), "{path}");
-        assert!(!page.html.contains("type=\"checkbox\" name=\"dashboards\""), "{path}");
+        page.assert_has(&[hint]);
+        page.assert_lacks(&[&format!("<select id=\"form-{id}\"")]);
+        page.assert_lacks(&["type=\"checkbox\" name=\"dashboards\""]);
     }
     let form = owner.get(new_insight).await.form("form").with("name", "Visitors");
     let form = form.with("dashboards", &last.to_string());
@@ -102,10 +102,10 @@ async fn member_of_a_large_organization_is_found_for_a_rule_and_as_a_collaborato
         [(ACCESS, "rule"), (&of_insight, "rule"), (project, "project"), (project, "kind")]
     {
         let page = owner.get(path).await;
-        assert!(page.html.contains("There are more members than the choice below can show."));
+        page.assert_has(&["There are more members than the choice below can show."]);
         let found = owner.get(&format!("{path}?subject=m000")).await;
         let choice = format!("<option value=\"{of_m000}\">m000, m000@corp.example</option>");
-        assert!(found.html.contains(&choice), "{path}: {}", found.html);
+        found.assert_has(&[&choice]);
         assert_eq!(offered(&found, &format!("{form}-organization_member")), 1, "{path}");
         let level = if form == "project" { "member" } else { "viewer" };
         let form = found.form(form).with("organization_member", of_m000);
@@ -117,13 +117,13 @@ async fn member_of_a_large_organization_is_found_for_a_rule_and_as_a_collaborato
     let page = owner.get(&format!("{ACCESS}?member={uuid}&subject=m000")).await;
     let of_m001 = workspace.membership("m001@corp.example").await;
     assert_eq!(page.form("rule").value("organization_member"), of_m001.as_str().expect("an id"));
-    assert!(page.html.contains("m001, m001@corp.example</option>"), "{}", page.html);
+    page.assert_has(&["m001, m001@corp.example</option>"]);
 
     let uuid = workspace.uuid("m000@corp.example").await;
     let page = owner.get(ACCESS).await;
     assert_eq!(offered(&page, "collaborator-user_uuid"), 100);
     let none = owner.get(&format!("{ACCESS}?candidate=zzz")).await;
-    assert!(none.html.contains("No member who may view but not edit matches."));
+    none.assert_has(&["No member who may view but not edit matches."]);
     let page = owner.get(&format!("{ACCESS}?candidate=m000")).await;
     assert_eq!(offered(&page, "collaborator-user_uuid"), 1);
     let form = page.form("collaborator").with("user_uuid", &uuid);
@@ -143,8 +143,8 @@ async fn form_of_a_rule_takes_the_id_of_a_role_if_there_are_too_many_to_offer() 
     let mut owner = Visitor::owner(&workspace).await;
     let project = "/console/projects/1/access/";
     let page = owner.get(project).await;
-    assert!(page.html.contains("The ID of the role, which is in the URL of its page."));
-    assert!(!page.html.contains("<select id=\"project-role\""), "{}", page.html);
+    page.assert_has(&["The ID of the role, which is in the URL of its page."]);
+    page.assert_lacks(&["<select id=\"project-role\""]);
     let form = page.form("project").with("role", &last).with("access_level", "member");
     assert_eq!(owner.submit(&form).await.location(), format!("{project}?done=access-saved"));
     let rules = workspace.owner.get(&workspace.access_controls()).await.ok();
@@ -176,13 +176,13 @@ async fn long_lists_of_rules_and_collaborators_have_pages_of_their_own() {
     let collaborators = |page: &Page| page.html.matches("name=\"collaborator\"").count();
     let page = owner.get(ACCESS).await;
     assert_eq!((rows(&page), collaborators(&page)), (50, 50));
-    assert!(page.html.contains(&format!("rel=\"next\" href=\"{ACCESS}?rules=50#rules\"")));
+    page.assert_has(&[&format!("rel=\"next\" href=\"{ACCESS}?rules=50#rules\"")]);
     let more = format!("rel=\"next\" href=\"{ACCESS}?collaborators=50#restricted\"");
-    assert!(page.html.contains(&more), "{}", page.html);
+    page.assert_has(&[&more]);
     let page = owner.get(&format!("{ACCESS}?rules=50&search=m00")).await;
     assert_eq!((rows(&page), collaborators(&page)), (10, 50));
-    assert!(page.html.contains("<span>51 to 60 of 60</span>"));
-    assert!(page.html.contains(&format!("rel=\"prev\" href=\"{ACCESS}?search=m00#rules\"")));
+    page.assert_has(&["<span>51 to 60 of 60</span>"]);
+    page.assert_has(&[&format!("rel=\"prev\" href=\"{ACCESS}?search=m00#rules\"")]);
     let page = owner.get(&format!("{ACCESS}?collaborators=50")).await;
     assert_eq!((rows(&page), collaborators(&page)), (50, 10));
     for list in ["rules", "collaborators"] {
@@ -192,6 +192,6 @@ async fn long_lists_of_rules_and_collaborators_have_pages_of_their_own() {
     let project = "/console/projects/1/access/";
     let page = owner.get(project).await;
     assert_eq!(rows(&page), 50);
-    assert!(page.html.contains(&format!("rel=\"next\" href=\"{project}?rules=50#rules\"")));
+    page.assert_has(&[&format!("rel=\"next\" href=\"{project}?rules=50#rules\"")]);
     assert_eq!(rows(&owner.get(&format!("{project}?rules=50")).await), 10);
 }

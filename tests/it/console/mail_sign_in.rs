@@ -107,7 +107,7 @@ fn wrong(code: &str) -> String {
 #[track_caller]
 fn assert_refused(page: &Page, why: &str) {
     page.assert_shows(401, "Sign in by mail");
-    assert!(page.html.contains(why), "{}", page.html);
+    page.assert_has(&[why]);
     assert!(!page.headers.contains_key("set-cookie"));
 }
 
@@ -119,7 +119,7 @@ async fn assert_signed_out(browser: &Visitor) {
 async fn mail_signs_in_once_the_browser_that_asked() {
     let mut scene = Scene::new().await;
     let page = scene.browser("192.0.2.7").get("/console/sign_in/").await;
-    assert!(page.html.contains("<form method=\"post\" action=\"/console/sign_in/mail/\">"));
+    page.assert_has(&["<form method=\"post\" action=\"/console/sign_in/mail/\">"]);
     let (mut browser, mail) = scene.asked().await;
     assert_eq!(
         (mail.to.as_slice(), mail.subject().as_str()),
@@ -146,9 +146,8 @@ async fn mail_signs_in_once_the_browser_that_asked() {
     assert!(browser.cookie.is_some() && browser.mail_cookie.is_none());
     let removed = page.headers.get_all("set-cookie").iter().next_back().expect("a cookie");
     assert_eq!(removed, "steward-mail=; HttpOnly; SameSite=Strict; Path=/console/; Max-Age=0");
-    let page = browser.get(SESSIONS).await;
-    page.assert_shows(200, "Sessions");
-    assert!(page.html.contains("<td data-label=\"Signed in with\">A mail</td>"), "{}", page.html);
+    let page = browser.open(SESSIONS, "Sessions").await;
+    page.assert_has(&["<td data-label=\"Signed in with\">A mail</td>"]);
     assert_eq!(scene.stored(0).await, 0);
     scene.workspace.assert_file_valid().await;
 }
@@ -414,8 +413,8 @@ async fn network_asks_for_ten_mails_an_hour_whoever_they_are_for() {
         let page = neighbour.post(ASK, &[("email", email), ("next", SESSIONS)]).await;
         page.assert_shows(429, "Sign in to Steward");
         assert_eq!(page.headers["retry-after"], "360");
-        assert!(page.html.contains("Expected available in 360 seconds."), "{}", page.html);
-        assert!(page.html.contains(&format!("value=\"{email}\"")) && page.html.contains(SESSIONS));
+        page.assert_has(&["Expected available in 360 seconds.", &format!("value=\"{email}\"")]);
+        page.assert_has(&[SESSIONS]);
         assert!(!page.headers.contains_key("set-cookie"));
     }
     let mut other = scene.browser("2001:db8:0:1::1");
@@ -432,8 +431,7 @@ async fn assert_mails(scene: &Scene, asks: &[(&Visitor, usize, usize)]) -> usize
     for (at, (browser, asks, of_browser)) in asks.iter().enumerate() {
         for nth in 0..*asks {
             // A copy, so that the browser keeps no nonce.
-            let page = (*browser).clone().post(ASK, &[("email", OWNER)]).await;
-            assert_eq!(page.location(), CODE);
+            (*browser).clone().post(ASK, &[("email", OWNER)]).await.assert_leads_to(CODE);
             (asked, mails) = (asked + 1, mails + usize::from(nth < *of_browser));
             assert_eq!(scene.stored(asked).await, mails, "{at} {nth}");
         }
@@ -579,7 +577,7 @@ async fn text_that_is_no_address_is_refused_beside_its_field() {
         page.assert_shows(400, "Sign in to Steward");
         let shown = page.between("id=\"email-error\">", "</p>");
         assert!(shown.ends_with(&format!("<span>{detail}</span>")), "{email}: {shown}");
-        assert!(page.html.contains("aria-describedby=\"email-error email-hint\""));
+        page.assert_has(&["aria-describedby=\"email-error email-hint\""]);
         assert!(!page.html.contains("<b>") && !page.headers.contains_key("set-cookie"));
     }
     // An address in any case is found, and the mail goes to the stored one.
@@ -602,8 +600,7 @@ async fn links_in_mails_never_follow_the_host_of_a_request() {
             &[("host", host), ("x-forwarded-host", forwarded), ("origin", "https://evil.example")],
         ]
         .concat();
-        let page = browser.fetch(Method::POST, ASK, &headers, &form).await;
-        assert_eq!(page.location(), CODE);
+        browser.fetch(Method::POST, ASK, &headers, &form).await.assert_leads_to(CODE);
         let (text, html) = scene.server.mail().await.bodies();
         for body in [text, html] {
             assert!(body.contains("https://admin.corp.example/console/sign_in/code/#"), "{body}");
@@ -787,9 +784,8 @@ async fn failed_codes_are_limited_by_address() {
 async fn sign_in_by_mail_is_off_by_default() {
     let workspace = Workspace::new().await;
     let mut browser = Visitor::new(&workspace);
-    let page = browser.get("/console/sign_in/").await;
-    page.assert_shows(200, "Sign in to Steward");
-    assert!(!page.html.contains("email"), "{}", page.html);
+    let page = browser.open("/console/sign_in/", "Sign in to Steward").await;
+    page.assert_lacks(&["email"]);
     browser.get(CODE).await.assert_shows(404, "Not found");
     browser.post(ASK, &[("email", OWNER)]).await.assert_shows(404, "Not found");
     browser.post(CODE, &[("code", "0000-0000")]).await.assert_shows(404, "Not found");

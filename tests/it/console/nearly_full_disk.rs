@@ -25,20 +25,17 @@ async fn pages_are_read_and_name_the_reason() {
     let mut owner = owner.at(&workspace);
     let refused = workspace.owner.post(&workspace.dashboards(""), json!({ "name": "x" })).await;
     assert_eq!(refused.status, 503);
-    let list = owner.get(INSIGHTS).await;
-    list.assert_shows(200, "Insights");
+    let list = owner.open(INSIGHTS, "Insights").await;
     assert!(list.html.contains("New insight"), "the level decides, not the disk: {}", list.html);
-    let sharing = owner.get(&format!("{insight}sharing/")).await;
-    sharing.assert_shows(200, "Sharing");
+    let sharing = owner.open(&format!("{insight}sharing/"), "Sharing").await;
     let reason = "The service is temporarily unavailable. Try again shortly.";
-    assert!(sharing.html.contains(reason) && !sharing.html.contains("id=\"sharing\""));
+    sharing.assert_has(&[reason]);
+    sharing.assert_lacks(&["id=\"sharing\""]);
     let organization = format!("/console/organizations/{}/", workspace.made.organization_id);
-    let invites = owner.get(&format!("{organization}invites/")).await;
-    invites.assert_shows(200, "Invites");
+    let invites = owner.open(&format!("{organization}invites/"), "Invites").await;
     assert!(invites.html.contains("id=\"form\""), "levels can be given: {}", invites.html);
-    let new = owner.get(&format!("{organization}projects/new/")).await;
-    new.assert_shows(200, "New project");
-    assert!(new.html.contains(reason), "{}", new.html);
+    let new = owner.open(&format!("{organization}projects/new/"), "New project").await;
+    new.assert_has(&[reason]);
     for path in [
         "/console/profile/",
         "/console/projects/1/settings/",

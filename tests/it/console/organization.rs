@@ -14,12 +14,10 @@ fn page(workspace: &Workspace, rest: &str) -> String {
 #[tokio::test]
 async fn projects_are_listed_and_created() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let list = owner.get(&page(&workspace, "projects/")).await;
-    list.assert_shows(200, "Projects");
-    assert!(list.html.contains("<bdi>Web</bdi></a><span class=\"sub\">Project 1</span>"));
-    assert!(list.html.contains("1 to 1 of 1") && list.html.contains("New project"));
-    let new = owner.get(&page(&workspace, "projects/new/")).await;
-    new.assert_shows(200, "New project");
+    let list = owner.open(&page(&workspace, "projects/"), "Projects").await;
+    list.assert_has(&["<bdi>Web</bdi></a><span class=\"sub\">Project 1</span>", "1 to 1 of 1"]);
+    list.assert_has(&["New project"]);
+    let new = owner.open(&page(&workspace, "projects/new/"), "New project").await;
     let form = new.form("form").with("name", "Shop").with("timezone", "Europe/Berlin");
     let created = owner.submit(&form).await;
     assert_eq!(created.location(), "/console/projects/2/settings/?done=project-created");
@@ -42,9 +40,9 @@ async fn members_create_only_demo_projects() {
     let workspace = Workspace::new().await;
     workspace.member("mia", Level::Member).await;
     let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
-    let new = member.get(&page(&workspace, "projects/new/")).await;
-    new.assert_shows(200, "New project");
-    assert!(new.html.contains("Create the demo project") && !new.html.contains("name=\"is_demo\""));
+    let new = member.open(&page(&workspace, "projects/new/"), "New project").await;
+    new.assert_has(&["Create the demo project"]);
+    new.assert_lacks(&["name=\"is_demo\""]);
     member.submit(&new.form("form").with("name", "Demo")).await.location();
     let found = workspace.owner.get("/api/projects/2/").await.ok();
     assert_eq!((&found["name"], &found["is_demo"]), (&json!("Demo"), &json!(true)));
@@ -55,8 +53,8 @@ async fn projects_beyond_the_cap_are_not_offered() {
     let workspace = Workspace::configured(|config| config.caps.projects = 1).await;
     let new = Visitor::owner(&workspace).await.get(&page(&workspace, "projects/new/")).await;
     new.assert_shows(200, "New project");
-    assert!(new.html.contains("An organization can have at most 1 projects."), "{}", new.html);
-    assert!(!new.html.contains("class=\"b go\""));
+    new.assert_has(&["An organization can have at most 1 projects."]);
+    new.assert_lacks(&["class=\"b go\""]);
 }
 
 #[tokio::test]
@@ -65,8 +63,7 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
     let (role, _) = add_role(&workspace, "Eng").await;
     let mut owner = Visitor::owner(&workspace).await;
     let path = page(&workspace, "settings/");
-    let shown = owner.get(&path).await;
-    shown.assert_shows(200, "Organization settings");
+    let shown = owner.open(&path, "Organization settings").await;
     let form = shown.form("form");
     assert_eq!((form.value("name"), form.value("members_can_invite")), ("Corp", "true"));
     let sent = form
@@ -82,10 +79,9 @@ async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name()
 
     workspace.member("mia", Level::Member).await;
     let member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
-    let page = member.get(&path).await;
-    page.assert_shows(200, "Organization settings");
-    assert!(page.html.contains("Your organization access level is insufficient."));
-    assert!(!page.html.contains("settings/delete/"));
+    let page = member.open(&path, "Organization settings").await;
+    page.assert_has(&["Your organization access level is insufficient."]);
+    page.assert_lacks(&["settings/delete/"]);
 
     let question = owner.get(&format!("{path}delete/")).await;
     let done = owner.submit(&question.form("form").with("name", " Acme ")).await;
@@ -101,14 +97,13 @@ async fn organization_is_created_from_the_switcher() {
     assert!(owner.get("/console/sessions/").await.html.contains(link));
     let form = owner.get("/console/organizations/new/").await.form("form").with("name", "Second");
     let location = owner.submit(&form).await.location().to_owned();
-    let page = owner.get(&location).await;
-    page.assert_shows(200, "Organization settings");
+    let page = owner.open(&location, "Organization settings").await;
     assert_eq!(page.form("form").value("name"), "Second");
     let limits = json!({ "projects": [workspace.made.project_id] });
     let key = workspace.limited_key(crate::support::OWNER, &["*"], limits).await;
     let limited = Visitor::with_key(&workspace, key.key.as_deref().expect("a key")).await;
     assert!(!limited.get("/console/sessions/").await.html.contains(link));
-    let page = limited.get("/console/organizations/new/").await;
-    page.assert_shows(200, "New organization");
-    assert!(page.html.contains("<div class=\"note\">") && !page.html.contains("id=\"form\""));
+    let page = limited.open("/console/organizations/new/", "New organization").await;
+    page.assert_has(&["<div class=\"note\">"]);
+    page.assert_lacks(&["id=\"form\""]);
 }

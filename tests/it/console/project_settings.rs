@@ -51,7 +51,7 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
     let mut owner = Visitor::owner(&workspace).await;
     let page = owner.get(&settings(&workspace)).await;
     let token = workspace.owner.get(&project(&workspace)).await.ok()["api_token"].clone();
-    assert!(page.html.contains(token.as_str().expect("a token")));
+    page.assert_has(&[token.as_str().expect("a token")]);
     let form = page.form("form");
     assert_eq!((form.value("name"), form.value("timezone")), ("Web", "UTC"));
     let typed = [
@@ -113,8 +113,7 @@ async fn only_admins_decide_who_sees_the_project() {
 
     workspace.member("mia", Level::Member).await;
     let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
-    let page = member.get(&settings(&workspace)).await;
-    page.assert_shows(200, "Project settings");
+    let page = member.open(&settings(&workspace), "Project settings").await;
     assert!(page.html.contains(
         "Your organization access level is insufficient to configure project access restrictions."
     ));
@@ -145,12 +144,11 @@ async fn project_is_deleted_only_with_its_name() {
     let form = page.form("form");
     let wrong = owner.submit(&form.clone().with("name", "web")).await;
     wrong.assert_shows(400, "<bdi>Delete the project Web?</bdi>");
-    assert!(wrong.html.contains("This is not the name."));
+    wrong.assert_has(&["This is not the name."]);
     let done = owner.submit(&form.with("name", "Web")).await;
     let list = format!("/console/organizations/{}/projects/", workspace.made.organization_id);
     assert_eq!(done.location(), format!("{list}?done=project-deleted"));
     workspace.owner.get(&project(&workspace)).await.assert_not_found("Not found.");
-    let page = owner.get(done.location()).await;
-    page.assert_shows(200, "Projects");
-    assert!(page.html.contains("This organization has no projects that you may see."));
+    let page = owner.open(done.location(), "Projects").await;
+    page.assert_has(&["This organization has no projects that you may see."]);
 }

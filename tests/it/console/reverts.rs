@@ -77,7 +77,7 @@ async fn change_is_reverted_by_one_request() {
     assert_eq!(labels(&page), ["revert", ""]);
     let page = scene.ask(0).await;
     page.assert_shows(200, "<bdi>Revert this change?</bdi>");
-    assert!(page.html.contains("</svg>Revert</button>"), "{}", page.html);
+    page.assert_has(&["</svg>Revert</button>"]);
     let command = page.between("<code dir=\"ltr\">", "</code>");
     let body =
         "{&#34;name&#34;:&#34;A&#34;,&#34;pinned&#34;:false,&#34;tags&#34;:[&#34;weekly&#34;]}";
@@ -95,8 +95,8 @@ async fn change_is_reverted_by_one_request() {
     let page = scene.owner.get(&scene.log()).await;
     assert_eq!(labels(&page), ["revert", "revert", ""]);
     let page = scene.ask(1).await;
-    assert!(page.html.contains("All these fields have their former values."));
-    assert!(!page.html.contains("<button class=\"b go\">"));
+    page.assert_has(&["All these fields have their former values."]);
+    page.assert_lacks(&["<button class=\"b go\">"]);
     let page = scene.ask(0).await;
     scene.owner.submit(&page.form("form")).await.location();
     assert_eq!(scene.read().await["name"], "B");
@@ -110,7 +110,7 @@ async fn later_changes_are_shown_before_they_are_lost() {
     scene.patch(json!({ "name": "C" })).await;
     let page = scene.ask(1).await;
     page.assert_shows(200, "<bdi>Revert this change?</bdi>");
-    assert!(page.html.contains("</svg>Revert anyway</button>"));
+    page.assert_has(&["</svg>Revert anyway</button>"]);
     let since = page.between("data-label=\"Changed since\">", "</td>");
     assert!(since.contains("before: </span>B</del>") && since.contains("after: </span>C</ins>"));
     assert_eq!(page.html.matches("data-label=\"Changed since\"").count(), 1);
@@ -141,7 +141,7 @@ async fn deleted_dashboards_and_insights_are_restored() {
     assert_eq!(scene.read().await["deleted"], false);
     // A page that was opened before says so.
     let again = scene.owner.get(&page.form("form").action).await;
-    assert!(again.html.contains("It is not deleted any more."), "{}", again.html);
+    again.assert_has(&["It is not deleted any more."]);
     assert_eq!(labels(&scene.owner.get(&scene.log()).await), ["", "", "restore", "", ""]);
     let page = scene.ask(2).await;
     page.assert_shows(200, "<bdi>Restore the insight I?</bdi>");
@@ -237,8 +237,7 @@ async fn changes_outside_of_dashboards_are_reverted() {
         assert_ne!(workspace.owner.get(&path).await.ok()[field], before[field], "{path}");
         let page = owner.get(&log).await;
         let link = offers(&page)[0].clone().unwrap_or_else(|| panic!("no offer: {path}"));
-        let page = owner.get(&link).await;
-        page.assert_shows(200, "<bdi>Revert this change?</bdi>");
+        let page = owner.open(&link, "<bdi>Revert this change?</bdi>").await;
         let done = owner.submit(&page.form("form")).await;
         assert!(done.location().ends_with("&done=change-reverted"), "{path}");
         assert_eq!(workspace.owner.get(&path).await.ok()[field], before[field], "{path}");
@@ -276,7 +275,8 @@ async fn only_changes_that_the_session_may_revert_are_offered() {
     let mut reader = Visitor::with_key(&scene.workspace, &key).await;
     assert!(labels(&reader.get(&scene.log()).await).iter().all(|label| label.is_empty()));
     let page = reader.get(&link).await;
-    assert!(page.html.contains("role=\"alert\"") && !page.html.contains("<button class=\"b go\">"));
+    page.assert_has(&["role=\"alert\""]);
+    page.assert_lacks(&["<button class=\"b go\">"]);
     reader.submit(&form).await.assert_shows(403, "<bdi>Revert this change?</bdi>");
     // A member who may only view the dashboard sees why there is no button.
     let anna = scene.workspace.member("anna", Level::Member).await;
@@ -284,7 +284,8 @@ async fn only_changes_that_the_session_may_revert_are_offered() {
     scene.workspace.owner.put(&rules, json!({ "access_level": "viewer" })).await.ok();
     let mut anna = Visitor::with_key(&scene.workspace, &anna.key.expect("a key")).await;
     let page = anna.get(&link).await;
-    assert!(page.html.contains("role=\"alert\"") && !page.html.contains("<button class=\"b go\">"));
+    page.assert_has(&["role=\"alert\""]);
+    page.assert_lacks(&["<button class=\"b go\">"]);
     anna.submit(&form).await.assert_shows(403, "<bdi>Revert this change?</bdi>");
     assert_eq!(scene.read().await["name"], "B");
     let error = scene.patch(json!({ "deleted": true })).await;
@@ -322,5 +323,5 @@ async fn addresses_of_other_entries_have_no_page() {
         format!("scope=Dashboard&item_id={}&at={}&entry={id}", scene.id, moment.expect("a time"));
     let page = scene.owner.get(&format!("{}revert/?{query}", scene.log())).await;
     page.assert_shows(404, "Not found");
-    assert!(page.html.contains("This change cannot be reverted."));
+    page.assert_has(&["This change cannot be reverted."]);
 }

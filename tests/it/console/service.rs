@@ -9,17 +9,16 @@ use crate::support::{Workspace, eventually, eventually_async, with_clock};
 async fn sessions_are_listed_and_ended_one_by_one() {
     let (workspace, mut first) = Visitor::in_new_workspace().await;
     let second = Visitor::with_link(&workspace, false).await;
-    let page = first.get("/console/sessions/").await;
-    page.assert_shows(200, "Sessions");
+    let page = first.open("/console/sessions/", "Sessions").await;
     assert_eq!(page.html.matches("This session").count(), 1);
-    assert!(page.html.contains("<bdi>First key</bdi>") && page.html.contains("A link"));
+    page.assert_has(&["<bdi>First key</bdi>", "A link"]);
     // The newest session comes first.
     let end = page.between("<form method=\"post\" action=\"/console/sessions/", "\"").to_owned();
     let path = format!("/console/sessions/{end}");
     assert_eq!(first.post(&path, &[]).await.location(), "/console/sessions/");
     assert!(second.get("/console/sessions/").await.location().starts_with("/console/sign_in/"));
     let page = first.get("/console/sessions/").await;
-    assert!(!page.html.contains("A link"));
+    page.assert_lacks(&["A link"]);
     first.post(&path, &[]).await.assert_shows(404, "Not found");
     first.post("/console/sessions/x/end/", &[]).await.assert_shows(404, "Not found");
 }
@@ -36,17 +35,16 @@ async fn health_page_shows_the_state_of_the_service() {
     })
     .await;
     page.assert_shows(200, "Health of the service");
-    for shown in [
-        "Accepts writes",
-        concat!("<th scope=\"row\">Version</th><td>", env!("CARGO_PKG_VERSION"), "</td>"),
-        "No mail server is configured (<code>--smtp-url</code>)",
-        "No backups are scheduled (<code>--backup-dir</code>)",
-        "No checks are scheduled (<code>--scrub</code>)",
-        "steward backup copy.redb --data &#39;/",
-        "aria-current=\"page\"",
-    ] {
-        assert!(page.html.contains(shown), "{shown}: {}", page.html);
-    }
+    page.assert_has(&["Accepts writes"]);
+    page.assert_has(&[concat!(
+        "<th scope=\"row\">Version</th><td>",
+        env!("CARGO_PKG_VERSION"),
+        "</td>"
+    )]);
+    page.assert_has(&["No mail server is configured (<code>--smtp-url</code>)"]);
+    page.assert_has(&["No backups are scheduled (<code>--backup-dir</code>)"]);
+    page.assert_has(&["No checks are scheduled (<code>--scrub</code>)"]);
+    page.assert_has(&["steward backup copy.redb --data &#39;/", "aria-current=\"page\""]);
     assert!(page.between("Data file</th><td>", "</td>").contains(" unused"));
     assert!(page.between("Memory</th><td>", "</td>").contains("iB"));
 }
@@ -69,5 +67,5 @@ async fn health_page_shows_the_last_backup_and_check() {
     .await;
     let shown = format!("<time datetime=\"{now}\" data-ago>2023-11-14 22:13 UTC</time>");
     assert_eq!(page.html.matches(&shown).count(), 3, "{}", page.html);
-    assert!(page.html.contains(", no damage"));
+    page.assert_has(&[", no damage"]);
 }

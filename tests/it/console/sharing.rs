@@ -17,9 +17,9 @@ async fn public_page_is_enabled_rotated_and_disabled() {
     let mut owner = Visitor::owner(&workspace).await;
     let path = format!("{ONE}sharing/");
     assert!(owner.get(ONE).await.html.contains(&format!("href=\"{path}\"")));
-    let page = owner.get(&path).await;
-    page.assert_shows(200, "Sharing of <bdi>Growth</bdi>");
-    assert!(page.html.contains("The dashboard is not public") && !page.html.contains("/shared/"));
+    let page = owner.open(&path, "Sharing of <bdi>Growth</bdi>").await;
+    page.assert_has(&["The dashboard is not public"]);
+    page.assert_lacks(&["/shared/"]);
     let command = page.between("<code dir=\"ltr\">", "</code>");
     assert!(command.contains("{&#34;enabled&#34;:true}"), "{command}");
     let done = owner.post(&path, &[("action", "enable")]).await;
@@ -49,8 +49,8 @@ async fn users_who_may_not_share_see_why() {
     workspace.owner.post(&workspace.dashboards(""), sent).await.ok();
     let path = format!("{ONE}sharing/");
     let page = ben.get(&path).await;
-    assert!(page.html.contains("Only users who may edit the dashboard can share it."));
-    assert!(!page.html.contains("value=\"enable\""));
+    page.assert_has(&["Only users who may edit the dashboard can share it."]);
+    page.assert_lacks(&["value=\"enable\""]);
     let page = ben.post(&path, &[("action", "enable")]).await;
     page.assert_shows(403, "Sharing of <bdi>Growth</bdi>");
     let alert = page.between("role=\"alert\">", "</div>");
@@ -66,6 +66,6 @@ async fn users_who_may_not_share_see_why() {
     let rules = format!("{insights}{}/access_controls/", insight["id"]);
     workspace.owner.put(&rules, json!({ "access_level": "none" })).await.ok();
     let page = ben.get(&path).await;
-    assert!(page.html.contains("The dashboard shows an insight that you may not view."));
-    assert!(!page.html.contains("value=\"enable\""));
+    page.assert_has(&["The dashboard shows an insight that you may not view."]);
+    page.assert_lacks(&["value=\"enable\""]);
 }

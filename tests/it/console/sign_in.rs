@@ -107,7 +107,7 @@ async fn failed_sign_ins_are_limited_by_address() {
     let page = visitor.post(SIGN_IN, &[("key", "phx_wrong")]).await;
     page.assert_shows(429, "Too many requests");
     assert_eq!(page.headers["retry-after"], "1200");
-    assert!(page.html.contains("Try again in 1200 seconds."));
+    page.assert_has(&["Try again in 1200 seconds."]);
     clock.advance(std::time::Duration::from_mins(20));
     assert_eq!(visitor.post(SIGN_IN, &[("key", "phx_wrong")]).await.status, 401);
 }
@@ -195,7 +195,7 @@ async fn page_opened_by_another_site_opens_itself_again_with_the_cookie() {
             for browser in [&visitor, &beside] {
                 let page = browser.fetch(Method::GET, path, &[("sec-fetch-site", site)], "").await;
                 page.assert_shows(200, "Opening the page …");
-                assert!(page.html.contains("<meta http-equiv=\"refresh\" content=\"0\">"));
+                page.assert_has(&["<meta http-equiv=\"refresh\" content=\"0\">"]);
             }
         }
     }

@@ -51,8 +51,7 @@ async fn text_is_previewed_and_added() {
     let stale = owner.submit(&form.with("tiles.0.text.body", "Bye")).await;
     stale.assert_shows(412, "Add a text");
     assert_eq!(stale.form("form").value("tiles.0.color"), "blue");
-    let done = owner.submit(&stale.form("form")).await;
-    assert_eq!(done.location(), format!("{ONE}?done=text-added"));
+    owner.submit(&stale.form("form")).await.assert_leads_to(&format!("{ONE}?done=text-added"));
     assert_eq!(tiles(&workspace).await[1]["text"]["body"], "Bye");
     // What was typed is kept if the dashboard was deleted meanwhile.
     workspace.owner.patch(&workspace.dashboards("1/"), json!({ "deleted": true })).await.ok();
@@ -71,7 +70,7 @@ async fn session_that_may_not_edit_is_told_why_and_offered_no_form() {
     for page in pages {
         let shown = ben.get(&format!("{ONE}{page}")).await;
         assert_eq!(shown.status, 200, "{page}");
-        assert!(!shown.html.contains("You may view this dashboard."), "{page}: {}", shown.html);
+        shown.assert_lacks(&["You may view this dashboard."]);
     }
     let closed = json!({ "restriction_level": 37 });
     workspace.owner.patch(&workspace.dashboards("1/"), closed).await.ok();
@@ -81,7 +80,7 @@ async fn session_that_may_not_edit_is_told_why_and_offered_no_form() {
         for page in pages {
             let shown = visitor.get(&format!("{ONE}{page}")).await;
             assert_eq!(shown.status, 200, "{page}");
-            assert!(shown.html.contains(reason), "{page}: {}", shown.html);
+            shown.assert_has(&[reason]);
             shown.assert_lacks(&["id=\"form\"", "id=\"arrange\""]);
         }
     }
@@ -134,7 +133,7 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     let insight = format!("/console/projects/1/insights/{}/", made["id"]);
     let link = format!("<h2 dir=\"auto\"><a href=\"{insight}\">Visitors</a></h2>");
     let page = owner.get(ONE).await;
-    assert!(page.html.contains(&link) && page.html.contains(no_results), "{}", page.html);
+    page.assert_has(&[&link, no_results]);
     for path in ["/console/projects/1/insights/", &insight] {
         assert!(owner.get(path).await.html.contains(no_results), "{path}");
     }
@@ -152,13 +151,13 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
         "access/",
     ] {
         let page = owner.get(&format!("{ONE}{rest}")).await;
-        assert!(page.html.contains(named), "{rest}: {}", page.html);
+        page.assert_has(&[named]);
     }
     let reader =
         Visitor::with_scopes(&workspace, "owner@corp.example", &["dashboard:read", "project:read"])
             .await;
     let page = reader.get(ONE).await;
-    assert!(page.html.contains("<h2 dir=\"auto\">Visitors</h2>"), "{}", page.html);
+    page.assert_has(&["<h2 dir=\"auto\">Visitors</h2>"]);
 }
 
 #[tokio::test]
@@ -174,7 +173,7 @@ async fn tiles_are_duplicated_removed_and_restored() {
     assert_eq!(owner.post(&path, &sent).await.location(), format!("{ONE}?done=tile-duplicated"));
     let again = owner.post(&path, &sent).await;
     again.assert_shows(412, "Growth");
-    assert!(again.html.contains("The dashboard has changed since you opened the page."));
+    again.assert_has(&["The dashboard has changed since you opened the page."]);
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 3);
     owner.post(&path, &[("only", "remove 3")]).await.location();
     let done = owner.post(&path, &[("only", "remove 1")]).await;
@@ -196,11 +195,11 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     let (workspace, mut owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let path = format!("{ONE}tiles/1/move/");
     let page = owner.get(&path).await;
-    assert!(page.html.contains("You may edit no other dashboard of this project."));
+    page.assert_has(&["You may edit no other dashboard of this project."]);
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
     let page = owner.get(&path).await;
-    assert!(page.html.contains("<option value=\"2\">Sales</option>"), "{}", page.html);
-    assert!(!page.html.contains("<option value=\"1\">"));
+    page.assert_has(&["<option value=\"2\">Sales</option>"]);
+    page.assert_lacks(&["<option value=\"1\">"]);
     let form = page.form("form").with("toDashboard", "2");
     assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-moved"));
     let other = workspace.owner.get(&workspace.dashboards("2/")).await.ok();
@@ -211,7 +210,7 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     owner.submit(&elsewhere).await.assert_shows(404, "Move the tile");
     let unnamed = owner.submit(&form.with("toDashboard", "")).await;
     unnamed.assert_shows(400, "Move the tile");
-    assert!(unnamed.html.contains("This field is required."), "{}", unnamed.html);
+    unnamed.assert_has(&["This field is required."]);
 }
 
 #[tokio::test]
@@ -222,9 +221,8 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
     ]);
     let (workspace, mut owner) = with_tiles(sent).await;
     let path = format!("{ONE}arrange/");
-    let page = owner.get(&path).await;
-    page.assert_shows(200, "Arrange the tiles");
-    assert!(page.html.contains("aria-label=\"Column of First\""), "{}", page.html);
+    let page = owner.open(&path, "Arrange the tiles").await;
+    page.assert_has(&["aria-label=\"Column of First\""]);
     let form = page.form("arrange");
     let names = ["x-1", "y-1", "w-1", "h-1", "x-2", "y-2", "w-2", "h-2"];
     assert_eq!(names.map(|name| form.value(name)), ["1", "1", "6", "4", "7", "1", "6", "5"]);
@@ -277,8 +275,7 @@ async fn all_tiles_of_a_full_dashboard_are_arranged() {
         .collect();
     let path = workspace.dashboards("1/");
     workspace.owner.patch(&path, json!({ "tiles": tiles })).await.ok();
-    let page = owner.get(&format!("{ONE}arrange/")).await;
-    page.assert_shows(200, "Arrange the tiles");
+    let page = owner.open(&format!("{ONE}arrange/"), "Arrange the tiles").await;
     let form = page.form("arrange");
     assert_eq!(form.fields.iter().filter(|(name, _)| name.starts_with("x-")).count(), 1000);
     let shown = workspace.owner.get(&path).await.ok();
@@ -319,9 +316,8 @@ async fn deleted_tiles_have_a_page_that_restores_them() {
     let (workspace, mut owner) = with_tiles(sent).await;
     let trash = format!("{ONE}tiles/trash/");
     assert!(owner.get(ONE).await.html.contains(&format!("href=\"{trash}\"")));
-    let page = owner.get(&trash).await;
-    page.assert_shows(200, "Deleted tiles");
-    assert!(page.html.contains("No tile of this dashboard is deleted."));
+    let page = owner.open(&trash, "Deleted tiles").await;
+    page.assert_has(&["No tile of this dashboard is deleted."]);
     for id in 1..=2 {
         owner.post(&format!("{ONE}tiles/"), &[("only", &format!("remove {id}"))]).await.location();
     }
@@ -334,7 +330,7 @@ async fn deleted_tiles_have_a_page_that_restores_them() {
         "{rows}"
     );
     assert!(rows.contains("form=\"tiles\" name=\"only\" value=\"restore 2\""), "{rows}");
-    assert!(page.html.contains("<span>1 to 2 of 2</span>"));
+    page.assert_has(&["<span>1 to 2 of 2</span>"]);
     let restore = page.buttons().into_iter().find(|form| form.value("only") == "restore 1");
     let done = owner.submit(&restore.expect("a button")).await;
     assert_eq!(done.location(), format!("{ONE}?done=tile-restored"));
@@ -373,7 +369,7 @@ async fn description_and_tags_are_edited_on_the_page_of_the_dashboard() {
     let long = stale.form("tags").with("tags", &"x".repeat(256));
     let refused = owner.submit(&long).await;
     refused.assert_shows(400, "Growth");
-    assert!(refused.html.contains("id=\"tags-tags-error\""), "{}", refused.html);
+    refused.assert_has(&["id=\"tags-tags-error\""]);
 
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let closed = json!({ "restriction_level": 37 });

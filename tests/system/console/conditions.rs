@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::gate::{Gate, State};
 use super::{Site, assert_sound, assert_sound_in_every_look, browser, go_to, shown};
-use crate::support::browser::Browser;
 use crate::support::OWNER;
+use crate::support::browser::Browser;
 
 const SAVE: &str = "#form button.go";
 
