@@ -128,8 +128,7 @@ async fn place_of_an_error_in_a_query_is_marked() {
 #[tokio::test]
 async fn exports_are_paused_and_unpaused_one_or_many() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
-    let empty = owner.open(LIST, "Batch exports").await;
-    empty.assert_has(&["This project has no batch exports."]);
+    owner.get(LIST).await.assert_has(&["This project has no batch exports."]);
     let mut ids = Vec::new();
     for name in ["a", "b", "c"] {
         let made = workspace.owner.post(API, nowhere(name)).await.ok();
@@ -140,34 +139,14 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
         let of = |export: &Value| export["paused"] == true;
         list["results"].as_array().expect("a list").iter().rev().map(of).collect::<Vec<_>>()
     };
-    let page = owner.get(LIST).await;
-    page.assert_has(&["<span>1 to 3 of 3</span>"]);
-    let form = page.form("exports");
-    let mut many = form.clone().with("action", "pause");
-    many.fields.extend([&ids[0], &ids[2]].map(|id| ("id".to_owned(), id.clone())));
-    let done = format!("{LIST}?offset=0&done=export-paused&count=2");
-    assert_eq!(owner.submit(&many).await.location(), done);
-    assert_eq!(paused().await, [true, false, true]);
-    assert_eq!(owner.get(LIST).await.html.matches("</svg>Paused</span>").count(), 2);
-    let none = owner.submit(&form.clone().with("action", "pause")).await;
-    none.assert_shows(400, "Batch exports");
-    none.assert_has(&["Select the batch exports first."]);
-
-    let gone = workspace.owner.delete(&format!("{API}{}/", ids[0])).await;
-    gone.assert_empty(204);
-    let page = owner.submit(&many.with("action", "unpause")).await;
-    page.assert_shows(200, "Batch exports");
-    let note = page.between("role=\"alert\">", "</ul>");
-    assert!(note.contains("1 done, 1 refused:"), "{note}");
-    let gone = format!("<bdi>Batch export {}</bdi>: <span dir=\"auto\">Not found.</span>", ids[0]);
-    assert!(note.contains(&gone), "{note}");
-    let chosen = format!("value=\"{}\" checked>", ids[2]);
-    page.assert_has(&[&chosen]);
-    assert_eq!(page.html.matches(" checked>").count(), 1);
-    assert_eq!(paused().await, [false, false]);
-    let page = owner.post(LIST, &[("action", "delete"), ("id", &ids[1])]).await;
-    assert_eq!(page.status, 404);
-
+    let many = owner.get(LIST).await.form("exports").and("id", &ids[0]).and("id", &ids[2]);
+    for (action, states) in [("pause", [true, false, true]), ("unpause", [false; 3])] {
+        let done = format!("{LIST}?offset=0&done=export-{action}d&count=2");
+        assert_eq!(owner.submit(&many.clone().with("action", action)).await.location(), done);
+        assert_eq!(paused().await, states);
+        let shown = owner.get(LIST).await.html.matches("</svg>Paused</span>").count();
+        assert_eq!(shown, states.iter().filter(|is_paused| **is_paused).count());
+    }
     let path = format!("{LIST}{}/", ids[1]);
     let page = owner.get(&path).await;
     let done = owner.submit(&page.form("state")).await;
@@ -177,5 +156,5 @@ async fn exports_are_paused_and_unpaused_one_or_many() {
     let done = owner.submit(&page.form("state")).await;
     assert_eq!(done.location(), format!("{path}?done=export-unpaused"));
     assert!(owner.get(done.location()).await.html.contains("Batch export unpaused."));
-    assert_eq!(paused().await, [false, false]);
+    assert_eq!(paused().await, [false; 3]);
 }

@@ -1,10 +1,10 @@
-//! Names and texts of users never become markup, on no page.
+//! Texts of requests never become markup, on no page. The browser of the system tests reads pages with hostile stored texts.
 
 use serde_json::json;
 
 use crate::support::Workspace;
+use crate::support::batch_exports::nowhere;
 use crate::support::console::Visitor;
-use crate::support::crawler::crawl;
 
 /// Markup for each context of a page: text, attributes, styles, scripts and commands.
 const ATTACKS: [&str; 7] = [
@@ -48,101 +48,39 @@ fn assert_safe(html: &str) {
     assert!(!html.contains("62615533"), "a template was evaluated");
 }
 
-#[test]
-fn tags_are_found_without_the_values_of_their_attributes() {
-    let html = "a < b <p class=\"x > y\" onload=z>\" onfocus=1</p><br>";
-    assert_eq!(tags(html), ["p class= onload=z", "br"]);
-}
-
-/// Gives this name to the user, the organization, the project and one object of each kind. Returns the ids of the dashboard
-/// and of the batch export.
-async fn name_everything(workspace: &Workspace, attack: &str) -> [String; 2] {
-    let owner = &workspace.owner;
-    let project = format!("/api/projects/{}/", workspace.made.project_id);
-    let names = json!({ "first_name": attack, "last_name": attack });
-    owner.patch("/api/users/@me/", names).await.ok();
-    for path in [workspace.organization(""), project.clone()] {
-        owner.patch(&path, json!({ "name": attack })).await.ok();
-    }
-    let sent = json!({ "name": attack, "description": attack, "tags": [attack] });
-    let (board, path) = owner.create(&workspace.dashboards(""), sent).await;
-    let body = format!("{attack}\n\n[a]({attack}) ![b]({attack})");
-    let layouts = json!({ "sm": { "x": attack, "w": attack } });
-    let tiles = json!([{ "text": { "body": body }, "color": attack, "layouts": layouts }]);
-    owner.patch(&path, json!({ "tiles": tiles })).await.ok();
-    let insight = json!({
-        "name": attack, "description": attack, "tags": [attack], "dashboards": [board["id"]],
-        "query": { "kind": attack, "series": [{ "event": attack }], attack: attack,
-            "dateRange": { "date_from": attack, "date_to": attack } },
-    });
-    owner.create(&format!("{project}insights/"), insight).await;
-    let export = json!({
-        "name": attack, "interval": "day", "filters": { attack: attack },
-        "destination": { "type": "NoOp", "config": { "arg": attack } },
-    });
-    let (export, _) = owner.create(&format!("{project}batch_exports/"), export).await;
-    let first = |count: usize| attack.chars().take(count).collect::<String>();
-    let key = json!({ "label": first(40), "scopes": ["dashboard:read"] });
-    owner.create("/api/personal_api_keys/", key).await;
-    let (_, role) =
-        owner.create(&workspace.organization("roles/"), json!({ "name": attack })).await;
-    let me = json!({ "user_uuid": workspace.uuid(crate::support::OWNER).await });
-    owner.post(&format!("{role}role_memberships/"), me).await.ok();
-    let invite =
-        json!({ "target_email": "ann@x.example", "first_name": first(30), "message": attack });
-    owner.create(&workspace.organization("invites/"), invite).await;
-    [board["id"].to_string(), export["id"].as_str().expect("an id").to_owned()]
-}
-
 #[tokio::test]
-async fn hostile_names_are_escaped_on_every_page() {
+async fn hostile_texts_of_requests_are_escaped_on_every_page() {
     for attack in ATTACKS {
         let workspace = Workspace::new().await;
-        let [board, export] = name_everything(&workspace, attack).await;
-        let project = format!("/console/projects/{}/", workspace.made.project_id);
+        let (board, _) = workspace.owner.create(&workspace.dashboards(""), json!({})).await;
+        let board = board["id"].to_string();
+        let export = nowhere("Nightly");
+        let export = workspace.owner.post("/api/projects/1/batch_exports/", export).await.ok();
+        let project = "/console/projects/1/";
         let (list, log) = (format!("{project}dashboards/"), format!("{project}activity/"));
         let of_organization = format!("/console/organizations/{}/", workspace.made.organization_id);
         let mut visitor = Visitor::owner(&workspace).await;
-        let link = workspace.app.create_sign_in_link(workspace.made.user_id, false).await;
-        let code = link.expect("a link").code;
-        let mut pages = vec![visitor.post("/console/enter/", &[("code", &code)]).await];
-        assert!(pages[0].html.contains("alert") || !attack.contains("alert"), "it is shown");
-        let found = crawl(&visitor).await.pages;
-        assert!(found.len() > 30, "{:?}", found.keys());
-        for path in found.values().flatten() {
-            assert_safe(&visitor.get(path).await.html);
-        }
         let query: String = url::form_urlencoded::byte_serialize(attack.as_bytes()).collect();
+        let export = format!("{project}batch_exports/{}/", export["id"].as_str().expect("an id"));
+        let form = visitor.get(&export).await.form("form").with("_show", "command");
+        let form = form.with("destination.config.arg", "x");
+        let filters = json!([attack]).to_string();
+        let mut pages = vec![visitor.submit(&form.with("filters", &filters)).await];
         for path in [
             format!("{list}?search={query}&tags={query}"),
             format!("{list}new/?from={query}"),
             format!("{project}insights/?search={query}&tags={query}"),
             format!("{log}?item_id={query}"),
-            format!("{log}fields/?scope=Dashboard&item_id={board}"),
             format!("{of_organization}members/?search={query}"),
         ] {
             pages.push(visitor.get(&path).await);
         }
-        let form = visitor.get(&format!("{project}batch_exports/{export}/")).await.form("form");
-        let form = form.with("_show", "command").with("destination.config.arg", "x");
-        pages.push(visitor.submit(&form.with("filters", &json!([attack]).to_string())).await);
         for page in &pages {
             assert_eq!(page.status, 200);
-            assert_safe(&page.html);
         }
-        let refused = visitor.get(&format!("{project}insights/?date_from={query}")).await;
-        assert_eq!(refused.status, 400);
-        assert_safe(&refused.html);
         let access = format!("{project}access/");
         let (member, tile) =
             (format!("{list}{board}/access/"), format!("{list}{board}/tiles/new/"));
-        let asked = visitor.post(&list, &[("action", "delete"), ("id", &board)]).await;
-        assert_safe(&asked.html);
-        let deleted = visitor.submit(&asked.form("form")).await;
-        let trash = visitor.get(&format!("{list}trash/")).await;
-        let restored = visitor.post(&list, &[("action", "restore"), ("id", &board)]).await;
-        assert_eq!([deleted.status, trash.status, restored.status], [303, 200, 303]);
-        pages = vec![trash];
         for (path, sent) in [
             (&*list, &[("action", "add_tag"), ("tag", attack), ("id", "99"), ("id", &board)][..]),
             (&list, &[("only", attack), ("from", attack)]),
@@ -157,6 +95,7 @@ async fn hostile_names_are_escaped_on_every_page() {
             pages.push(visitor.post(path, sent).await);
         }
         for path in [
+            format!("{project}insights/?date_from={query}"),
             format!("{member}?search={query}&member={query}"),
             format!("/console/{query}"),
             format!("{log}?item_id={query}&user={query}&after={query}"),

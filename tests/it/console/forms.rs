@@ -83,23 +83,6 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     page.assert_field_error("theme_mode", "&#34;pink&#34; is not a valid choice.");
 }
 
-#[tokio::test]
-async fn pages_follow_the_theme_of_the_user() {
-    let (workspace, owner) = Visitor::in_new_workspace().await;
-    for (theme, tag) in [
-        (json!("dark"), "<html lang=\"en\" data-theme=\"dark\">"),
-        (json!("light"), "<html lang=\"en\" data-theme=\"light\">"),
-        (json!("system"), "<html lang=\"en\">"),
-        (json!(null), "<html lang=\"en\">"),
-    ] {
-        workspace.owner.patch("/api/users/@me/", json!({ "theme_mode": theme })).await.ok();
-        for path in [PROFILE, "/console/", "/console/sessions/"] {
-            let page = owner.get(path).await;
-            page.assert_has(&[tag]);
-        }
-    }
-}
-
 /// Returns what a page says in its own words: without texts of people, values, commands and JSON.
 fn words(page: &Page) -> String {
     let patterns =

@@ -117,16 +117,3 @@ fn every_operation_is_reached_by_a_page_or_listed_with_the_reason() {
         assert!(reason.split_whitespace().count() > 2 && reason.ends_with('.'), "{id}: {reason}");
     }
 }
-
-#[test]
-fn paths_in_sources_are_compared_with_those_of_operations() {
-    let text = r#"format!("/api/a/{id}/b/?limit={SIZE}"); const A: &str = "/api/c/@me/";"#;
-    assert_eq!(paths(text), ["/api/a/{id}/b/", "/api/c/@me/"].map(str::to_owned).into());
-    let declared = "name: \"domains\",\n section: Section::Domains,\n is_in_project: false,";
-    assert_eq!(lists(declared), ["/api/organizations/{}/domains/"]);
-    assert!(is_path_of("/api/a/{}/b/", "/api/a/{a_id}/b/"));
-    assert!(is_path_of("/api/c/@me/", "/api/c/{id}/"));
-    assert!(!is_path_of("/api/a/{}/b/", "/api/a/{id}/"));
-    assert!(!is_path_of("/api/a/b/", "/api/a/{id}/"));
-    assert!(!is_path_of("/api/a/{id}/", "/api/a/b/"));
-}

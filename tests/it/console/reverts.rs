@@ -242,15 +242,6 @@ async fn changes_outside_of_dashboards_are_reverted() {
         assert!(done.location().ends_with("&done=change-reverted"), "{path}");
         assert_eq!(workspace.owner.get(&path).await.ok()[field], before[field], "{path}");
     }
-    // A deleted dashboard is restored.
-    let board = format!("{project}dashboards/{}/", board["id"]);
-    workspace.owner.patch(&board, json!({ "deleted": true })).await.ok();
-    let link = offers(&owner.get(&log).await)[0].clone().expect("an offer");
-    let page = owner.get(&link).await;
-    assert!(
-        owner.submit(&page.form("form")).await.location().ends_with("&done=dashboard-restored")
-    );
-    assert_eq!(workspace.owner.get(&board).await.ok()["name"], "A");
     workspace.assert_file_valid().await;
 }
 

@@ -1,9 +1,8 @@
 //! Shell completions and manual pages.
 
 use std::fs;
-use std::process::{Command, Stdio};
 
-use crate::support::process::{CommandOutput, DataFolder, cleared, tool};
+use crate::support::process::{CommandOutput, DataFolder, tool};
 
 /// Returns all commands as typed, read from the help texts.
 fn commands(site: &DataFolder, words: &[&str]) -> Vec<String> {
@@ -85,28 +84,4 @@ fn shell_completions_contain_every_serve_flag() {
     }
     site.run(&["completions", "tcsh"])
         .assert_usage_error("[possible values: bash, elvish, fish, powershell, zsh]");
-}
-
-#[test]
-fn bash_completion_completes_commands_and_flags() {
-    let site = DataFolder::empty();
-    let script = site.run(&["completions", "bash"]).ok();
-    fs::write(site.path("steward.bash"), &script).expect("written");
-    CommandOutput::new(cleared("bash").arg("-n").arg(site.path("steward.bash"))).ok();
-    let completed = |words: &[&str]| {
-        let line = format!(
-            "source \"$0\"; COMP_WORDS=(steward {}); COMP_CWORD={}; _steward steward '{}' ''; \
-             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
-            words.join(" "),
-            words.len(),
-            words.last().expect("a word"),
-        );
-        let mut command: Command = cleared("bash");
-        command.args(["--norc", "-c", &line]).arg(site.path("steward.bash")).stdin(Stdio::null());
-        let text = CommandOutput::new(&mut command).ok();
-        text.lines().map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert_eq!(completed(&["organi"]), ["organization"]);
-    assert_eq!(completed(&["serve", "--tls"]), ["--tls-cert", "--tls-key"]);
-    assert_eq!(completed(&["organization", "cr"]), ["create"]);
 }

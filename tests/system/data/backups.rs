@@ -377,26 +377,6 @@ fn restore_works_without_a_data_file() {
     assert_eq!(place.names(), ["A"]);
 }
 
-#[test]
-fn compact_works_without_a_running_server() {
-    let place = TestSetup::new(false);
-    place.with(|server| {
-        let path = format!("/api/projects/{}/dashboards/", place.project);
-        for _ in 0..20 {
-            let large = json!({ "description": "x".repeat(16_000) });
-            let made = server.post(&path, &place.key, &large).ok();
-            let one = format!("{path}{}/", made["id"]);
-            let small = json!({ "description": "" });
-            server.send("PATCH", &one, &place.key, Some(&small)).ok();
-        }
-    });
-    let done = place.site.json(&["compact"]);
-    let size = fs::metadata(place.site.path("steward.redb")).expect("the file").len();
-    let before = done["bytes_before"].as_u64().expect("a number");
-    assert!(done["bytes"].as_u64().expect("a number") < before && size < before, "{done}");
-    place.site.check();
-}
-
 /// Returns the names of the files in a folder.
 fn files_in(folder: &Path) -> Vec<String> {
     let found = fs::read_dir(folder).expect("a folder").map(|one| one.expect("one").file_name());

@@ -4,7 +4,6 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
-use std::thread;
 
 use serde_json::json;
 
@@ -158,25 +157,4 @@ fn interrupted_import_leaves_no_data_file_and_does_not_block_the_next() {
     let whole = fs::read_to_string(site.path("many.jsonl")).expect("the export");
     assert!(site.run(&["export", "--secrets"]).ok() == whole);
     assert!(!site.names().iter().any(|name| name.contains("creating")), "{:?}", site.names());
-}
-
-#[test]
-fn concurrent_imports_create_one_file() {
-    let site = DataFolder::empty();
-    fs::write(site.path("many.jsonl"), many(300)).expect("written");
-    let runs = thread::scope(|scope| {
-        let run = || scope.spawn(|| site.run(&["import", "many.jsonl"]));
-        [run(), run(), run()].map(|run| run.join().expect("a run"))
-    });
-    let mut made = 0;
-    for run in runs {
-        if run.code == Some(0) {
-            made += 1;
-        } else {
-            let said = run.stderr;
-            assert!(said.contains("in use") || said.contains("already exists"), "{said}");
-        }
-    }
-    assert_eq!(made, 1);
-    site.check();
 }

@@ -1,12 +1,12 @@
 //! The API documentation page in a real browser: it shows the operations, calls them with a key, and loads nothing from
-//! other hosts. Also its files, which browsers cache.
+//! other hosts.
 
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::support::browser::{Browser, serve_to_browsers};
 use crate::support::contract::contract;
-use crate::support::{OWNER, TestResponse, Workspace};
+use crate::support::{OWNER, Workspace};
 
 /// Serves a workspace on a free port, and returns its URL.
 async fn served(workspace: &Workspace) -> String {
@@ -67,34 +67,4 @@ async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
     // The page does not store the key.
     assert_eq!(browser.run("return [localStorage.length, document.cookie]").await, json!([0, ""]));
     browser.close().await;
-}
-
-/// Returns the paths of the page's files: the style sheet, then the script.
-fn files(page: &TestResponse) -> Vec<String> {
-    let html = std::str::from_utf8(&page.bytes).expect("text");
-    let named = html.split('"').filter(|text| text.starts_with("/api/docs/"));
-    named.map(str::to_owned).collect()
-}
-
-#[tokio::test]
-async fn api_docs_files_are_immutable_only_under_their_version() {
-    let workspace = Workspace::new().await;
-    let anyone = workspace.anonymous();
-    let files = files(&anyone.get("/api/docs/").await);
-    let types = ["text/css", "text/javascript"];
-    assert_eq!(files.len(), types.len());
-    for (url, media) in files.iter().zip(types) {
-        let (path, version) = url.split_once("?v=").expect("a version");
-        assert_eq!(version.len(), 16);
-        let unversioned = [path.to_owned(), format!("{path}?v=0"), format!("{path}?v={version}0")];
-        let kept = std::iter::once((url.clone(), "public, max-age=31536000, immutable"));
-        for (url, kept) in kept.chain(unversioned.map(|url| (url, "no-cache"))) {
-            let file = anyone.get(&url).await;
-            assert_eq!(file.status, 200);
-            assert_eq!(file.headers["content-type"], media);
-            assert_eq!(file.headers["x-content-type-options"], "nosniff");
-            assert_eq!(file.headers["cache-control"], kept, "{url}");
-            assert_eq!(file.headers["vary"], "accept-encoding");
-        }
-    }
 }
