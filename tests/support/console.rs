@@ -5,6 +5,10 @@ use steward::testing::resources::members::Level;
 
 use super::{TestClient, TestResponse, Workspace};
 
+/// The headers of a form that a page of the console sends.
+pub const FORM: [(&str, &str); 2] =
+    [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
+
 /// A browser.
 #[derive(Clone)]
 pub struct Visitor {
@@ -425,11 +429,7 @@ impl Visitor {
     pub async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Page {
         let body =
             url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
-        let headers = [
-            ("sec-fetch-site", "same-origin"),
-            ("content-type", "application/x-www-form-urlencoded"),
-        ];
-        let page = self.fetch(Method::POST, path, &headers, &body).await;
+        let page = self.fetch(Method::POST, path, &FORM, &body).await;
         for set in page.headers.get_all("set-cookie") {
             let set = set.to_str().expect("text");
             let (pair, _) = set.split_once(';').expect("attributes");

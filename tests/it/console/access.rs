@@ -7,10 +7,7 @@ use steward::testing::http::routes::{PageAccess, PageSpec};
 use steward::testing::router::routes;
 
 use crate::support::Workspace;
-use crate::support::console::Visitor;
-
-const FORM: [(&str, &str); 2] =
-    [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
+use crate::support::console::{FORM, Visitor};
 
 /// A UUID that names nothing.
 const UNKNOWN: &str = "01890000-0000-7000-8000-000000000000";

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use axum::http::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 use steward::testing::resources::members::Level;
 
+use crate::support::Workspace;
 use crate::support::console::{Page, Visitor};
 use crate::support::objects::Objects;
-use crate::support::{TestClient, Workspace};
 
 fn of_project(workspace: &Workspace) -> String {
     format!("/console/projects/{}/activity/", workspace.made.project_id)
@@ -16,11 +16,6 @@ fn of_project(workspace: &Workspace) -> String {
 
 fn of_organization(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/activity/", workspace.made.organization_id)
-}
-
-async fn uuid_of(member: &TestClient) -> String {
-    let me = member.get("/api/users/@me/").await.ok();
-    me["uuid"].as_str().expect("an id").to_owned()
 }
 
 /// Returns the text of some HTML, without its tags.
@@ -110,18 +105,16 @@ async fn secrets_are_shown_as_hidden() {
 #[tokio::test]
 async fn entries_name_the_members_that_they_are_about() {
     let workspace = Workspace::new().await;
-    let anna = uuid_of(&workspace.member("anna", Level::Member).await).await;
+    workspace.member("anna", Level::Member).await;
+    let anna = workspace.uuid("anna@corp.example").await;
     let owner = &workspace.owner;
     let (_, path) = owner.create(&workspace.dashboards(""), json!({ "name": "Growth" })).await;
     owner.patch(&path, json!({ "restriction_level": 37 })).await.ok();
     let sent = json!({ "user_uuid": anna, "level": 37 });
     owner.post(&format!("{path}collaborators/"), sent).await.ok();
     owner.put(&format!("{path}access_controls/"), json!({ "access_level": "viewer" })).await.ok();
-    let members = owner.get(&workspace.organization("members/")).await.ok();
-    let is_anna = |member: &&Value| member["user"]["uuid"] == json!(anna);
-    let member = members["results"].as_array().expect("members").iter().find(is_anna);
-    let rule =
-        json!({ "organization_member": member.expect("anna")["id"], "access_level": "viewer" });
+    let member = workspace.membership("anna@corp.example").await;
+    let rule = json!({ "organization_member": member, "access_level": "viewer" });
     owner.put(&format!("{path}access_controls/"), rule).await.ok();
     let level = workspace.organization(&format!("members/{anna}/"));
     owner.patch(&level, json!({ "level": 8 })).await.ok();
@@ -198,7 +191,7 @@ async fn log_is_filtered_by_links() {
         ("scope=Dashboard&activity=created", vec!["Second", "First"]),
         ("activity=deleted", vec!["First"]),
         ("user=@me&activity=created", vec!["First"]),
-        (&format!("user={}", uuid_of(&anna).await), vec!["Second"]),
+        (&format!("user={}", workspace.uuid("anna@corp.example").await), vec!["Second"]),
         (&format!("scope=Dashboard&item_id={}", first["id"]), vec!["First", "First"]),
         ("scope=Insight", vec![]),
         (today, vec!["First", "Second", "First"]),

@@ -9,12 +9,10 @@ use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 use tokio::sync::oneshot;
 
-use crate::support::console::Visitor;
+use crate::support::console::{FORM, Visitor};
 use crate::support::{OWNER, Workspace};
 
 const PROFILE: &str = "/console/profile/";
-const FORM: [(&str, &str); 2] =
-    [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
 
 /// Returns a visitor with a key of this user, and the id of the key.
 async fn with_own_key(workspace: &Workspace, email: &str) -> (Visitor, String) {

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::support::Workspace;
 use crate::support::batch_exports::nowhere;
-use crate::support::console::Visitor;
+use crate::support::console::{FORM, Visitor};
 
 /// Markup for each context of a page: text, attributes, styles, scripts and commands.
 const ATTACKS: [&str; 7] = [
@@ -115,11 +115,7 @@ async fn hostile_user_agents_are_escaped_in_the_list_of_sessions() {
     let workspace = Workspace::new().await;
     let nobody = Visitor::new(&workspace);
     for attack in ATTACKS {
-        let headers = [
-            ("sec-fetch-site", "same-origin"),
-            ("content-type", "application/x-www-form-urlencoded"),
-            ("user-agent", attack),
-        ];
+        let headers = [FORM[0], FORM[1], ("user-agent", attack)];
         let form = format!("key={}", workspace.made.api_key);
         nobody
             .fetch(axum::http::Method::POST, "/console/sign_in/", &headers, &form)

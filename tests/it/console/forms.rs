@@ -8,7 +8,7 @@ use futures_util::{StreamExt, poll, stream};
 use regex::Regex;
 use serde_json::json;
 
-use crate::support::console::{FilledForm, Page, Visitor};
+use crate::support::console::{FORM, FilledForm, Page, Visitor};
 use crate::support::crawler::{crawl, make_objects};
 use crate::support::{ClosedFile, Workspace, with_clock};
 
@@ -200,11 +200,9 @@ async fn large_forms_without_a_session_use_no_memory_of_those_with_one() {
     let text = "a".repeat(80 * 1024);
     let large = [("a", &*text)];
     let started = stream::iter([Ok::<_, Infallible>(format!("a={text}"))]).chain(stream::pending());
-    let headers =
-        [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
     let stranger = workspace.anonymous();
     let started = Body::from_stream(started);
-    let mut unfinished = Box::pin(stranger.fetch(Method::POST, PROFILE, &headers, started));
+    let mut unfinished = Box::pin(stranger.fetch(Method::POST, PROFILE, &FORM, started));
     assert!(poll!(unfinished.as_mut()).is_pending());
     assert!(workspace.app.transfer_memory().used() > 80 * 1024);
 

@@ -16,7 +16,7 @@ use steward::{Config, InitialRecords};
 
 use crate::domains::prove;
 use crate::invites::{invite, mail::with_server};
-use crate::support::console::{Page, Visitor};
+use crate::support::console::{FORM, Page, Visitor};
 use crate::support::metrics::{Numbers, is};
 use crate::support::signup::Offer;
 use crate::support::smtp::{Mail, MailServer, ServerBehavior};
@@ -28,8 +28,6 @@ const SESSIONS: &str = "/console/sessions/";
 const INVALID_CODE: &str =
     "This code signs nobody in. It may be mistyped, expired or used, or there is a newer mail.";
 const OTHER_BROWSER: &str = "This browser did not ask for a mail within the last ten minutes.";
-const FORM: [(&str, &str); 2] =
-    [("sec-fetch-site", "same-origin"), ("content-type", "application/x-www-form-urlencoded")];
 
 /// A workspace whose users can sign in by mail, its mail server and its clock.
 struct Scene {

@@ -199,36 +199,25 @@ async fn tiles_and_texts_are_set_back() {
 #[tokio::test]
 async fn changes_outside_of_dashboards_are_reverted() {
     let workspace = Workspace::new().await;
-    let anna = workspace.member("anna", Level::Member).await;
-    let anna = anna.get("/api/users/@me/").await.ok()["uuid"].as_str().expect("an id").to_owned();
+    workspace.member("anna", Level::Member).await;
+    let anna = workspace.uuid("anna@corp.example").await;
     let project = format!("/api/projects/{}/", workspace.made.project_id);
-    let exports = format!("{project}batch_exports/");
-    let export = workspace.owner.post(&exports, nowhere("Nightly")).await.ok();
-    let sent = json!({ "name": "A" });
-    let board = workspace.owner.post(&format!("{project}dashboards/"), sent.clone()).await.ok();
-    let insight = workspace.owner.post(&format!("{project}insights/"), sent).await.ok();
+    let create = async |list: String, sent: Value| workspace.owner.create(&list, sent).await.1;
+    let export = create(format!("{project}batch_exports/"), nowhere("Nightly")).await;
+    let board = create(format!("{project}dashboards/"), json!({ "name": "A" })).await;
+    let insight = create(format!("{project}insights/"), json!({ "name": "A" })).await;
     let (_, role) = add_role(&workspace, "Analysts").await;
-    let sent = json!({ "domain": "zoo.example" });
-    let domain = workspace.owner.post(&workspace.organization("domains/"), sent).await.ok();
-    let domain =
-        workspace.organization(&format!("domains/{}/", domain["id"].as_str().expect("an id")));
+    let domain = json!({ "domain": "zoo.example" });
+    let domain = create(workspace.organization("domains/"), domain).await;
     let mut owner = Visitor::owner(&workspace).await;
     let log = format!("/console/organizations/{}/activity/", workspace.made.organization_id);
     for (path, change, field) in [
-        (project.clone(), json!({ "timezone": "Europe/Berlin" }), "timezone"),
-        (format!("{project}dashboards/{}/", board["id"]), json!({ "pinned": true }), "pinned"),
-        (
-            format!("{project}insights/{}/", insight["id"]),
-            json!({ "favorited": true }),
-            "favorited",
-        ),
+        (project, json!({ "timezone": "Europe/Berlin" }), "timezone"),
+        (board, json!({ "pinned": true }), "pinned"),
+        (insight, json!({ "favorited": true }), "favorited"),
         (workspace.organization(""), json!({ "name": "Zoo" }), "name"),
         (role, json!({ "name": "Readers" }), "name"),
-        (
-            format!("{exports}{}/", export["id"].as_str().expect("an id")),
-            json!({ "paused": true }),
-            "paused",
-        ),
+        (export, json!({ "paused": true }), "paused"),
         (domain, json!({ "saml_entity_id": "zoo" }), "saml_entity_id"),
         (workspace.organization(&format!("members/{anna}/")), json!({ "level": 8 }), "level"),
     ] {

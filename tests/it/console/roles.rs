@@ -1,17 +1,13 @@
 //! The roles of an organization, and one role with its members.
 
-use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use crate::support::Workspace;
 use crate::support::console::Visitor;
+use crate::support::roles::{add_role, add_to_role};
+use crate::support::{OWNER, Workspace};
 
 fn list(workspace: &Workspace) -> String {
     format!("/console/organizations/{}/roles/", workspace.made.organization_id)
-}
-
-async fn create(workspace: &Workspace, name: &str) -> Value {
-    workspace.owner.post(&workspace.organization("roles/"), json!({ "name": name })).await.ok()
 }
 
 #[tokio::test]
@@ -42,9 +38,9 @@ async fn members_are_added_to_a_role_and_removed() {
     let workspace = Workspace::new().await;
     workspace.member("ben", Level::Member).await;
     let ben = workspace.uuid("ben@corp.example").await;
-    let made = create(&workspace, "Analysts").await;
+    let (_, api) = add_role(&workspace, "Analysts").await;
     let mut owner = Visitor::owner(&workspace).await;
-    let role = format!("{}{}/", list(&workspace), made["id"].as_str().expect("an id"));
+    let role = api.replace("/api/", "/console/");
     let page = owner.get(&role).await;
     page.assert_has(&["This role has no members."]);
     page.assert_has(&[&format!("<option value=\"{ben}\">ben, ben@corp.example</option>")]);
@@ -61,9 +57,7 @@ async fn members_are_added_to_a_role_and_removed() {
     refused.assert_has(&["User is already part of the role."]);
     let start = format!("action=\"{role}members/");
     let remove = format!("{role}members/{}", page.between(&start, "\""));
-    let everybody = json!({ "user_uuid": workspace.uuid(crate::support::OWNER).await });
-    let members = format!("roles/{}/role_memberships/", made["id"].as_str().expect("an id"));
-    workspace.owner.post(&workspace.organization(&members), everybody).await.ok();
+    add_to_role(&workspace, &api, OWNER).await;
     let page = owner.get(&role).await;
     page.assert_has(&["All members of the organization have this role."]);
     page.assert_lacks(&["id=\"add\""]);

@@ -4,7 +4,7 @@ use axum::http::Method;
 use serde_json::json;
 use steward::Config;
 
-use crate::support::console::Visitor;
+use crate::support::console::{FORM, Visitor};
 use crate::support::{OWNER, Workspace, with_clock};
 
 const SIGN_IN: &str = "/console/sign_in/";
@@ -16,11 +16,7 @@ const INVALID_CODE: &str = "This link signs nobody in. It works once, within fiv
 async fn key_opens_a_session_in_a_strict_cookie() {
     let workspace = Workspace::new().await;
     let mut visitor = Visitor::new(&workspace);
-    let host = [
-        ("host", "steward.localhost:8000"),
-        ("sec-fetch-site", "same-origin"),
-        ("content-type", "application/x-www-form-urlencoded"),
-    ];
+    let host = [("host", "steward.localhost:8000"), FORM[0], FORM[1]];
     let form = format!("key={}&next=/console/sessions/", workspace.made.api_key);
     let page = visitor.fetch(Method::POST, SIGN_IN, &host, &form).await;
     assert_eq!(page.location(), "/console/sessions/");
@@ -199,7 +195,6 @@ async fn page_opened_by_another_site_opens_itself_again_with_the_cookie() {
             }
         }
     }
-    let again = [("sec-fetch-site", "same-origin")];
-    let page = visitor.fetch(Method::GET, "/console/sessions/", &again, "").await;
+    let page = visitor.fetch(Method::GET, "/console/sessions/", &FORM[..1], "").await;
     assert_eq!(page.location(), "/console/sign_in/?next=%2Fconsole%2Fsessions%2F");
 }

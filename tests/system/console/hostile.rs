@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{Site, assert_quiet, assert_sound, browser};
 use crate::support::browser::Browser;
-use crate::support::console::Visitor;
+use crate::support::console::{FORM, Visitor};
 use crate::support::crawler::crawl_from;
 use crate::support::dns::{Dns, Reply};
 use crate::support::every_text::{Filled, fill};
@@ -157,11 +157,7 @@ async fn verify_domain(site: &Site, objects: &Objects, dns: &Dns) {
 }
 
 async fn sign_in_with_agent(site: &Site, agent: &str) {
-    let headers = [
-        ("sec-fetch-site", "same-origin"),
-        ("content-type", "application/x-www-form-urlencoded"),
-        ("user-agent", agent),
-    ];
+    let headers = [FORM[0], FORM[1], ("user-agent", agent)];
     let form = format!("key={}", site.workspace.made.api_key);
     let nobody = Visitor::new(&site.workspace);
     let page = nobody.fetch(axum::http::Method::POST, "/console/sign_in/", &headers, &form).await;
