@@ -54,6 +54,13 @@ impl Page {
         assert!(shown.ends_with(heading), "{shown}");
     }
 
+    /// Does what [`assert_shows`](Self::assert_shows) does, and returns the page.
+    #[track_caller]
+    pub fn showing(self, status: u16, heading: &str) -> Self {
+        self.assert_shows(status, heading);
+        self
+    }
+
     /// Asserts a redirection to this page.
     #[track_caller]
     pub fn assert_leads_to(&self, target: &str) {

@@ -83,14 +83,6 @@ async fn console_can_be_switched_off() {
 }
 
 #[tokio::test]
-async fn pages_are_not_in_the_document_of_the_api() {
-    let workspace = Workspace::new().await;
-    let document = workspace.owner.get("/api/schema/?format=json").await.ok();
-    let paths = document["paths"].as_object().expect("paths");
-    assert!(paths.keys().all(|path| !path.starts_with("/console")));
-}
-
-#[tokio::test]
 async fn foreign_host_names_are_refused_on_every_page() {
     let (workspace, visitor) = Visitor::in_new_workspace().await;
     for page in routes().pages() {

@@ -42,8 +42,7 @@ async fn each_member_is_listed_with_the_rule_that_decides() {
     assert!(row(&page, "dan").contains("<bdi>Sales &#38; more</bdi>"));
     let viewers = owner.get(&format!("{PATH}?access_level=viewer")).await;
     viewers.assert_has(&["<span>1 to 1 of 1</span>"]);
-    let nobody = owner.get(&format!("{PATH}?search=zzz")).await;
-    nobody.assert_has(&["No member matches."]);
+    owner.get(&format!("{PATH}?search=zzz")).await.assert_has(&["No member matches."]);
 
     let uuid = workspace.uuid("dan@corp.example").await;
     page.assert_has(&[&format!("{PATH}?member={uuid}#why")]);
@@ -90,8 +89,7 @@ async fn rules_are_set_and_removed() {
     page.assert_shows(400, "Who can see <bdi>Growth</bdi>");
     page.assert_has(&["You can not scope an access control to both"]);
     assert_eq!(page.form("rule").value("role"), role);
-    let page = owner.submit(&form).await;
-    page.assert_shows(400, "Who can see <bdi>Growth</bdi>");
+    let page = owner.submit(&form).await.showing(400, "Who can see <bdi>Growth</bdi>");
     assert!(page.between("id=\"rule-access_level-error\">", "</p>").contains("required"));
     for subject in [String::new(), format!("role {role}"), format!("member {ben}")] {
         let done = owner.post(PATH, &[("rule", &subject)]).await;

@@ -14,12 +14,9 @@ async fn project_is_made_private_and_opened_to_members_and_roles() {
     let workspace = Workspace::new().await;
     let mut ben = Visitor::member(&workspace, "ben", Level::Member).await;
     let mut owner = Visitor::owner(&workspace).await;
-    let page = owner.open(PATH, "Access").await;
-    page.assert_has(&["aria-current=\"page\"", "The project is open"]);
-    let seen = ben.get(PATH).await;
-    seen.assert_lacks(&["name=\"everyone\"", "id=\"project\""]);
-    let refused = ben.post(PATH, &[("everyone", "private")]).await;
-    refused.assert_shows(403, "Access");
+    owner.open(PATH, "Access").await.assert_has(&["aria-current=\"page\"", "The project is open"]);
+    ben.get(PATH).await.assert_lacks(&["name=\"everyone\"", "id=\"project\""]);
+    let refused = ben.post(PATH, &[("everyone", "private")]).await.showing(403, "Access");
     refused.assert_has(&["Must be admin to modify project permissions."]);
     let done = owner.post(PATH, &[("everyone", "private")]).await;
     assert_eq!(done.location(), format!("{PATH}?done=access-saved"));

@@ -294,8 +294,7 @@ async fn script_learns_of_new_entries_with_few_bytes() {
     assert_eq!(two.headers["cache-control"], "no-store");
     // Older pages and pages with an end show no new entries.
     for query in ["before=2200-01-01", "user=nobody"] {
-        let page = visitor.get(&format!("{base}?{query}")).await;
-        page.assert_lacks(&["data-news"]);
+        visitor.get(&format!("{base}?{query}")).await.assert_lacks(&["data-news"]);
     }
     let page = visitor.get(&format!("{base}?scope=Insight")).await;
     assert_eq!(page.between("data-since=\"", "\""), "");

@@ -107,8 +107,7 @@ async fn form_that_has_to_be_corrected_shows_its_errors_instead_of_a_command() {
     page.assert_shows(400, "Dashboards");
     owner.post("/console/sign_out/", &[]).await;
     let form = [("first_name", "Ada"), ("_show", "command")];
-    let page = owner.post(PROFILE, &form).await;
-    page.assert_shows(401, "Your session has ended");
+    let page = owner.post(PROFILE, &form).await.showing(401, "Your session has ended");
     assert_eq!(page.form("form").value("_show"), "command");
 }
 

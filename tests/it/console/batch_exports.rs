@@ -93,8 +93,7 @@ async fn emptied_optional_keys_are_removed_and_errors_stand_beside_their_fields(
     let path = format!("{LIST}{}/", made["id"].as_str().expect("an id"));
     let form = owner.get(&path).await.form("form");
     let wrong = form.clone().with("destination.config.host", " ").with("interval", "year");
-    let page = owner.submit(&wrong).await;
-    page.assert_shows(400, "e");
+    let page = owner.submit(&wrong).await.showing(400, "e");
     page.assert_field_error("destination-config-host", "This field may not be blank.");
     assert_eq!(page.form("form").value("interval"), "year");
     let page = owner.submit(&form.clone().with("interval", "year")).await;

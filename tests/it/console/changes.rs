@@ -76,8 +76,7 @@ async fn refused_changes_are_named_with_the_reason() {
     let closed = json!({ "restriction_level": 37 });
     workspace.owner.patch(&workspace.dashboards("2/"), closed).await.ok();
     let sent = [("action", "pin"), ("id", "1"), ("id", "2"), ("id", "99")];
-    let page = ben.post(LIST, &sent).await;
-    page.assert_shows(200, "Dashboards");
+    let page = ben.post(LIST, &sent).await.showing(200, "Dashboards");
     let note = page.between("role=\"alert\">", "</ul>");
     assert!(note.contains("1 done, 2 refused:"), "{note}");
     let closed = "<bdi>&#60;b&#62;Closed&#60;/b&#62;</bdi>: <span dir=\"auto\">You don&#39;t have edit permissions for this dashboard.</span>";
@@ -87,16 +86,13 @@ async fn refused_changes_are_named_with_the_reason() {
         "{note}"
     );
     assert_eq!(read(&workspace, 1, "pinned").await, true);
-    let page = ben.post(LIST, &[("action", "pin"), ("id", "2")]).await;
-    page.assert_shows(403, "Dashboards");
+    let page = ben.post(LIST, &[("action", "pin"), ("id", "2")]).await.showing(403, "Dashboards");
     for (sent, text) in [
         (vec![("action", "pin")], "Select the dashboards first."),
         (vec![("action", "add_tag"), ("id", "1"), ("tag", " ")], "Enter the tag."),
         (vec![("action", "evil"), ("id", "1")], "Choose what to do."),
     ] {
-        let page = ben.post(LIST, &sent).await;
-        page.assert_shows(400, "Dashboards");
-        page.assert_has(&[text]);
+        ben.post(LIST, &sent).await.showing(400, "Dashboards").assert_has(&[text]);
     }
     let sent = [("action", "add_tag"), ("id", "1"), ("tag", " ")];
     let page = ben.post(LIST, &sent).await;
@@ -117,8 +113,7 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     let one = owner.post(LIST, &[("action", "delete"), ("id", "2")]).await;
     one.assert_shows(200, "<bdi>Delete the dashboard B?</bdi>");
     let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "3")];
-    let asked = owner.post(LIST, &sent).await;
-    asked.assert_shows(200, "<bdi>Delete 3 dashboards?</bdi>");
+    let asked = owner.post(LIST, &sent).await.showing(200, "<bdi>Delete 3 dashboards?</bdi>");
     for name in ["A", "B", "C"] {
         asked.assert_has(&[&format!("<bdi>{name}</bdi></li>")]);
     }
@@ -141,8 +136,7 @@ async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
     assert_eq!(one.location(), format!("{TRASH}?done=dashboard-restored"));
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
     owner.post(TRASH, &[]).await.assert_shows(400, "Trash");
-    let page = owner.post(TRASH, &[("id", "99")]).await;
-    page.assert_shows(404, "Trash");
+    let page = owner.post(TRASH, &[("id", "99")]).await.showing(404, "Trash");
     let refusal = "<bdi>Dashboard 99</bdi>: <span dir=\"auto\">Not found.</span>";
     page.assert_has(&[refusal]);
 }

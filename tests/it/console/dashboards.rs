@@ -197,17 +197,14 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
     let sent = [("action", "delete"), ("id", "1"), ("id", "2"), ("id", "999")];
     let asked = owner.post(LIST, &sent).await;
     asked.assert_has(&["<bdi>Dashboard 999</bdi></li>"]);
-    let page = owner.submit(&asked.form("form")).await;
-    page.assert_shows(200, "Dashboards");
+    let page = owner.submit(&asked.form("form")).await.showing(200, "Dashboards");
     page.assert_has(&["2 done, 1 refused:"]);
     let undo = page.forms().into_iter().find(|form| form.fields.len() == 3).expect("an undo");
     assert_eq!(undo.values("id"), ["1", "2"]);
     owner.submit(&undo).await.assert_leads_to(&format!("{LIST}?done=dashboard-restored&count=2"));
     assert_eq!(names(&owner.get(LIST).await.html), ["A", "B"]);
     let sent = [("action", "delete"), ("sure", "true"), ("id", "999")];
-    let page = owner.post(LIST, &sent).await;
-    page.assert_shows(404, "Dashboards");
-    page.assert_lacks(&["Undo</button>"]);
+    owner.post(LIST, &sent).await.showing(404, "Dashboards").assert_lacks(&["Undo</button>"]);
     let page = owner.post(LIST, &[("action", "pin"), ("id", "1"), ("id", "999")]).await;
     page.assert_lacks(&["Undo</button>"]);
 }

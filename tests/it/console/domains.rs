@@ -100,8 +100,7 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let form = verify(&page);
     // The record vanishes before the domain is verified.
     scene.answer(&[]);
-    let early = owner.submit(&form).await;
-    early.assert_shows(400, "<bdi>corp.example</bdi>");
+    let early = owner.submit(&form).await.showing(400, "<bdi>corp.example</bdi>");
     assert!(early.between("role=\"alert\">", "</div>").contains("The record was not found"));
     scene.answer(&[&[&scene.challenge]]);
     let form = verify(&owner.get(&scene.page).await);
@@ -122,8 +121,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     let page = owner.get(&scene.page).await;
     assert!(!page.html.contains("sso_enforcement"), "only a verified domain has it");
     let form = page.form("form").with("saml_entity_id", "idp").with("saml_acs_url", "nowhere");
-    let refused = owner.submit(&form).await;
-    refused.assert_shows(400, "<bdi>corp.example</bdi>");
+    let refused = owner.submit(&form).await.showing(400, "<bdi>corp.example</bdi>");
     refused.assert_has(&["id=\"form-saml_acs_url-error\""]);
     assert_eq!(refused.form("form").value("saml_entity_id"), "idp");
     scene.answer(&[&[&scene.challenge]]);

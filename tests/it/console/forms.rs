@@ -52,8 +52,7 @@ async fn profile_is_text_for_a_session_that_cannot_change_it() {
     let reason = "API key missing required scope &#39;user:write&#39;";
     assert!(page.between("<div class=\"note\">", "</div>").contains(reason), "{}", page.html);
     page.assert_lacks(&["id=\"form\""]);
-    let refused = reader.post(PROFILE, &[("first_name", "Ada")]).await;
-    refused.assert_shows(403, "Profile");
+    let refused = reader.post(PROFILE, &[("first_name", "Ada")]).await.showing(403, "Profile");
     assert_eq!(refused.form("form").value("first_name"), "Ada");
 }
 
@@ -63,8 +62,7 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
     let form = owner.get(PROFILE).await.form("form");
     let long = "é".repeat(151);
     let sent = form.clone().with("first_name", &long).with("last_name", "<b>\"'&");
-    let page = owner.submit(&sent).await;
-    page.assert_shows(400, "Profile");
+    let page = owner.submit(&sent).await.showing(400, "Profile");
     let shown = page.form("form");
     assert_eq!([shown.value("first_name"), shown.value("last_name")], [&long, "<b>\"'&"]);
     page.assert_field_error("first_name", "Ensure this field has no more than 150 characters.");
@@ -73,8 +71,7 @@ async fn error_stands_beside_its_field_and_nothing_typed_is_lost() {
             .contains("aria-describedby=\"form-first_name-error\" aria-invalid=\"true\" autofocus")
     );
     let sent = form.with("notification_settings", "{x").with("theme_mode", "pink");
-    let page = owner.submit(&sent).await;
-    page.assert_shows(400, "Profile");
+    let page = owner.submit(&sent).await.showing(400, "Profile");
     page.assert_field_error("notification_settings", "This is not valid JSON: line 1, column 2.");
     assert!(page.html.contains("{x\n ^</pre>"), "the place is marked: {}", page.html);
     let shown = page.form("form");
@@ -125,8 +122,7 @@ async fn form_of_an_older_version_is_merged_with_what_others_have_changed() {
     let form = owner.get(PROFILE).await.form("form");
     workspace.owner.patch(me, json!({ "first_name": "Grace", "theme_mode": "dark" })).await.ok();
     let mine = form.with("first_name", "Ada").with("last_name", "Lovelace");
-    let page = owner.submit(&mine).await;
-    page.assert_shows(412, "Profile");
+    let page = owner.submit(&mine).await.showing(412, "Profile");
     let table = page.between("aria-label=\"Changes since you opened the page\">", "</table>");
     assert!(table.contains("<th scope=\"row\">Given name</th>"), "{table}");
     assert!(table.contains("<td dir=\"auto\">Grace</td><td dir=\"auto\">Ada</td>"), "{table}");
@@ -148,8 +144,7 @@ async fn form_without_a_session_is_kept_for_after_the_sign_in() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = owner.get(PROFILE).await.form("form").with("first_name", "\nTwo\nlines <&>");
     owner.post("/console/sign_out/", &[]).await;
-    let page = owner.submit(&form).await;
-    page.assert_shows(401, "Your session has ended");
+    let page = owner.submit(&form).await.showing(401, "Your session has ended");
     let kept = page.form("form");
     assert_eq!(kept.action, PROFILE);
     assert_eq!(kept.value("first_name"), "\nTwo\nlines <&>");
@@ -171,8 +166,7 @@ async fn large_form_without_a_session_is_kept_whole() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = large_form(&owner).await;
     owner.post("/console/sign_out/", &[]).await;
-    let page = owner.submit(&form).await;
-    page.assert_shows(401, "Your session has ended");
+    let page = owner.submit(&form).await.showing(401, "Your session has ended");
     let kept = page.form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
     let mut again = Visitor::owner(&workspace).await;
@@ -184,8 +178,7 @@ async fn large_form_is_kept_whole_while_the_file_is_closed() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let form = large_form(&owner).await;
     let closed = ClosedFile::of(&workspace).await;
-    let page = owner.submit(&form).await;
-    page.assert_shows(503, "Nothing was saved");
+    let page = owner.submit(&form).await.showing(503, "Nothing was saved");
     let kept = page.form("form");
     assert_eq!((&kept.action, &kept.fields), (&form.action, &form.fields));
     closed.open().await;
@@ -218,8 +211,7 @@ async fn limits_of_forms_are_larger_with_a_session() {
     let (_workspace, mut owner) = Visitor::in_new_workspace().await;
     let fields: Vec<_> = (0..5001).map(|_| ("a", "1")).collect();
     owner.post(PROFILE, &fields[..5000]).await.location();
-    let page = owner.post(PROFILE, &fields).await;
-    page.assert_shows(400, "The request is not valid");
+    let page = owner.post(PROFILE, &fields).await.showing(400, "The request is not valid");
     page.assert_has(&["The form has more than 5000 fields."]);
     let page = owner.post(PROFILE, &[("first_name", &"a".repeat(1024 * 1024))]).await;
     assert_eq!(page.status, 413);

@@ -59,8 +59,7 @@ async fn session_of_a_limited_key_sees_what_the_key_may_see() {
     let project = workspace.made.project_id;
     let dashboards = format!("/console/projects/{project}/dashboards/");
     assert_eq!(visitor.get(&format!("/console/?project={project}")).await.location(), dashboards);
-    let page = visitor.open(&dashboards, "Dashboards").await;
-    page.assert_lacks(&["Olga", "Corp"]);
+    visitor.open(&dashboards, "Dashboards").await.assert_lacks(&["Olga", "Corp"]);
     visitor.get("/console/sessions/").await.assert_shows(403, "You do not have access");
 
     let beside = workspace.owner.post(&workspace.organization("projects/"), json!({})).await.ok();
@@ -70,8 +69,7 @@ async fn session_of_a_limited_key_sees_what_the_key_may_see() {
     visitor.get("/console/").await.assert_shows(200, "Home");
     let page = visitor.get(&format!("/console/projects/{}/dashboards/", beside["id"])).await;
     page.assert_shows(403, "You do not have access");
-    let page = visitor.get(&dashboards).await;
-    page.assert_lacks(&[&format!("/projects/{}/", beside["id"])]);
+    visitor.get(&dashboards).await.assert_lacks(&[&format!("/projects/{}/", beside["id"])]);
 }
 
 /// Returns the links of the content of a page.

@@ -83,8 +83,7 @@ async fn insight_is_created_on_dashboards_and_edited() {
         .with("description", "Who\r\ncame")
         .with("tags", "weekly\r\nweb")
         .with("dashboards", &boards[0].to_string());
-    let wrong = owner.submit(&form.clone().with("query", "{")).await;
-    wrong.assert_shows(400, "New insight");
+    let wrong = owner.submit(&form.clone().with("query", "{")).await.showing(400, "New insight");
     wrong.assert_field_error("query", "This is not valid JSON");
     assert_eq!(wrong.form("form").value("dashboards"), boards[0].to_string());
     let wrong = owner.submit(&form.clone().with("query", "[]")).await;
@@ -136,8 +135,7 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     assert_eq!(done.location(), format!("{path}?done=insight-saved"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["favorited"], &stored["saved"]], [&json!(true), &json!(false)]);
-    let page = owner.get(&path).await;
-    page.assert_has(&["Remove from favorites"]);
+    owner.get(&path).await.assert_has(&["Remove from favorites"]);
     let question = owner.get(&format!("{path}delete/")).await;
     question.assert_shows(200, "<bdi>Delete the insight Visitors?</bdi>");
     assert_eq!(workspace.owner.get(&api).await.status, 200, "a question deletes nothing");

@@ -36,8 +36,7 @@ async fn invite_of_one_address_shows_its_link_once() {
     let command = shown.command();
     assert!(command.contains("/invites/'") && command.contains("Idempotency-Key"), "{command}");
     assert_eq!(listed(&workspace, "target_email").await, [] as [&str; 0]);
-    let made = owner.submit(&sent).await;
-    made.assert_shows(200, "Invites");
+    let made = owner.submit(&sent).await.showing(200, "Invites");
     let first = link(&made).to_owned();
     assert!(first.starts_with("http://127.0.0.1:8000/signup/"), "{first}");
     let stored = workspace.owner.get(&invites(&workspace, "")).await.ok()["results"][0].clone();
@@ -85,8 +84,7 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     for (command, address) in commands.iter().zip(["ann@x.example", "ben@x.example"]) {
         assert!(command.contains("/invites/'") && command.contains(address), "{command}");
     }
-    let done = owner.submit(&form).await;
-    done.assert_shows(200, "Invites");
+    let done = owner.submit(&form).await.showing(200, "Invites");
     assert_eq!(listed(&workspace, "first_name").await, ["", "Ann"]);
     assert_eq!(listed(&workspace, "level").await, [8, 8]);
     let ids = listed(&workspace, "id").await;
@@ -103,8 +101,7 @@ async fn up_to_twenty_people_are_invited_together_or_none() {
     assert_eq!(listed(&workspace, "id").await, ids);
     // A browser that goes back and changes the form sends the same key. What was typed is kept.
     let others = "cat@x.example\ndan@x.example";
-    let page = owner.submit(&form.with("target_email", others)).await;
-    page.assert_shows(422, "Invites");
+    let page = owner.submit(&form.with("target_email", others)).await.showing(422, "Invites");
     let kept = page.form("form");
     assert_eq!(kept.value("target_email"), others);
     owner.submit(&kept).await.assert_shows(200, "Invites");
@@ -126,8 +123,7 @@ async fn several_people_are_invited_by_mail_in_one_request() {
     assert!(owner.get(done.location()).await.html.contains("<p>2 invites created.</p>"));
     // Without a mail, the page shows the links.
     let without = form.with("target_email", "cat@x.example\r\ndan@x.example").without("send_email");
-    let done = owner.submit(&without.with("_once", "another")).await;
-    done.assert_shows(200, "Invites");
+    let done = owner.submit(&without.with("_once", "another")).await.showing(200, "Invites");
     done.assert_has(&["<output id=\"link-2\">"]);
     // The second invite replaces the first one of the address, whose link is of no use any more.
     let form = owner.get(&list).await.form("form").without("send_email");
@@ -231,8 +227,7 @@ async fn invite_is_created_again_and_deleted() {
     let page = admin.get(&list).await;
     page.assert_has(&["ann@x.example"]);
     page.assert_lacks(&["/again/"]);
-    let page = admin.submit(&again(&owner.get(&list).await)).await;
-    page.assert_shows(403, "Invites");
+    let page = admin.submit(&again(&owner.get(&list).await)).await.showing(403, "Invites");
     assert!(page.between("role=\"alert\">", "</div>").contains("higher permission level"));
     let page = owner.post(&format!("{list}again/"), &[("invite", "{x")]).await;
     assert_eq!(page.status, 400);

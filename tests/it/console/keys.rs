@@ -59,8 +59,7 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     assert_eq!(nothing.as_array().map(Vec::len), Some(1), "nothing was created");
 
     let form = checked.form("form").with("scoped_teams", &workspace.made.project_id.to_string());
-    let created = owner.submit(&form).await;
-    created.assert_shows(200, "API key created");
+    let created = owner.submit(&form).await.showing(200, "API key created");
     assert_eq!(created.headers["cache-control"], "no-store");
     created.assert_has(&["<bdi>Nightly &#60;report&#62;</bdi>"]);
     let key = workspace.with_key(&value(&created));
@@ -71,8 +70,7 @@ async fn key_is_created_from_a_preset_and_its_value_is_shown_once() {
     assert_eq!(of, [&json!("Nightly <report>"), &scopes, &teams]);
     assert!(found["expires_at"].as_str().expect("a time").ends_with("T00:00:00Z"));
 
-    let again = owner.submit(&form).await;
-    again.assert_shows(200, "API key created");
+    let again = owner.submit(&form).await.showing(200, "API key created");
     again.assert_has(&["The form was sent twice and done once."]);
     assert!(!again.html.contains("phx_"), "the value is not shown again");
     let keys = workspace.owner.get("/api/personal_api_keys/").await.ok();
@@ -120,8 +118,7 @@ async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
 
     let reader = workspace.key(OWNER, &["personal_api_key:read"]).await;
     let reader = Visitor::with_key(&workspace, text(&reader)).await;
-    let list = reader.get(KEYS).await;
-    list.assert_lacks(&["New key"]);
+    reader.get(KEYS).await.assert_lacks(&["New key"]);
     let page = reader.get(NEW).await;
     page.assert_has(&["This session may not create keys."]);
     page.assert_lacks(&["Create the key"]);
@@ -168,8 +165,7 @@ async fn new_value_of_the_own_key_is_shown_although_the_session_ends() {
     page.assert_has(&["This session ends, because the key signed it in."]);
     let form = page.form("rotate");
     assert_eq!(form.value("grace_seconds"), "86400", "programs keep working by default");
-    let rotated = owner.submit(&form).await;
-    rotated.assert_shows(200, "API key rotated");
+    let rotated = owner.submit(&form).await.showing(200, "API key rotated");
     assert!(owner.get(KEYS).await.location().starts_with("/console/sign_in/"));
     let mut again = Visitor::with_key(&workspace, &value(&rotated)).await;
     let question = again.get(&format!("{path}revoke/")).await;
@@ -183,6 +179,5 @@ async fn session_by_link_offers_every_scope() {
     let visitor = Visitor::with_link(&workspace, false).await;
     let page = visitor.open(NEW, "New API key").await;
     page.assert_has(&["Everything, also what later versions add"]);
-    let list = visitor.open(KEYS, "API keys").await;
-    list.assert_lacks(&["This session</span>"]);
+    visitor.open(KEYS, "API keys").await.assert_lacks(&["This session</span>"]);
 }

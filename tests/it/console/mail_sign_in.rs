@@ -782,8 +782,7 @@ async fn failed_codes_are_limited_by_address() {
 async fn sign_in_by_mail_is_off_by_default() {
     let workspace = Workspace::new().await;
     let mut browser = Visitor::new(&workspace);
-    let page = browser.open("/console/sign_in/", "Sign in to Steward").await;
-    page.assert_lacks(&["email"]);
+    browser.open("/console/sign_in/", "Sign in to Steward").await.assert_lacks(&["email"]);
     browser.get(CODE).await.assert_shows(404, "Not found");
     browser.post(ASK, &[("email", OWNER)]).await.assert_shows(404, "Not found");
     browser.post(CODE, &[("code", "0000-0000")]).await.assert_shows(404, "Not found");

@@ -50,7 +50,6 @@ async fn pages_are_read_and_name_the_reason() {
     }
     // What is typed is kept.
     let form = owner.get(&format!("{INSIGHTS}new/")).await.form("form").with("name", "Kept");
-    let page = owner.submit(&form).await;
-    page.assert_shows(503, "New insight");
+    let page = owner.submit(&form).await.showing(503, "New insight");
     assert_eq!(page.form("form").value("name"), "Kept");
 }

@@ -36,19 +36,6 @@ async fn projects_are_listed_and_created() {
 }
 
 #[tokio::test]
-async fn members_create_only_demo_projects() {
-    let workspace = Workspace::new().await;
-    workspace.member("mia", Level::Member).await;
-    let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
-    let new = member.open(&page(&workspace, "projects/new/"), "New project").await;
-    new.assert_has(&["Create the demo project"]);
-    new.assert_lacks(&["name=\"is_demo\""]);
-    member.submit(&new.form("form").with("name", "Demo")).await.location();
-    let found = workspace.owner.get("/api/projects/2/").await.ok();
-    assert_eq!((&found["name"], &found["is_demo"]), (&json!("Demo"), &json!(true)));
-}
-
-#[tokio::test]
 async fn projects_beyond_the_cap_are_not_offered() {
     let workspace = Workspace::configured(|config| config.caps.projects = 1).await;
     let new = Visitor::owner(&workspace).await.get(&page(&workspace, "projects/new/")).await;

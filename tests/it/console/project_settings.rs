@@ -93,8 +93,7 @@ async fn settings_of_every_kind_are_saved_and_shown_again() {
     assert!(page.html.contains("Growth ("), "dashboards have names");
     // A change is marked, and errors stand beside their field.
     let wrong = again.with("timezone", "Mars/Base").with("name", "");
-    let page = owner.submit(&wrong).await;
-    page.assert_shows(400, "Project settings");
+    let page = owner.submit(&wrong).await.showing(400, "Project settings");
     assert_eq!(page.html.matches(" data-changed>").count(), 2, "{}", page.html);
     page.assert_field_error("name", "may not be blank");
 }
@@ -108,21 +107,16 @@ async fn only_admins_decide_who_sees_the_project() {
     assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], true);
     let form = owner.get(&settings(&workspace)).await.form("access");
     assert_eq!(form.value("access_control"), "true");
-    owner.submit(&form.clone().without("access_control")).await.location();
+    owner.submit(&form.without("access_control")).await.location();
     assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["access_control"], false);
 
     workspace.member("mia", Level::Member).await;
-    let mut member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
+    let member = Visitor::with_scopes(&workspace, "mia@corp.example", &["*"]).await;
     let page = member.open(&settings(&workspace), "Project settings").await;
     assert!(page.html.contains(
         "Your organization access level is insufficient to configure project access restrictions."
     ));
     page.assert_lacks(&["Save access", "Replace the token", "settings/delete/"]);
-    let changed = page.form("form").with("name", "Renamed");
-    member.submit(&changed).await.location();
-    assert_eq!(workspace.owner.get(&project(&workspace)).await.ok()["name"], "Renamed");
-    let refused = form.without("_before").with("access_control", "true");
-    assert_eq!(member.submit(&refused).await.status, 403);
 }
 
 #[tokio::test]

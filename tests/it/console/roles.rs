@@ -52,8 +52,7 @@ async fn members_are_added_to_a_role_and_removed() {
     page.assert_has(&[&format!("/members/{ben}/\"><bdi>ben</bdi></a>")]);
     assert!(!page.html.contains(&format!("<option value=\"{ben}\"")), "the member is in the role");
     let twice = form.with("_once", "another");
-    let refused = owner.submit(&twice).await;
-    refused.assert_shows(400, "<bdi>Analysts</bdi>");
+    let refused = owner.submit(&twice).await.showing(400, "<bdi>Analysts</bdi>");
     refused.assert_has(&["User is already part of the role."]);
     let start = format!("action=\"{role}members/");
     let remove = format!("{role}members/{}", page.between(&start, "\""));
@@ -61,15 +60,11 @@ async fn members_are_added_to_a_role_and_removed() {
     let page = owner.get(&role).await;
     page.assert_has(&["All members of the organization have this role."]);
     page.assert_lacks(&["id=\"add\""]);
-    let refused = owner.submit(&twice).await;
-    refused.assert_shows(400, "<bdi>Analysts</bdi>");
+    let refused = owner.submit(&twice).await.showing(400, "<bdi>Analysts</bdi>");
     assert_eq!(refused.form("add").value("user_uuid"), ben);
     assert_eq!(owner.post(&remove, &[]).await.location(), format!("{role}?done=member-removed"));
-    let page = owner.post(&remove, &[]).await;
-    page.assert_shows(404, "<bdi>Analysts</bdi>");
+    let page = owner.post(&remove, &[]).await.showing(404, "<bdi>Analysts</bdi>");
     assert!(page.between("role=\"alert\">", "</div>").contains("Not found."));
-    let found = owner.get(&format!("{role}?member=nobody")).await;
-    found.assert_has(&["No other member matches."]);
-    let found = owner.get(&format!("{role}?member=ben")).await;
-    found.assert_has(&[&ben, "value=\"ben\""]);
+    owner.get(&format!("{role}?member=nobody")).await.assert_has(&["No other member matches."]);
+    owner.get(&format!("{role}?member=ben")).await.assert_has(&[&ben, "value=\"ben\""]);
 }

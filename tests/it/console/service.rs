@@ -17,8 +17,7 @@ async fn sessions_are_listed_and_ended_one_by_one() {
     let path = format!("/console/sessions/{end}");
     assert_eq!(first.post(&path, &[]).await.location(), "/console/sessions/");
     assert!(second.get("/console/sessions/").await.location().starts_with("/console/sign_in/"));
-    let page = first.get("/console/sessions/").await;
-    page.assert_lacks(&["A link"]);
+    first.get("/console/sessions/").await.assert_lacks(&["A link"]);
     first.post(&path, &[]).await.assert_shows(404, "Not found");
     first.post("/console/sessions/x/end/", &[]).await.assert_shows(404, "Not found");
 }

@@ -81,8 +81,7 @@ async fn every_invalid_key_has_the_same_response() {
         ["", "x", "phx_unknown", &key[..key.len() - 1], revoked.key.as_deref().expect("a key")]
     {
         let mut visitor = Visitor::new(&workspace);
-        let page = visitor.post(SIGN_IN, &[("key", key)]).await;
-        page.assert_shows(401, "Sign in to Steward");
+        let page = visitor.post(SIGN_IN, &[("key", key)]).await.showing(401, "Sign in to Steward");
         assert!(page.html.contains(INVALID_KEY) && visitor.cookie.is_none());
         assert!(key.len() < 2 || !page.html.contains(key));
         pages.push(page.html);
@@ -118,8 +117,7 @@ async fn sign_ins_count_as_requests_of_their_key() {
         assert_eq!(Visitor::new(&workspace).post(SIGN_IN, &key).await.location(), "/console/");
     }
     let mut visitor = Visitor::new(&workspace);
-    let page = visitor.post(SIGN_IN, &key).await;
-    page.assert_shows(429, "Too many requests");
+    let page = visitor.post(SIGN_IN, &key).await.showing(429, "Too many requests");
     assert!(page.headers["retry-after"] == "1200" && visitor.cookie.is_none());
 }
 
@@ -158,8 +156,7 @@ async fn link_names_its_user_before_it_signs_in_once() {
     for path in ["/console/enter/", "/console/enter/confirm/"] {
         for code in [link.code.as_str(), "", "wrong"] {
             let mut other = Visitor::new(&workspace);
-            let page = other.post(path, &[("code", code)]).await;
-            page.assert_shows(401, "Sign in by link");
+            let page = other.post(path, &[("code", code)]).await.showing(401, "Sign in by link");
             assert!(page.html.contains(INVALID_CODE) && other.cookie.is_none());
         }
     }

@@ -110,19 +110,6 @@ async fn text_is_edited_under_the_version_that_the_form_was_filled_from() {
 }
 
 #[tokio::test]
-async fn tile_of_an_insight_has_a_color_and_a_description() {
-    let (workspace, mut owner) = with_tiles(json!([])).await;
-    let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
-    let sent = json!({ "name": "Visitors", "dashboards": [1], "query": { "kind": "TrendsQuery" } });
-    workspace.owner.post(&insights, sent).await.ok();
-    let form = owner.get(&format!("{ONE}tiles/1/")).await.form("form");
-    let form = form.with("tiles.0.color", "purple").with("tiles.0.show_description", "true");
-    assert_eq!(owner.submit(&form).await.location(), format!("{ONE}?done=tile-saved"));
-    let tile = tiles(&workspace).await[0].clone();
-    assert_eq!((&tile["color"], &tile["show_description"]), (&json!("purple"), &json!(true)));
-}
-
-#[tokio::test]
 async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
     let (workspace, owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let no_results = "It does not run them, so there are no results here.";
@@ -150,14 +137,12 @@ async fn tile_leads_to_its_insight_and_pages_say_that_there_are_no_results() {
         "sharing/",
         "access/",
     ] {
-        let page = owner.get(&format!("{ONE}{rest}")).await;
-        page.assert_has(&[named]);
+        owner.get(&format!("{ONE}{rest}")).await.assert_has(&[named]);
     }
     let reader =
         Visitor::with_scopes(&workspace, "owner@corp.example", &["dashboard:read", "project:read"])
             .await;
-    let page = reader.get(ONE).await;
-    page.assert_has(&["<h2 dir=\"auto\">Visitors</h2>"]);
+    reader.get(ONE).await.assert_has(&["<h2 dir=\"auto\">Visitors</h2>"]);
 }
 
 #[tokio::test]
@@ -171,8 +156,7 @@ async fn tiles_are_duplicated_removed_and_restored() {
     let version = page.between("name=\"_version\" value=\"", "\"").replace("&#34;", "\"");
     let sent = [("only", "duplicate 1"), ("_version", version.as_str())];
     assert_eq!(owner.post(&path, &sent).await.location(), format!("{ONE}?done=tile-duplicated"));
-    let again = owner.post(&path, &sent).await;
-    again.assert_shows(412, "Growth");
+    let again = owner.post(&path, &sent).await.showing(412, "Growth");
     again.assert_has(&["The dashboard has changed since you opened the page."]);
     assert_eq!(tiles(&workspace).await.as_array().expect("tiles").len(), 3);
     owner.post(&path, &[("only", "remove 3")]).await.location();
@@ -194,8 +178,7 @@ async fn tiles_are_duplicated_removed_and_restored() {
 async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     let (workspace, mut owner) = with_tiles(json!([{ "text": { "body": "A" } }])).await;
     let path = format!("{ONE}tiles/1/move/");
-    let page = owner.get(&path).await;
-    page.assert_has(&["You may edit no other dashboard of this project."]);
+    owner.get(&path).await.assert_has(&["You may edit no other dashboard of this project."]);
     workspace.owner.post(&workspace.dashboards(""), json!({ "name": "Sales" })).await.ok();
     let page = owner.get(&path).await;
     page.assert_has(&["<option value=\"2\">Sales</option>"]);
@@ -208,8 +191,7 @@ async fn tile_moves_to_a_dashboard_that_may_be_edited() {
     let mut elsewhere = form.clone();
     elsewhere.action = format!("{ONE}tiles/9/move/");
     owner.submit(&elsewhere).await.assert_shows(404, "Move the tile");
-    let unnamed = owner.submit(&form.with("toDashboard", "")).await;
-    unnamed.assert_shows(400, "Move the tile");
+    let unnamed = owner.submit(&form.with("toDashboard", "")).await.showing(400, "Move the tile");
     unnamed.assert_has(&["This field is required."]);
 }
 
@@ -247,8 +229,7 @@ async fn places_of_tiles_are_saved_as_one_change_and_keep_other_layouts() {
     assert_eq!(layouts(2), json!({ "sm": { "x": 0, "y": 0, "w": 6, "h": 2 } }));
 
     // The version of the form is no longer the stored one.
-    let page = owner.submit(&form.clone().with("h-2", "9")).await;
-    page.assert_shows(412, "Arrange the tiles");
+    let page = owner.submit(&form.clone().with("h-2", "9")).await.showing(412, "Arrange the tiles");
     let again = page.form("arrange");
     assert_eq!(again.value("h-2"), "9");
     assert_eq!(owner.submit(&again).await.location(), format!("{ONE}?done=arrangement-saved"));
@@ -362,7 +343,5 @@ async fn description_and_tags_are_edited_on_the_page_of_the_dashboard() {
     assert_eq!(stale.form("description").value("description"), "Mine");
     assert_eq!(stale.html.matches("class=\"command\" open").count(), 1);
     let long = stale.form("tags").with("tags", &"x".repeat(256));
-    let refused = owner.submit(&long).await;
-    refused.assert_shows(400, "Growth");
-    refused.assert_has(&["id=\"tags-tags-error\""]);
+    owner.submit(&long).await.showing(400, "Growth").assert_has(&["id=\"tags-tags-error\""]);
 }

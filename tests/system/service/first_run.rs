@@ -280,13 +280,7 @@ fn concurrent_first_starts_create_one_workspace() {
         }
         let server = winners.remove(0);
         assert_eq!(server.startup_message()["project_id"], 1, "the winner creates the workspace");
-        let key = site.first_key();
-        let name = json!({ "name": "Kept" });
-        let made = server.post("/api/projects/1/dashboards/", &key, &name).ok();
-        server.kill();
-        let server = site.serve(&[]);
-        let id = made["id"].as_u64().unwrap();
-        assert_eq!(server.dashboards(&json!(1), &key), [(id, "Kept".to_owned())]);
+        assert_eq!(server.get("/api/users/@me/", &site.first_key()).status, 200);
         server.stop();
         site.check();
     }
