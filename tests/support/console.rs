@@ -161,6 +161,13 @@ impl Page {
         fill(form.unwrap_or_else(|| panic!("no form {id}: {}", self.html)))
     }
 
+    /// Returns the first form that is sent to a path with this end.
+    #[track_caller]
+    pub fn form_to(&self, end: &str) -> FilledForm {
+        let form = self.forms().into_iter().find(|form| form.action.ends_with(end));
+        form.unwrap_or_else(|| panic!("no form to {end}: {}", self.html))
+    }
+
     /// Returns all forms that change something.
     pub fn forms(&self) -> Vec<FilledForm> {
         let changes =

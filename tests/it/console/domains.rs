@@ -40,12 +40,6 @@ fn answer(page: &Page) -> &str {
     page.between("<div id=\"answer\"", "</div>").split("<p>").nth(1).expect("a text")
 }
 
-/// Returns the form that verifies the domain.
-fn verify(page: &Page) -> crate::support::console::FilledForm {
-    let html = page.html.replace("verify/\">", "verify/\" id=\"verify\">\n");
-    Page { html, status: page.status, headers: page.headers.clone() }.form("verify")
-}
-
 #[tokio::test]
 async fn domain_is_added_and_errors_stand_beside_the_field() {
     let dns = Dns::start().await;
@@ -97,13 +91,13 @@ async fn wizard_says_what_the_dns_answers_until_the_domain_is_verified() {
     let read = reader.get(&scene.page).await;
     read.assert_has(&["This session may not verify the domain."]);
     read.assert_lacks(&["/verify/", "id=\"form\""]);
-    let form = verify(&page);
+    let form = page.form_to("/verify/");
     // The record vanishes before the domain is verified.
     scene.answer(&[]);
     let early = owner.submit(&form).await.showing(400, "<bdi>corp.example</bdi>");
     assert!(early.between("role=\"alert\">", "</div>").contains("The record was not found"));
     scene.answer(&[&[&scene.challenge]]);
-    let form = verify(&owner.get(&scene.page).await);
+    let form = owner.get(&scene.page).await.form_to("/verify/");
     let done = format!("{}?done=domain-verified", scene.page);
     assert_eq!(owner.submit(&form).await.location(), done);
     assert_eq!(owner.submit(&form).await.location(), done, "the same form again");
@@ -125,7 +119,7 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     refused.assert_has(&["id=\"form-saml_acs_url-error\""]);
     assert_eq!(refused.form("form").value("saml_entity_id"), "idp");
     scene.answer(&[&[&scene.challenge]]);
-    owner.submit(&verify(&owner.get(&scene.page).await)).await.location();
+    owner.submit(&owner.get(&scene.page).await.form_to("/verify/")).await.location();
     let form = owner.get(&scene.page).await.form("form");
     assert_eq!(form.value("sso_enforcement"), "");
     let refused = owner.submit(&form.clone().with("sso_enforcement", "saml")).await;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use steward::testing::resources::members::Level;
 
-use crate::support::console::{FilledForm, Page, Visitor};
+use crate::support::console::Visitor;
 use crate::support::{OWNER, Workspace};
 
 const LIST: &str = "/console/projects/1/insights/";
@@ -119,12 +119,6 @@ async fn insight_is_created_on_dashboards_and_edited() {
     assert_eq!(stored["order"], 7);
 }
 
-/// Returns the form beside the notice of a deletion.
-fn undo(page: &Page) -> FilledForm {
-    let mut forms = page.forms().into_iter();
-    forms.find(|form| form.action.ends_with("/restore/")).expect("an undo")
-}
-
 #[tokio::test]
 async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let (workspace, mut owner) = Visitor::in_new_workspace().await;
@@ -146,14 +140,17 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let again = owner.submit(&question.form("form")).await;
     assert_eq!(again.location(), format!("{LIST}?done=insight-deleted&undo={id}"), "sent twice");
     let list = owner.get(done.location()).await;
-    owner.submit(&undo(&list)).await.assert_leads_to(&format!("{path}?done=insight-restored"));
+    owner
+        .submit(&list.form_to("/restore/"))
+        .await
+        .assert_leads_to(&format!("{path}?done=insight-restored"));
     let stored = workspace.owner.get(&api).await.ok();
     assert_eq!([&stored["deleted"], &stored["saved"]], [&json!(false), &json!(false)]);
     workspace.owner.patch(&api, json!({ "saved": true })).await.ok();
     let question = owner.get(&format!("{path}delete/")).await;
     let done = owner.submit(&question.form("form")).await.location().to_owned();
     assert_eq!(done, format!("{LIST}?done=insight-deleted&undo={id}"));
-    owner.submit(&undo(&owner.get(&done).await)).await.location();
+    owner.submit(&owner.get(&done).await.form_to("/restore/")).await.location();
     assert_eq!(workspace.owner.get(&api).await.ok()["saved"], true);
     owner.post(&format!("{LIST}999/restore/"), &[]).await.assert_shows(404, "Not found");
 }

@@ -248,42 +248,13 @@ async fn shared_page_has_headings_and_keyboard_navigation() {
     browser.visit(&served.link(&board).await).await;
     assert_eq!(browser.title().await, "Growth");
     assert_eq!(browser.run("return document.documentElement.lang").await, "en");
-    let headings = "return [...document.querySelectorAll('h1, h2, h3')].map((h) => h.tagName + ' ' + h.textContent)";
-    let long = "H2 Averyveryveryveryveryveryveryveryveryveryveryverylongwordwithoutanyspace";
-    let expected = json!([
-        "H1 Growth",
-        "H2 Read this first",
-        "H2 Daily active users",
-        "H2 Sign-up funnel",
-        "H2 Retention",
-        "H2 Revenue by country",
-        "H2 Untitled insight",
-        long,
-    ]);
+    let headings = "return [...document.querySelectorAll('h1, h2, h3')].map((h) => h.tagName + ' ' + h.textContent).join()";
+    let expected = "H1 Growth,H2 Read this first,H2 Daily active users,H2 Sign-up funnel,H2 Retention,H2 Revenue by country,\
+        H2 Untitled insight,H2 Averyveryveryveryveryveryveryveryveryveryveryverylongwordwithoutanyspace";
     assert_eq!(browser.run(headings).await, expected);
-    let told = "return [...document.querySelectorAll('dd')].map((one) => one.textContent)";
-    let expected = json!([
-        "Trends, by day",
-        "$pageview (unique users)",
-        "Last 30 days",
-        "Funnel",
-        "visited; signed up; paid",
-        "From 2026-01-01 to 2026-03-31",
-        "Retention",
-        "SQL",
-        "Lifecycle",
-    ]);
-    assert_eq!(browser.run(told).await, expected);
-    let colors = "return [...document.querySelectorAll('article')].map((one) => one.className)";
-    let expected = json!([
-        "tile blue",
-        "tile blue",
-        "tile green",
-        "tile purple",
-        "tile black",
-        "tile white",
-        "tile",
-    ]);
+    let colors =
+        "return [...document.querySelectorAll('article')].map((one) => one.className).join()";
+    let expected = "tile blue,tile blue,tile green,tile purple,tile black,tile white,tile";
     assert_eq!(browser.run(colors).await, expected);
     let tags = browser
         .run("return [...document.querySelectorAll('header li')].map((li) => li.textContent)")
