@@ -20,14 +20,34 @@ use serde_json::{Value, json};
 
 use crate::support::process::{CommandOutput, DataFolder, OWNER, Server, cleared};
 
-/// A workspace, with or without a running server.
-struct TestSetup {
-    server: Option<Server>,
-    site: DataFolder,
+/// A workspace, and possibly a server for it.
+pub struct TestSetup {
+    pub server: Option<Server>,
+    pub site: DataFolder,
     made: Value,
+    pub key: String,
+    pub project: Value,
 }
 
 impl TestSetup {
+    pub fn new(serving: bool) -> Self {
+        let (site, made) = DataFolder::with_workspace();
+        let key = made["api_key"].as_str().expect("a key").to_owned();
+        let server = serving.then(|| site.serve(&[]));
+        Self { server, site, key, project: made["project_id"].clone(), made }
+    }
+
+    /// Calls `act` with the server, or with a server that runs only for this call.
+    pub fn with<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
+        if let Some(server) = &self.server {
+            return act(server);
+        }
+        let server = self.site.serve(&[]);
+        let done = act(&server);
+        server.stop();
+        done
+    }
+
     fn text(&self, name: &str) -> &str {
         self.made[name].as_str().expect("text")
     }
@@ -48,21 +68,16 @@ impl TestSetup {
         answer["results"].as_array().expect("a list").clone()
     }
 
-    /// Returns the status of `@me` with this key. Starts a server for the request if none runs.
-    #[track_caller]
+    /// Returns the status of `@me` with this key.
     fn opens(&self, key: &str) -> u16 {
-        match &self.server {
-            Some(server) => server.get("/api/users/@me/", key).status,
-            None => self.site.serve(&[]).get("/api/users/@me/", key).status,
-        }
+        self.with(|server| server.get("/api/users/@me/", key).status)
     }
 }
 
-/// Runs a test without a server, and again with a running server.
-fn each_way(test: impl Fn(&TestSetup)) {
+/// Runs a test without a server, and again beside a running server.
+pub fn each_way(test: impl Fn(&TestSetup)) {
     for serving in [false, true] {
-        let (site, made) = DataFolder::with_workspace();
-        let place = TestSetup { server: serving.then(|| site.serve(&[])), site, made };
+        let place = TestSetup::new(serving);
         test(&place);
         place.site.check();
         if let Some(server) = place.server {

@@ -194,28 +194,6 @@ async fn wide_tables_of_texts_are_scrolled_by_keyboard() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn boxes_of_a_right_stand_together_on_every_screen() {
-    let (site, browser) = Site::signed_in().await;
-    site.visit(&browser, "keys/new/").await;
-    shown(&browser, "New API key").await;
-    // The boxes of a heading stand on one line, on that of their heading or below it.
-    let apart = "return [...document.querySelectorAll('.row:has(> .group)')].filter(row => { \
-                   const name = row.querySelector('.group').getBoundingClientRect(); \
-                   const boxes = [...row.querySelectorAll('label')].map(one => one.getBoundingClientRect()); \
-                   return boxes.length === 0 || boxes.some(({ top, bottom }) => Math.abs(top - boxes[0].top) > 1 || bottom < name.top); \
-                 }).map(row => row.textContent)";
-    for width in [320, 390, 640, 900, 1280, 2560] {
-        browser.resize(width, 900).await;
-        assert!(
-            browser.run("return document.querySelectorAll('.row > .group').length").await.as_u64()
-                > Some(5)
-        );
-        assert_eq!(browser.run(apart).await, json!([]), "{width} pixels wide");
-    }
-    browser.close().await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn browser_preferences_are_followed() {
     let site = Site::new().await;
     site.board("Growth").await;

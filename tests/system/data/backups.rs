@@ -15,36 +15,11 @@ use steward::testing::resources::record_registry;
 use steward::testing::store::Progress;
 use steward::testing::time::{Clock, ManualClock, Timestamp};
 
-use crate::support::process::{Connection, DataFolder, OWNER, Server, until};
+use crate::cli::{TestSetup, each_way};
+use crate::support::process::{Connection, OWNER, Server, until};
 use crate::support::{Workspace, eventually};
 
-/// A workspace, and possibly a server for it.
-pub struct TestSetup {
-    pub server: Option<Server>,
-    pub site: DataFolder,
-    pub key: String,
-    pub project: Value,
-}
-
 impl TestSetup {
-    pub fn new(serving: bool) -> Self {
-        let (site, made) = DataFolder::with_workspace();
-        let key = made["api_key"].as_str().expect("a key").to_owned();
-        let server = serving.then(|| site.serve(&[]));
-        Self { server, site, key, project: made["project_id"].clone() }
-    }
-
-    /// Calls `act` with the server, or with a server that runs only for this call.
-    pub fn with<T>(&self, act: impl FnOnce(&Server) -> T) -> T {
-        if let Some(server) = &self.server {
-            return act(server);
-        }
-        let server = self.site.serve(&[]);
-        let done = act(&server);
-        server.stop();
-        done
-    }
-
     pub fn add(&self, name: &str) {
         let path = format!("/api/projects/{}/dashboards/", self.project);
         self.with(|server| server.post(&path, &self.key, &json!({ "name": name })).ok());
@@ -61,15 +36,6 @@ fn names(server: &Server, project: &Value, key: &str) -> Vec<String> {
         server.dashboards(project, key).into_iter().map(|(_, name)| name).collect();
     names.sort();
     names
-}
-
-/// Runs a test without a server, and again beside a running server.
-pub fn each_way(test: impl Fn(&TestSetup)) {
-    for serving in [false, true] {
-        let place = TestSetup::new(serving);
-        test(&place);
-        place.site.check();
-    }
 }
 
 /// Flips bits of the file at `path`, after its first pages.

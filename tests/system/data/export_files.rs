@@ -7,13 +7,13 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::data::backups::{self, TestSetup};
+use crate::cli::{self, TestSetup};
 use crate::support::exports::{first_of, lines, sealed};
 use crate::support::process::{CommandOutput, DataFolder, until};
 
 /// Runs a test on a file with a dashboard, without a server and beside one.
 fn each_way(test: impl Fn(&TestSetup)) {
-    backups::each_way(|place| {
+    cli::each_way(|place| {
         place.with(|server| {
             let path = format!("/api/projects/{}/dashboards/", place.project);
             server.post(&path, &place.key, &json!({ "name": "A" })).ok();

@@ -172,13 +172,12 @@ fn backup_is_read_without_a_trace() {
 #[test]
 fn data_file_that_no_server_has_open_is_read_without_a_trace() {
     let (site, _) = DataFolder::with_workspace();
-    let before = (state(&site.data()), state(&site.path("steward.redb.lock")));
+    let states = || (state(&site.data()), state(&site.path("steward.redb.lock")));
+    let before = states();
     for args in [&["check"][..], &["user", "list"], &["key", "list"], &["export"]] {
         site.run(args).ok();
-        let after = (state(&site.data()), state(&site.path("steward.redb.lock")));
-        assert!(after == before, "{args:?} changed a file");
+        assert!(states() == before, "{args:?} changed a file");
     }
-    // Several readers at once, and a server that ends them all.
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| drop(site.json(&["user", "list"])));
