@@ -55,6 +55,7 @@ impl Page {
     }
 
     /// Does what [`assert_shows`](Self::assert_shows) does, and returns the page.
+    #[must_use]
     #[track_caller]
     pub fn showing(self, status: u16, heading: &str) -> Self {
         self.assert_shows(status, heading);
