@@ -40,10 +40,9 @@ async fn project_is_made_private_and_opened_to_members_and_roles() {
 
 #[tokio::test]
 async fn rules_on_kinds_are_a_matrix() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let (role, _) = add_role(&workspace, "Sales").await;
     let role = role["id"].as_str().expect("an id").to_owned();
-    let mut owner = Visitor::owner(&workspace).await;
     let form = owner.get(PATH).await.form("kind");
     for fields in [
         vec![("resource", "dashboard"), ("access_level", "viewer")],

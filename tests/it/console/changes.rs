@@ -21,9 +21,8 @@ async fn read(workspace: &Workspace, id: u64, field: &str) -> Value {
 
 #[tokio::test]
 async fn selected_dashboards_are_changed_one_by_one() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     boards(&workspace, &["A", "B", "C"]).await;
-    let mut owner = Visitor::owner(&workspace).await;
     let page = owner.get(&format!("{LIST}?search=a&offset=0")).await;
     page.assert_has(&[&format!("action=\"{LIST}?search=a\"")]);
     let path = format!("{LIST}?search=a");
@@ -56,9 +55,8 @@ async fn selected_dashboards_are_changed_one_by_one() {
 
 #[tokio::test]
 async fn deletion_of_the_last_page_of_the_list_leads_to_the_page_before() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     boards(&workspace, &["n"; 51]).await;
-    let mut owner = Visitor::owner(&workspace).await;
     let sent = [("action", "delete"), ("sure", "true"), ("id", "51")];
     let deleted = owner.post(&format!("{LIST}?search=n&offset=50"), &sent).await;
     deleted.assert_leads_to(&format!("{LIST}?search=n&offset=50&done=dashboard-deleted&undo=51"));
@@ -105,9 +103,8 @@ async fn refused_changes_are_named_with_the_reason() {
 
 #[tokio::test]
 async fn trash_says_who_deleted_a_dashboard_and_restores_it() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     boards(&workspace, &["A", "B", "C"]).await;
-    let mut owner = Visitor::owner(&workspace).await;
     owner.get(TRASH).await.assert_shows(200, "Trash");
     assert!(owner.get(TRASH).await.html.contains("The trash is empty."));
     let one = owner.post(LIST, &[("action", "delete"), ("id", "2")]).await;

@@ -211,7 +211,7 @@ async fn deletion_that_is_partly_refused_can_be_undone() {
 
 #[tokio::test]
 async fn pages_show_objects_with_numbers_beyond_64_bits() {
-    let workspace = Workspace::new().await;
+    let (workspace, visitor) = Visitor::in_new_workspace().await;
     let owner = &workspace.owner;
     let numbers = r#"{"v":[12345678901234567890123,-12345678901234567890123,1.50,1e400]}"#;
     let numbers: serde_json::Value = serde_json::from_str(numbers).expect("JSON");
@@ -221,7 +221,6 @@ async fn pages_show_objects_with_numbers_beyond_64_bits() {
     let insights = format!("/api/projects/{}/insights/", workspace.made.project_id);
     let insight = json!({ "name": "Digits", "query": numbers, "dashboards": [board] });
     let insight = owner.post(&insights, insight).await.ok()["id"].to_string();
-    let visitor = Visitor::owner(&workspace).await;
     for path in ["", "edit/", "arrange/", "access/", "sharing/", "delete/"] {
         let page = visitor.get(&format!("{LIST}{board}/{path}")).await;
         assert_eq!(page.status, 200, "{path}: {}", page.html);

@@ -75,10 +75,9 @@ async fn first_steps_are_shown_until_all_are_done() {
 
 #[tokio::test]
 async fn first_steps_are_dismissed_for_one_user() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     workspace.member("ann", Level::Admin).await;
     let key = workspace.key("ann@corp.example", &["*"]).await.key.expect("a key");
-    let mut owner = Visitor::owner(&workspace).await;
     let me = "/api/users/@me/";
     let seen = json!({ "has_seen_product_intro_for": { "other": 1 } });
     workspace.owner.patch(me, seen).await.ok();

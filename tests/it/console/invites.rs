@@ -156,10 +156,9 @@ async fn pages_say_that_links_work_on_this_machine_only() {
 
 #[tokio::test]
 async fn form_offers_levels_and_private_projects_that_the_session_may_give() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let path = format!("/api/projects/{}/", workspace.made.project_id);
     let member = workspace.member("ben", Level::Member).await.key.expect("a key");
-    let mut owner = Visitor::owner(&workspace).await;
     let list = list(&workspace);
     let levels = |page: &Page| -> Vec<String> {
         let select = page.between("name=\"level\"", "</select>");

@@ -126,12 +126,11 @@ async fn session_of_a_narrow_key_is_offered_only_what_it_may_give() {
 
 #[tokio::test]
 async fn key_is_narrowed() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let sent = json!({"label": "CI", "scopes": ["dashboard:write", "feature_flag:read", "project:write"],
         "expires_at": "2100-01-02T03:04:00Z"});
     let key = create(&workspace, sent).await;
     let path = page_of(&key);
-    let mut owner = Visitor::owner(&workspace).await;
     let page = owner.open(&path, "<bdi>CI</bdi>").await;
     let form = page.form("form");
     let held = ["dashboard:write", "project:write", "feature_flag:read"];

@@ -30,10 +30,9 @@ fn options(row: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn members_are_listed_and_searched() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     workspace.member("ann", Level::Admin).await;
     workspace.member("ben", Level::Member).await;
-    let owner = Visitor::owner(&workspace).await;
     let list = list(&workspace);
     let page = owner.open(&list, "Members").await;
     assert_eq!(names(&page).len(), 3);
@@ -54,7 +53,7 @@ async fn members_are_listed_and_searched() {
 
 #[tokio::test]
 async fn list_offers_the_levels_that_the_session_may_give() {
-    let workspace = Workspace::new().await;
+    let (workspace, owner) = Visitor::in_new_workspace().await;
     let admin = workspace.member("ann", Level::Admin).await.key.expect("a key");
     let member = workspace.member("ben", Level::Member).await.key.expect("a key");
     let uuids = [
@@ -62,7 +61,6 @@ async fn list_offers_the_levels_that_the_session_may_give() {
         workspace.uuid("ann@corp.example").await,
         workspace.uuid("ben@corp.example").await,
     ];
-    let owner = Visitor::owner(&workspace).await;
     let admin = Visitor::with_key(&workspace, &admin).await;
     let member = Visitor::with_key(&workspace, &member).await;
     let reader =
@@ -109,14 +107,13 @@ async fn level_is_changed_in_the_list_and_a_refusal_is_shown_there() {
 
 #[tokio::test]
 async fn member_page_shows_roles_and_projects_and_changes_the_level() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     workspace.member("ben", Level::Member).await;
     let uuid = workspace.uuid("ben@corp.example").await;
     let (role, role_path) = add_role(&workspace, "Analysts").await;
     let id = role["id"].as_str().expect("an id");
     add_to_role(&workspace, &role_path, "ben@corp.example").await;
     add_role(&workspace, "Others").await;
-    let mut owner = Visitor::owner(&workspace).await;
     let path = format!("{}{uuid}/", list(&workspace));
     let page = owner.open(&path, "<bdi>ben</bdi>").await;
     page.assert_has(&[&format!("/roles/{id}/\"><bdi>Analysts</bdi></a>")]);

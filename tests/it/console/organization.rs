@@ -46,9 +46,8 @@ async fn projects_beyond_the_cap_are_not_offered() {
 
 #[tokio::test]
 async fn organization_is_changed_by_admins_and_deleted_by_owners_with_its_name() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     let (role, _) = add_role(&workspace, "Eng").await;
-    let mut owner = Visitor::owner(&workspace).await;
     let path = page(&workspace, "settings/");
     let shown = owner.open(&path, "Organization settings").await;
     let form = shown.form("form");

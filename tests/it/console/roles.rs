@@ -35,11 +35,10 @@ async fn role_is_created_renamed_and_deleted() {
 
 #[tokio::test]
 async fn members_are_added_to_a_role_and_removed() {
-    let workspace = Workspace::new().await;
+    let (workspace, mut owner) = Visitor::in_new_workspace().await;
     workspace.member("ben", Level::Member).await;
     let ben = workspace.uuid("ben@corp.example").await;
     let (_, api) = add_role(&workspace, "Analysts").await;
-    let mut owner = Visitor::owner(&workspace).await;
     let role = api.replace("/api/", "/console/");
     let page = owner.get(&role).await;
     page.assert_has(&["This role has no members."]);
