@@ -1,8 +1,6 @@
 //! The console's pages, without a browser.
 
 mod access;
-mod access_of_dashboards;
-mod access_of_projects;
 mod activity;
 mod as_command;
 mod attacks;
@@ -21,15 +19,14 @@ mod keys;
 mod long_lists;
 mod mail_sign_in;
 mod members;
-mod nearly_full_disk;
 mod new_dashboard;
 mod offered;
 mod operations;
 mod organization;
 mod project_settings;
 mod reverts;
+mod rights;
 mod roles;
 mod service;
-mod sharing;
 mod sign_in;
 mod tiles;

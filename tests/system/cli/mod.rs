@@ -5,7 +5,6 @@ mod console;
 mod environment;
 mod mail;
 mod man_pages;
-mod nodes;
 mod outcomes;
 mod progress_bar;
 

@@ -1,7 +1,6 @@
 //! The data file, its backups and its exports, with the real binary.
 
 mod backups;
-mod compacting;
 mod durability;
 mod export_files;
 mod organization_moves;

@@ -7,5 +7,4 @@ mod metrics;
 mod packaging;
 mod readiness;
 mod secrets;
-mod secrets_rotate;
 mod systemd;

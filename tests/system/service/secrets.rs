@@ -1,4 +1,4 @@
-//! Secrets never appear in the log, not even at the `trace` level, in metrics, or in responses to other callers.
+//! Secrets never appear in the log, not even at the `trace` level, in metrics, or in responses to other callers. `secrets rotate` replaces them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -235,4 +235,37 @@ fn no_secret_appears_in_logs_metrics_or_other_responses() {
             }
         }
     }
+}
+
+#[test]
+fn secret_rotation_works_with_and_without_a_running_server() {
+    let (site, _) = DataFolder::with_workspace();
+    let renewed = ["invite links", "public pages", "live events tokens", "console sessions"];
+    let told = json!({ "renewed": renewed, "public_pages": 0 });
+    let server = site.serve(&[]);
+    assert_eq!(site.json(&["secrets", "rotate"]), told);
+    assert!(!server.stop().contains("ERROR"));
+    assert_eq!(site.json(&["secrets", "rotate"]), told);
+    let text = site.run(&["secrets", "rotate"]).ok();
+    assert!(text.contains("public_pages  0"), "{text}");
+    site.run(&["secrets"]).assert_usage_error("rotate");
+    site.check();
+}
+
+#[test]
+fn backup_from_before_a_rotation_is_restored_only_without_a_running_server() {
+    let (site, made) = DataFolder::with_workspace();
+    let key = made["api_key"].as_str().expect("a key");
+    let server = site.serve(&[]);
+    site.json(&["backup", "copy.redb"]);
+    site.json(&["secrets", "rotate"]);
+    let why = "the backup has different secrets than the server, because they were rotated; stop the server to restore it";
+    site.run(&["restore", "copy.redb"]).assert_failed(why);
+    assert_eq!(server.get("/api/users/@me/", key).status, 200);
+    site.json(&["backup", "after.redb"]);
+    site.json(&["restore", "after.redb"]);
+    server.stop();
+    site.json(&["restore", "copy.redb"]);
+    assert_eq!(site.serve(&[]).get("/api/users/@me/", key).status, 200);
+    site.check();
 }
