@@ -91,6 +91,14 @@ impl Page {
         assert!(error.contains(text), "{field}: {error}");
     }
 
+    /// Returns the part of the page between the first `start` and the next `end`, as a page.
+    #[must_use]
+    #[track_caller]
+    pub fn part(&self, start: &str, end: &str) -> Self {
+        let html = self.between(start, end).to_owned();
+        Self { html, status: self.status, headers: self.headers.clone() }
+    }
+
     /// Returns the text between the first `start` and the next `end`.
     #[track_caller]
     pub fn between(&self, start: &str, end: &str) -> &str {

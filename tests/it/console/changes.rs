@@ -84,7 +84,7 @@ async fn refused_changes_are_named_with_the_reason() {
         "{note}"
     );
     assert_eq!(read(&workspace, 1, "pinned").await, true);
-    let page = ben.post(LIST, &[("action", "pin"), ("id", "2")]).await.showing(403, "Dashboards");
+    ben.post(LIST, &[("action", "pin"), ("id", "2")]).await.assert_shows(403, "Dashboards");
     for (sent, text) in [
         (vec![("action", "pin")], "Select the dashboards first."),
         (vec![("action", "add_tag"), ("id", "1"), ("tag", " ")], "Enter the tag."),

@@ -215,8 +215,7 @@ async fn public_page_is_enabled_rotated_and_disabled() {
     let page = owner.open(&path, "Sharing of <bdi>Growth</bdi>").await;
     page.assert_has(&["The dashboard is not public"]);
     page.assert_lacks(&["/shared/"]);
-    let command = page.between("<code dir=\"ltr\">", "</code>");
-    assert!(command.contains("{&#34;enabled&#34;:true}"), "{command}");
+    page.part("<code dir=\"ltr\">", "</code>").assert_has(&["{&#34;enabled&#34;:true}"]);
     let done = owner.post(&path, &[("action", "enable")]).await;
     assert_eq!(done.location(), format!("{path}?done=page-enabled"));
     let page = owner.get(&path).await;

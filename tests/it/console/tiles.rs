@@ -335,11 +335,8 @@ async fn description_and_tags_are_edited_on_the_page_of_the_dashboard() {
 
     let stale = owner.submit(&page.form("description").with("description", "Mine")).await;
     stale.assert_shows(412, "Growth");
-    let details = stale.between("<details class=\"command\" open>", "</form>");
-    assert!(
-        details.contains("<td dir=\"auto\">Who stays</td><td dir=\"auto\">Mine</td>"),
-        "{details}"
-    );
+    let details = stale.part("<details class=\"command\" open>", "</form>");
+    details.assert_has(&["<td dir=\"auto\">Who stays</td><td dir=\"auto\">Mine</td>"]);
     assert_eq!(stale.form("description").value("description"), "Mine");
     assert_eq!(stale.html.matches("class=\"command\" open").count(), 1);
     let long = stale.form("tags").with("tags", &"x".repeat(256));

@@ -5,13 +5,11 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, mpsc};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::json;
 use steward::testing::error::Error;
 
-use crate::support::process::{
-    CommandOutput, Connection, DataFolder, Server, cleared, own_address, until,
-};
+use crate::support::process::{Connection, DataFolder, Server, cleared, own_address, until};
 use crate::support::{ClosedFile, TestResponse, Workspace, eventually_async};
 
 /// Creates a workspace that records the number of writes in each commit.
@@ -173,35 +171,6 @@ fn server_responds_before_its_file_is_open_and_keeps_its_connections() {
         server.stop();
     });
     site.check();
-}
-
-#[test]
-fn stop_signal_while_the_file_opens_is_handled() {
-    let (site, _) = DataFolder::with_workspace();
-    let address = own_address();
-    let (mut command, _) = blocked(&site, address);
-    std::thread::scope(|scope| {
-        let running = scope.spawn(|| CommandOutput::new(&mut command));
-        let mut connection = until("it listens", || Connection::open(address).ok());
-        assert_eq!(connection.send("GET", "/_livez", "", None).expect("an answer").status, 200);
-        let pid = listener_of(&site);
-        kill_process(pid, Signal::TERM).expect("it is there");
-        let run = running.join().expect("it ran");
-        assert_eq!(run.code, Some(0), "{run:?}");
-        assert!(run.stderr.contains("stopped before the data file was open"), "{run:?}");
-    });
-    site.check();
-}
-
-/// Returns the process whose working directory is the folder of `site`.
-fn listener_of(site: &DataFolder) -> Pid {
-    let folder = site.folder().canonicalize().expect("a folder");
-    let found = std::fs::read_dir("/proc").expect("processes").flatten().find_map(|entry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        let works_in = std::fs::read_link(entry.path().join("cwd")).ok()?;
-        (works_in == folder).then_some(pid)
-    });
-    Pid::from_raw(found.expect("a process")).expect("a number")
 }
 
 #[test]
