@@ -186,7 +186,7 @@ async fn member_leaves_after_a_question() {
 #[tokio::test]
 async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer() {
     let workspace = Workspace::new().await;
-    let ben = Visitor::member(&workspace, "ben", Level::Member).await;
+    workspace.member("ben", Level::Member).await;
     let ann = Visitor::member(&workspace, "ann", Level::Member).await;
     let (role, path) = add_role(&workspace, "<b>Analysts</b>").await;
     add_to_role(&workspace, &path, "ben@corp.example").await;
@@ -215,8 +215,4 @@ async fn member_page_lists_what_the_member_may_do_in_the_projects_of_the_viewer(
     let seen = ann.open(&of_ben, "<bdi>ben</bdi>").await;
     seen.assert_has(&["<bdi>Web</bdi>"]);
     seen.assert_lacks(&["Payroll"]);
-    assert!(ben.get(&of_ann).await.html.contains("Payroll"));
-    let narrow =
-        Visitor::with_scopes(&workspace, "ben@corp.example", &["organization_member:read"]).await;
-    assert!(!narrow.get(&of_ann).await.html.contains("<h2>Projects</h2>"));
 }

@@ -2,7 +2,6 @@
 
 use axum::http::Method;
 use serde_json::json;
-use steward::Config;
 
 use crate::support::console::{FORM, Visitor};
 use crate::support::{OWNER, Workspace, with_clock};
@@ -31,23 +30,6 @@ async fn key_opens_a_session_in_a_strict_cookie() {
     let other = [("host", "steward.localhost:8001")];
     let page = visitor.fetch(Method::GET, "/console/sessions/", &other, "").await;
     assert!(page.location().starts_with(SIGN_IN));
-}
-
-#[tokio::test]
-async fn cookie_is_bound_to_the_host_over_https() {
-    let mut config = Config::default();
-    config.public_url = Some("https://admin.example".to_owned());
-    let workspace = Workspace::with(config).await;
-    let headers = [
-        ("host", "admin.example"),
-        ("origin", "https://admin.example"),
-        ("content-type", "application/x-www-form-urlencoded"),
-    ];
-    let form = format!("key={}", workspace.made.api_key);
-    let page = Visitor::new(&workspace).fetch(Method::POST, SIGN_IN, &headers, &form).await;
-    let cookie = page.headers["set-cookie"].to_str().expect("text");
-    assert!(cookie.starts_with("__Host-steward="), "{cookie}");
-    assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Secure; Path=/"), "{cookie}");
 }
 
 #[tokio::test]

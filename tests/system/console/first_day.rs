@@ -113,18 +113,6 @@ async fn share_a_dashboard(person: &Person) {
     assert!(link.contains("/shared/"), "{link}");
 }
 
-async fn invite(person: &Person) {
-    person.press("nav.side a[href$='/members/']").await;
-    person.reads("Members").await;
-    person.press("main .actions a.go").await;
-    person.reads("Invites").await;
-    person.fill("#form-target_email", "ann@x.example").await;
-    person.choose("#form-level", "8").await;
-    person.press("#form .bar button.go").await;
-    let link = person.browser.text("#link").await;
-    assert!(link.contains("/signup/"), "{link}");
-}
-
 async fn create_a_key(person: &Person) {
     person.press("nav.side a[href='/console/keys/']").await;
     person.reads("API keys").await;
@@ -169,7 +157,6 @@ async fn first_day_is_possible_by_keyboard_alone() {
     let person = Person::new().await;
     sign_in(&person, &site).await;
     share_a_dashboard(&person).await;
-    invite(&person).await;
     create_a_key(&person).await;
     change_and_revert(&person, &site).await;
     person.browser.close().await;
