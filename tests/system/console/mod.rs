@@ -26,10 +26,10 @@ use crate::support::browser::{Browser, serve_to_browsers};
 use crate::support::wait::TEST_TIMEOUT;
 
 /// A workspace on a port that a browser can open.
-struct Site {
-    workspace: Workspace,
+pub struct Site {
+    pub workspace: Workspace,
     port: u16,
-    base: String,
+    pub base: String,
 }
 
 impl Site {
@@ -38,7 +38,7 @@ impl Site {
     }
 
     /// Serves a workspace under this host name, which is its public URL.
-    async fn at(host: &str) -> Self {
+    pub async fn at(host: &str) -> Self {
         Self::with(host, Config::default()).await
     }
 

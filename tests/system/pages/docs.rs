@@ -2,29 +2,20 @@
 //! other hosts.
 
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
 
-use crate::support::browser::{Browser, serve_to_browsers};
+use crate::console::Site;
+use crate::support::OWNER;
+use crate::support::browser::Browser;
 use crate::support::contract::contract;
-use crate::support::{OWNER, Workspace};
-
-/// Serves a workspace on a free port, and returns its URL.
-async fn served(workspace: &Workspace) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let base = format!("http://{}", listener.local_addr().expect("an address"));
-    serve_to_browsers(workspace, listener);
-    base
-}
 
 const OPERATION: &str = "#operations-users-users_retrieve";
 
 #[tokio::test]
 async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
-    let workspace = Workspace::new().await;
-    let base = served(&workspace).await;
+    let site = Site::at("127.0.0.1").await;
     let browser = Browser::open().await;
     browser.note_refusals().await;
-    browser.visit(&format!("{base}/api/docs/")).await;
+    browser.visit(&format!("{}/api/docs/", site.base)).await;
     assert_eq!(browser.text(".info .title").await.lines().next(), Some("Steward"));
     assert_eq!(browser.title().await, "Steward: the API");
 
@@ -43,7 +34,7 @@ async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
 
     browser.click(".auth-wrapper .authorize").await;
     browser.text(".modal-ux input").await;
-    let key = workspace.owner.key.clone().expect("a key");
+    let key = site.workspace.owner.key.clone().expect("a key");
     browser.fill(".modal-ux input", &key).await;
     browser.click(".modal-ux .authorize").await;
     browser.click(".modal-ux .btn-done").await;
@@ -62,7 +53,7 @@ async fn api_docs_page_shows_every_operation_and_sends_requests_with_a_key() {
     let fetched: Vec<&str> =
         fetched.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     assert!(fetched.len() >= 4, "{fetched:?}");
-    let inside = |url: &&&str| url.starts_with(&base) || url.starts_with("data:");
+    let inside = |url: &&&str| url.starts_with(&site.base) || url.starts_with("data:");
     assert_eq!(fetched.iter().filter(inside).count(), fetched.len(), "{fetched:?}");
     // The page does not store the key.
     assert_eq!(browser.run("return [localStorage.length, document.cookie]").await, json!([0, ""]));

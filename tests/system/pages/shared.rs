@@ -8,29 +8,14 @@ use fantoccini::key::Key;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::console::keep_picture;
+use crate::console::{Site, keep_picture};
 use crate::support::Workspace;
-use crate::support::browser::{Browser, serve_to_browsers};
+use crate::support::browser::Browser;
 use crate::support::sharing::{Board, add_insight, add_text, is_unlisted};
 
-/// A workspace on a port that a browser can open.
-struct Served {
-    workspace: Workspace,
-    base: String,
-}
-
-impl Served {
-    async fn new() -> Self {
-        let workspace = Workspace::new().await;
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-        let base = format!("http://{}", listener.local_addr().expect("an address"));
-        serve_to_browsers(&workspace, listener);
-        Self { workspace, base }
-    }
-
-    async fn link(&self, board: &Board) -> String {
-        format!("{}/shared/{}", self.base, board.enable(&self.workspace.owner, true).await)
-    }
+/// Returns the link to the public page of a dashboard.
+async fn link(site: &Site, board: &Board) -> String {
+    format!("{}/shared/{}", site.base, board.enable(&site.workspace.owner, true).await)
 }
 
 /// Another site, which the browser must not visit.
@@ -96,21 +81,21 @@ fn attempts(elsewhere: &str) -> Vec<String> {
 }
 
 /// Creates a dashboard with an injection in every field, and returns its name too.
-async fn attacked(served: &Served, elsewhere: &str) -> (Board, String) {
+async fn attacked(site: &Site, elsewhere: &str) -> (Board, String) {
     let attempts = attempts(elsewhere);
     let name = attempts.concat().chars().take(380).collect::<String>().trim().to_owned();
     let tags: Vec<_> =
         attempts.iter().map(|attempt| attempt.chars().take(100).collect::<String>()).collect();
     let sent = json!({ "name": name, "description": attempts.join("\n"), "tags": tags });
-    let board = Board::make(&served.workspace, sent).await;
+    let board = Board::make(&site.workspace, sent).await;
     for (y, attempt) in (0..).zip(&attempts) {
-        add_text(&served.workspace, &board, attempt, y).await;
+        add_text(&site.workspace, &board, attempt, y).await;
         let insight = json!({
             "name": attempt, "description": attempt, "tags": [attempt], "color": attempt, "y": y,
             "query": { "kind": attempt, "series": [{ "event": attempt }], attempt: attempt,
                 "dateRange": { "date_from": attempt, "date_to": attempt } },
         });
-        add_insight(&served.workspace, &board, insight).await;
+        add_insight(&site.workspace, &board, insight).await;
     }
     (board, name)
 }
@@ -126,10 +111,10 @@ const ATTRIBUTES: &str = "const plain = ['class', 'dir', 'href', 'rel', 'start',
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn user_content_on_the_shared_page_runs_and_loads_nothing() {
-    let (served, elsewhere) = (Served::new().await, Elsewhere::new().await);
-    let (board, name) = attacked(&served, &elsewhere.url).await;
+    let (site, elsewhere) = (Site::at("127.0.0.1").await, Elsewhere::new().await);
+    let (board, name) = attacked(&site, &elsewhere.url).await;
     let browser = Browser::open().await;
-    browser.visit(&served.link(&board).await).await;
+    browser.visit(&link(&site, &board).await).await;
     assert!(!browser.is_asking().await, "a script opened a dialog");
     let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(squeezed(&browser.title().await), squeezed(&name));
@@ -161,17 +146,17 @@ async fn user_content_on_the_shared_page_runs_and_loads_nothing() {
 }
 
 /// Creates a dashboard with typical content.
-async fn usual(served: &Served) -> Board {
+async fn usual(site: &Site) -> Board {
     let sent = json!({
         "name": "Growth", "description": "How many come, and who stays.\nLooked at every Monday.",
         "tags": ["growth", "weekly", "team a"],
     });
-    let board = Board::make(&served.workspace, sent).await;
+    let board = Board::make(&site.workspace, sent).await;
     let text = "# Read this first\n\nThe **numbers** are *rounded*; see the [notes](https://notes.example/growth) or \
         `SELECT 1`.\n\n- Mondays: new users\n- Fridays: who came back\n\n> Growth is not everything.\n\n\
         | Segment | Owner | A column with a rather long heading | Another one | And one more |\n\
         |---|---|---|---|---|\n| Free | Ann | 1 | 2 | 3 |\n| Paid | Bob | 4 | 5 | 6 |\n\n![The funnel](https://x.example/p.png)";
-    add_text(&served.workspace, &board, text, 0).await;
+    add_text(&site.workspace, &board, text, 0).await;
     let long = "Averyveryveryveryveryveryveryveryveryveryveryverylongwordwithoutanyspace";
     let insights = json!([
         ["blue", "Daily active users", { "kind": "InsightVizNode", "source": {
@@ -189,16 +174,16 @@ async fn usual(served: &Served) -> Board {
     for (y, insight) in (1..).zip(insights.as_array().expect("insights")) {
         let insight = json!({ "name": insight[1], "description": "What it is for, in a sentence.", "tags": ["kpi"],
             "color": insight[0], "query": insight[2], "y": y });
-        add_insight(&served.workspace, &board, insight).await;
+        add_insight(&site.workspace, &board, insight).await;
     }
     board
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shared_page_is_readable_on_every_screen_in_light_and_dark() {
-    let served = Served::new().await;
-    let board = usual(&served).await;
-    let link = served.link(&board).await;
+    let site = Site::at("127.0.0.1").await;
+    let board = usual(&site).await;
+    let link = link(&site, &board).await;
     let browser = Browser::open().await;
     let mut grounds = Vec::new();
     for (width, scheme) in [(320, "light"), (320, "dark"), (1280, "light"), (1280, "dark")] {
@@ -242,10 +227,10 @@ const CONTRAST: &str = "
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn shared_page_has_headings_and_keyboard_navigation() {
-    let served = Served::new().await;
-    let board = usual(&served).await;
+    let site = Site::at("127.0.0.1").await;
+    let board = usual(&site).await;
     let browser = Browser::open().await;
-    browser.visit(&served.link(&board).await).await;
+    browser.visit(&link(&site, &board).await).await;
     assert_eq!(browser.title().await, "Growth");
     assert_eq!(browser.run("return document.documentElement.lang").await, "en");
     let headings = "return [...document.querySelectorAll('h1, h2, h3')].map((h) => h.tagName + ' ' + h.textContent).join()";
@@ -286,15 +271,15 @@ async fn shared_page_has_headings_and_keyboard_navigation() {
 
 #[tokio::test]
 async fn empty_dashboards_and_unknown_tokens_have_their_own_pages() {
-    let served = Served::new().await;
-    let board = Board::make(&served.workspace, json!({ "name": "  " })).await;
+    let site = Site::at("127.0.0.1").await;
+    let board = Board::make(&site.workspace, json!({ "name": "  " })).await;
     let browser = Browser::open().await;
-    browser.visit(&served.link(&board).await).await;
+    browser.visit(&link(&site, &board).await).await;
     assert_eq!(browser.title().await, "Untitled dashboard");
     assert_eq!(browser.text("h1").await, "Untitled dashboard");
     assert_eq!(browser.text(".none").await, "This dashboard has no tiles.");
     keep_picture(&browser, "empty.png").await;
-    browser.visit(&format!("{}/shared/{}", served.base, "x".repeat(30))).await;
+    browser.visit(&format!("{}/shared/{}", site.base, "x".repeat(30))).await;
     assert_eq!(browser.title().await, "Page not found");
     assert_eq!(browser.text("h1").await, "Page not found");
     keep_picture(&browser, "missing.png").await;

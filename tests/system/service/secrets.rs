@@ -1,4 +1,5 @@
-//! Secrets never appear in the log, not even at the `trace` level, in metrics, or in responses to other callers. `secrets rotate` replaces them.
+//! Secrets never appear in the log, not even at the `trace` level, in metrics, or in responses to other callers.
+//! `secrets rotate` replaces them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
