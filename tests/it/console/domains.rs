@@ -119,7 +119,8 @@ async fn sign_in_of_a_verified_domain_is_changed() {
     refused.assert_has(&["id=\"form-saml_acs_url-error\""]);
     assert_eq!(refused.form("form").value("saml_entity_id"), "idp");
     scene.answer(&[&[&scene.challenge]]);
-    owner.submit(&owner.get(&scene.page).await.form_to("/verify/")).await.location();
+    let verify = owner.get(&scene.page).await.form_to("/verify/");
+    owner.submit(&verify).await.location();
     let form = owner.get(&scene.page).await.form("form");
     assert_eq!(form.value("sso_enforcement"), "");
     let refused = owner.submit(&form.clone().with("sso_enforcement", "saml")).await;

@@ -150,7 +150,8 @@ async fn insight_becomes_a_favorite_is_deleted_and_restored() {
     let question = owner.get(&format!("{path}delete/")).await;
     let done = owner.submit(&question.form("form")).await.location().to_owned();
     assert_eq!(done, format!("{LIST}?done=insight-deleted&undo={id}"));
-    owner.submit(&owner.get(&done).await.form_to("/restore/")).await.location();
+    let restore = owner.get(&done).await.form_to("/restore/");
+    owner.submit(&restore).await.location();
     assert_eq!(workspace.owner.get(&api).await.ok()["saved"], true);
     owner.post(&format!("{LIST}999/restore/"), &[]).await.assert_shows(404, "Not found");
 }
