@@ -18,7 +18,7 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{Grant, GrantLevel};
 use crate::resources::shared::access_objects::{Kind, Object};
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users;
 use crate::store::{Reference, Row, Tx};
@@ -300,9 +300,10 @@ impl Loggable for AccessRule {
     const SCOPE: &'static str = Grant::SCOPE;
     const LOG_ALL_FIELDS: bool = true;
 
-    fn item_id(meta: &Self::Meta) -> String {
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
         let object = meta.object.map_or("*".to_owned(), |number| number.to_string());
-        format!("{}:{}:{object}:{}", meta.project, meta.kind.as_str(), meta.subject)
+        let id = format!("{}:{}:{object}:{}", meta.project, meta.kind.as_str(), meta.subject);
+        Ok(LogEntity::new(id, Some(meta.organization), Some(meta.project)))
     }
 
     /// Returns `None` for an access control on a project, and for one on all objects of a kind: `*` is not a number.
@@ -310,10 +311,6 @@ impl Loggable for AccessRule {
         let mut parts = item_id.split(':').skip(1);
         let kind = Kind::named(parts.next()?)?;
         Object::of(kind, parts.next()?.parse().ok()?)
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {

@@ -24,7 +24,7 @@ use crate::base::time::Timestamp;
 use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::list::log_rules_of;
-use crate::resources::shared::loggable::{LogTarget, LoggedAs};
+use crate::resources::shared::loggable::{LogEntity, LogTarget, LoggedAs};
 use crate::resources::users;
 use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_record};
 
@@ -202,7 +202,7 @@ pub fn record(
     let mut ids: Vec<_> = objects.iter().map(|_| ActivityId(rng.uuid(now))).collect();
     ids.sort();
     for (object, id) in objects.into_iter().zip(ids) {
-        let (organization, project) = (object.organization, object.project);
+        let LogEntity { organization, project, .. } = object.entity;
         let has_parent = object.parent.is_some();
         let fields = describe(object);
         // Only the objects that show this one changed. An entry would reveal them to a reader who may not see them.
@@ -290,7 +290,7 @@ fn merge_replaced(objects: Vec<LogTarget>) -> Vec<LogTarget> {
 fn describe(target: LogTarget) -> Fields {
     let LogTarget {
         scope,
-        item_id,
+        entity,
         name,
         short_id,
         change,
@@ -308,7 +308,7 @@ fn describe(target: LogTarget) -> Fields {
     };
     Fields {
         scope: scope.to_owned(),
-        item_id,
+        item_id: entity.item_id,
         activity: activity.to_owned(),
         detail: Detail { name, changes, short_id },
     }

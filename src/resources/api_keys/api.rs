@@ -20,7 +20,7 @@ use crate::input::{
 use crate::resources::members;
 use crate::resources::organizations::Organization;
 use crate::resources::shared::loggable::{
-    FieldAction, Location, Loggable, public_fields, public_text,
+    FieldAction, LogEntity, Loggable, public_fields, public_text,
 };
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Row, Tx, Window};
@@ -264,17 +264,16 @@ impl Loggable for ApiKey {
     /// Other members read the organization's log and must not learn which other organizations a key can access.
     const HIDDEN: &'static [&'static str] = &["scoped_teams", "scoped_organizations"];
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
     /// An entry belongs to an organization only if the key is limited to that one organization, the user is a member of
     /// it and it still exists. Otherwise the entry belongs to the user: a former member must not write to the log of
     /// the organization, and nothing would ever delete entries of a deleted organization.
-    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
-        let [one] = meta.organizations.as_slice() else { return Ok((None, None)) };
-        let belongs = members::find(tx, *one, meta.user)?.is_some();
-        Ok(((belongs && tx.exists::<Organization>(one)?).then_some(*one), None))
+    fn entity(meta: &Self::Meta, tx: &impl Tx) -> Result<LogEntity> {
+        let organization = match meta.organizations.as_slice() {
+            [one] if members::find(tx, *one, meta.user)?.is_some() => Some(*one),
+            _ => None,
+        };
+        let exists = organization.map_or(Ok(false), |one| tx.exists::<Organization>(&one))?;
+        Ok(LogEntity::new(meta.id, organization.filter(|_| exists), None))
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {

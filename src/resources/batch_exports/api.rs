@@ -13,7 +13,7 @@ use crate::input::{
     Name, Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
 };
 use crate::resources::projects;
-use crate::resources::shared::loggable::{FieldAction, Location, Loggable};
+use crate::resources::shared::loggable::{FieldAction, LogEntity, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Redaction, Row, Tx};
 
@@ -234,12 +234,8 @@ impl Loggable for BatchExport {
     const ACTIONS: &'static [FieldAction] =
         &[FieldAction::Switched { field: "paused", on: "paused", off: "unpaused" }];
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), Some(meta.project)))
     }
 }
 
@@ -249,13 +245,9 @@ impl Loggable for Secrets {
     const HIDDEN: &'static [&'static str] = &["destination__secrets"];
     const PARENT: Option<&'static str> = Some(BatchExport::SCOPE);
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.1.to_string()
-    }
-
-    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
-        let project = projects::find_by_id(tx, meta.0)?;
-        Ok((project.map(|project| project.organization), Some(meta.0)))
+    fn entity(meta: &Self::Meta, tx: &impl Tx) -> Result<LogEntity> {
+        let organization = projects::organization_of(tx, meta.0)?;
+        Ok(LogEntity::new(meta.1, organization, Some(meta.0)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

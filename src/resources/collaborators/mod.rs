@@ -22,7 +22,7 @@ use crate::resources::access_controls::levels::{
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, User};
 use crate::store::{
@@ -301,16 +301,16 @@ impl Loggable for Collaborator {
     const SCOPE: &'static str = "DashboardCollaborator";
     const LOG_ALL_FIELDS: bool = true;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        format!("{}:{}", meta.dashboard, meta.user)
-    }
-
     fn object_of(item_id: &str) -> Option<Object> {
         item_id.split(':').next()?.parse().ok().map(Object::Dashboard)
     }
 
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(
+            format!("{}:{}", meta.dashboard, meta.user),
+            Some(meta.organization),
+            Some(meta.project),
+        ))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {

@@ -9,7 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{
-    FieldAction, Location, Loggable, SHARING_ACTIONS, public_fields,
+    FieldAction, LogEntity, Loggable, SHARING_ACTIONS, public_fields,
 };
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
@@ -50,29 +50,21 @@ impl Loggable for Dashboard {
     const SCOPE: &'static str = "Dashboard";
     const ACTIONS: &'static [FieldAction] = SHARING_ACTIONS;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
     fn object_of(item_id: &str) -> Option<Object> {
         item_id.parse().ok().map(Object::Dashboard)
     }
 
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), Some(meta.project)))
     }
 }
 
 impl Loggable for Details {
     const SCOPE: &'static str = Dashboard::SCOPE;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.1.to_string()
-    }
-
-    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
-        let project = projects::find_by_id(tx, meta.0)?;
-        Ok((project.map(|project| project.organization), Some(meta.0)))
+    fn entity(meta: &Self::Meta, tx: &impl Tx) -> Result<LogEntity> {
+        let organization = projects::organization_of(tx, meta.0)?;
+        Ok(LogEntity::new(meta.1, organization, Some(meta.0)))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {
@@ -111,16 +103,12 @@ impl Loggable for Insight {
     const ACTIONS: &'static [FieldAction] = SHARING_ACTIONS;
     const PARENT: Option<&'static str> = Some(Dashboard::SCOPE);
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
     fn object_of(item_id: &str) -> Option<Object> {
         item_id.parse().ok().map(Object::Insight)
     }
 
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), Some(meta.project)))
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
@@ -142,12 +130,8 @@ impl Loggable for Text {
     const SCOPE: &'static str = Dashboard::SCOPE;
     const PARENT: Option<&'static str> = Some(Dashboard::SCOPE);
 
-    fn item_id(_: &Self::Meta) -> String {
-        String::new()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new("", Some(meta.organization), Some(meta.project)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
@@ -165,12 +149,8 @@ impl Loggable for Tile {
     const SCOPE: &'static str = Dashboard::SCOPE;
     const PARENT: Option<&'static str> = Some(Dashboard::SCOPE);
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.dashboard.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.dashboard, Some(meta.organization), Some(meta.project)))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

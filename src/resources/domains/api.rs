@@ -11,7 +11,7 @@ use crate::input::{
     Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,
     Text, WebUrl, choices_schema,
 };
-use crate::resources::shared::loggable::{Location, Loggable, public_text};
+use crate::resources::shared::loggable::{LogEntity, Loggable, public_text};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Row, Tx};
 
@@ -192,12 +192,8 @@ pub const RECORDS: &[&dyn RegisteredRecord] =
 impl Loggable for Domain {
     const SCOPE: &'static str = "OrganizationDomain";
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.1.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.0), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.1, Some(meta.0), None))
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {

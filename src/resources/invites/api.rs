@@ -10,7 +10,7 @@ use crate::ids::{InviteId, OrganizationId};
 use crate::input;
 use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text};
 use crate::resources::members::{Level, Levels, Membership};
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
@@ -271,12 +271,8 @@ impl Loggable for Invite {
     const SCOPE: &'static str = "OrganizationInvite";
     const LOG_ALL_FIELDS: bool = true;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), None))
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {

@@ -7,7 +7,7 @@ use crate::base::json::{self, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input::{Choices, choices_schema};
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, User};
@@ -231,12 +231,8 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 impl Loggable for Membership {
     const SCOPE: &'static str = "OrganizationMembership";
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), None))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
@@ -250,12 +246,8 @@ impl Loggable for MembershipOrigin {
     const LOG_ALL_FIELDS: bool = true;
     const PARENT: Option<&'static str> = Some(Membership::SCOPE);
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.membership.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.membership, Some(meta.organization), None))
     }
 
     fn fields(row: &Row<'_, Self>, tx: &impl Tx) -> Result<Map<String, Value>> {

@@ -11,7 +11,7 @@ use crate::base::time::Timestamp;
 use crate::ids::OrganizationId;
 use crate::input;
 use crate::input::{Flag, Name, Nullable, Required, UuidField};
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Index, Table, Tx, WriteTx, impl_record};
@@ -222,11 +222,7 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[&record::<Organization>()
 impl Loggable for Organization {
     const SCOPE: &'static str = "Organization";
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.id), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.id), None))
     }
 }

@@ -13,7 +13,7 @@ use crate::input::{
     Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
 };
 use crate::resources::members::Level;
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
@@ -273,12 +273,8 @@ impl Loggable for Project {
     const SCOPE: &'static str = "Project";
     const HIDDEN: &'static [&'static str] = &["api_token"];
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.id)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), Some(meta.id)))
     }
 }
 
@@ -286,12 +282,8 @@ impl Loggable for Settings {
     const SCOPE: &'static str = Project::SCOPE;
     const HIDDEN: &'static [&'static str] = &["slack_incoming_webhook"];
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.1.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.0), Some(meta.1)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.1, Some(meta.0), Some(meta.1)))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {
@@ -304,12 +296,12 @@ impl Loggable for Grant {
     const SCOPE: &'static str = "AccessControl";
     const LOG_ALL_FIELDS: bool = true;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        format!("{}:{}", meta.project, meta.subject)
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(
+            format!("{}:{}", meta.project, meta.subject),
+            Some(meta.organization),
+            Some(meta.project),
+        ))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {

@@ -274,6 +274,11 @@ pub fn find_by_id(tx: &impl Tx, id: ProjectId) -> Result<Option<Meta>> {
     }
 }
 
+/// Returns the organization of a project, if the project exists.
+pub fn organization_of(tx: &impl Tx, id: ProjectId) -> Result<Option<OrganizationId>> {
+    Ok(find_by_id(tx, id)?.map(|project| project.organization))
+}
+
 /// What the detail view shows besides stored fields.
 pub struct Viewer<'v> {
     /// The caller's membership in the organization.

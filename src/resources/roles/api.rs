@@ -12,7 +12,7 @@ use crate::input::{Name, Required, UuidField};
 use crate::resources::members::Membership;
 use crate::resources::members::api::{MemberBody, MemberReader};
 use crate::resources::organizations::Organization;
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
@@ -283,12 +283,8 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 impl Loggable for Role {
     const SCOPE: &'static str = "Role";
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.1.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.0), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.1, Some(meta.0), None))
     }
 }
 
@@ -297,12 +293,8 @@ impl Loggable for RoleMembership {
     const SCOPE: &'static str = "RoleMembership";
     const LOG_ALL_FIELDS: bool = true;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, Some(meta.organization), None))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {
@@ -323,12 +315,8 @@ impl Loggable for DefaultRole {
     const SCOPE: &'static str = Organization::SCOPE;
     const PARENT: Option<&'static str> = Some(Organization::SCOPE);
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.organization.to_string()
-    }
-
-    fn location(meta: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((Some(meta.organization), None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.organization, Some(meta.organization), None))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

@@ -1,5 +1,7 @@
 //! How the activity log describes a type of record: its names, its place, its fields, and who may read its entries.
 
+use std::fmt::Display;
+
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -8,8 +10,27 @@ use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::shared::access_objects::Object;
 use crate::store::{Change, Record, Reference, Row, Tx, WriteTx};
 
-/// The organization and the project of a record.
-pub type Location = (Option<OrganizationId>, Option<ProjectId>);
+/// The object of an entry, and where it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LogEntity {
+    /// The id of the object; empty if the record is part of the object that the rule named.
+    pub item_id: String,
+    /// The organization whose log contains the entry.
+    pub organization: Option<OrganizationId>,
+    /// The project whose log contains the entry.
+    pub project: Option<ProjectId>,
+}
+
+impl LogEntity {
+    /// Creates the object with this id.
+    pub fn new(
+        id: impl Display,
+        organization: Option<OrganizationId>,
+        project: Option<ProjectId>,
+    ) -> Self {
+        Self { item_id: id.to_string(), organization, project }
+    }
+}
 
 /// A type of record that the log covers. Several types may share a scope: their constants then add up.
 pub trait Loggable: Record {
@@ -35,16 +56,13 @@ pub trait Loggable: Record {
         Self::SCOPE
     }
 
-    /// Returns the `item_id` of the entry, or an empty text if the record is part of the object that the rule names.
-    fn item_id(meta: &Self::Meta) -> String;
+    /// Returns the object of the entry.
+    fn entity(meta: &Self::Meta, tx: &impl Tx) -> Result<LogEntity>;
 
     /// Returns the object in an `item_id` of the scope. Only members that may see the object may read the entry.
     fn object_of(_item_id: &str) -> Option<Object> {
         None
     }
-
-    /// Returns the organization and the project of the record.
-    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location>;
 
     /// Returns the name of the object that the entry shows.
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
@@ -153,8 +171,8 @@ pub struct LogTarget {
     pub logged_as: LoggedAs,
     /// The type of the object in the entry.
     pub scope: &'static str,
-    /// The id of the object; empty if the record is part of the object that the rule named.
-    pub item_id: String,
+    /// The object, and where it is.
+    pub entity: LogEntity,
     /// The name of the object, if it has one.
     pub name: Option<String>,
     /// The short id of the object, if it has one.
@@ -163,10 +181,6 @@ pub struct LogTarget {
     pub named_after: Option<Reference>,
     /// `created`, `updated` or `deleted`.
     pub change: &'static str,
-    /// The organization whose log contains the entry.
-    pub organization: Option<OrganizationId>,
-    /// The project whose log contains the entry.
-    pub project: Option<ProjectId>,
     /// The fields before the change; empty if the record did not exist.
     pub before: Map<String, Value>,
     /// The fields after the change; empty if the record was deleted.
@@ -206,13 +220,11 @@ impl LogTarget {
         let mut target = Self {
             logged_as,
             scope: R::PARENT.filter(|_| is_part).unwrap_or(R::SCOPE),
-            item_id: String::new(),
+            entity: LogEntity::default(),
             name: None,
             short_id: None,
             named_after: None,
             change: verb,
-            organization: None,
-            project: None,
             before: fields(&change.before)?,
             after: fields(&change.after)?,
             hidden: R::HIDDEN.to_vec(),
@@ -228,15 +240,14 @@ impl LogTarget {
 
     /// Sets what the record itself says: the object, its location and its name.
     fn describe<R: Loggable>(&mut self, row: &Row<'_, R>, tx: &impl Tx) -> Result<()> {
-        (self.organization, self.project) = R::location(&row.meta, tx)?;
+        self.entity = R::entity(&row.meta, tx)?;
         if self.logged_as == LoggedAs::Part {
-            if is_only_part::<R>() {
-                self.item_id = R::item_id(&row.meta);
+            if !is_only_part::<R>() {
+                self.entity.item_id.clear();
             }
             return Ok(());
         }
         self.scope = R::scope(&row.meta);
-        self.item_id = R::item_id(&row.meta);
         self.named_after = R::named_after(&row.meta);
         if self.named_after.is_none() {
             self.name = R::name(row)?;
@@ -247,7 +258,8 @@ impl LogTarget {
 
     /// Returns whether the entry of `object` includes the change.
     pub fn belongs_to(&self, object: &Self) -> bool {
-        self.scope == object.scope && (self.item_id == object.item_id || self.item_id.is_empty())
+        let item_id = &self.entity.item_id;
+        self.scope == object.scope && (*item_id == object.entity.item_id || item_id.is_empty())
     }
 
     /// Adds the change of another record to the entry.

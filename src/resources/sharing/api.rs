@@ -18,7 +18,7 @@ use crate::resources::dashboards::tiles::{Content, Meta, Tile};
 use crate::resources::dashboards::{self, Dashboard, Details};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
-use crate::resources::shared::loggable::{Location, Loggable};
+use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Record, Reference, Row, Tx, Window};
 
@@ -284,13 +284,9 @@ impl Loggable for Sharing {
         }
     }
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.object.number().to_string()
-    }
-
-    fn location(meta: &Self::Meta, tx: &impl Tx) -> Result<Location> {
-        let project = projects::find_by_id(tx, meta.project)?;
-        Ok((project.map(|project| project.organization), Some(meta.project)))
+    fn entity(meta: &Self::Meta, tx: &impl Tx) -> Result<LogEntity> {
+        let organization = projects::organization_of(tx, meta.project)?;
+        Ok(LogEntity::new(meta.object.number(), organization, Some(meta.project)))
     }
 
     fn named_after(meta: &Self::Meta) -> Option<Reference> {

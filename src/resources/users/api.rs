@@ -12,7 +12,7 @@ use crate::input::{
     Choice, Choices, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required,
     Schema, Text, UuidField,
 };
-use crate::resources::shared::loggable::{Location, Loggable, public_fields};
+use crate::resources::shared::loggable::{LogEntity, Loggable, public_fields};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Row, Tx};
 
@@ -186,12 +186,8 @@ pub const RECORDS: &[&dyn RegisteredRecord] = &[
 impl Loggable for User {
     const SCOPE: &'static str = "User";
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.id.to_string()
-    }
-
-    fn location(_: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((None, None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta.id, None, None))
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
@@ -211,11 +207,7 @@ impl Loggable for User {
 impl Loggable for Profile {
     const SCOPE: &'static str = User::SCOPE;
 
-    fn item_id(meta: &Self::Meta) -> String {
-        meta.to_string()
-    }
-
-    fn location(_: &Self::Meta, _: &impl Tx) -> Result<Location> {
-        Ok((None, None))
+    fn entity(meta: &Self::Meta, _: &impl Tx) -> Result<LogEntity> {
+        Ok(LogEntity::new(meta, None, None))
     }
 }
