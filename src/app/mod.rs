@@ -55,7 +55,7 @@ use signing::SigningKeys;
 pub use health::Health;
 pub use organization_import::ImportedOrganization;
 pub use public_pages::{PageKey, PublicPages};
-pub use rendering::{CreatedObject, LargeResponse};
+pub use rendering::{LargeResponse, NewObject};
 pub use scrubber::ScrubResult;
 
 /// The delay before the use of a key or session is recorded, so that the record does not compete with the request itself.

@@ -80,31 +80,43 @@ impl LargeResponse {
     }
 }
 
+/// Renders the response inside the write if it is small. If it is large, the write is the last of its batch, and the
+/// response is rendered from the snapshot of the commit. A dry run commits nothing, so its response is rendered here.
+fn render_in_write(
+    tx: &mut WriteTx<'_>,
+    (is_large, is_dry_run): (bool, bool),
+    render: impl FnOnce(&AnyTx<'_>) -> Result<Versioned>,
+) -> Result<Option<Versioned>> {
+    if is_large {
+        tx.end_batch();
+        if !is_dry_run {
+            return Ok(None);
+        }
+        tx.count_as_large();
+    }
+    render(&AnyTx(tx)).map(Some)
+}
+
 /// An object that a POST created.
-#[derive(Debug)]
-pub struct CreatedObject {
-    /// The status of the response: 200 or 201.
-    pub status: u16,
+#[derive(Debug, Clone, Copy)]
+pub struct NewObject {
     /// The object's id.
     pub id: u64,
+    /// Whether the response is large.
+    pub is_large: bool,
+}
+
+/// An object that a POST created, and its response.
+#[derive(Debug)]
+struct CreatedObject {
+    /// The status of the response: 200 or 201.
+    status: u16,
+    id: u64,
     /// The rendered object; `None` if it is large.
-    pub body: Option<Versioned>,
+    body: Option<Versioned>,
 }
 
 impl CreatedObject {
-    /// Renders a large object inside the write.
-    fn complete(
-        &mut self,
-        tx: &mut WriteTx<'_>,
-        render: impl FnOnce(&AnyTx<'_>, u64) -> Result<Versioned>,
-    ) -> Result<()> {
-        if self.body.is_none() {
-            tx.count_as_large();
-            self.body = Some(render(&AnyTx(tx), self.id)?);
-        }
-        Ok(())
-    }
-
     fn to_stored(&self) -> IdempotentResponse {
         let (version, body) = match &self.body {
             Some(one) => (Some(one.version), one.json.clone()),
@@ -141,22 +153,15 @@ fn replayed(status: u16, object: Versioned) -> IdempotentResponse {
 }
 
 impl App {
-    /// Runs a change for a caller, as [`change`](Self::change) does. `rule` returns the body of the response, or `None` if
-    /// it is large: then `rule` has ended its batch, and `render` renders the body from the snapshot of the commit. For a
-    /// dry run, which commits nothing, `render` runs inside the write.
+    /// Runs a change for a caller, as [`change`](Self::change) does, and returns the body that `render` renders. `rule`
+    /// returns whether the body is large: then it is rendered from the snapshot of the commit.
     ///
     /// # Errors
     /// The errors of authorization, `rule` and `render`; 503 if too many large responses wait, or if the commit failed.
     pub(crate) fn change_and_render<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
-        rule: impl Fn(
-            &mut WriteTx<'_>,
-            &Caller,
-            &P,
-            Timestamp,
-            &LargeResponse,
-        ) -> Result<Option<Versioned>>
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<bool>
         + Send
         + Sync
         + 'static,
@@ -164,16 +169,14 @@ impl App {
     ) -> impl Future<Output = Result<Versioned>> + Send {
         let (auth, is_dry_run) = (Arc::clone(&access.auth), access.dry_run.is_some());
         let render = Arc::new(render);
-        let render_in_write = Arc::clone(&render);
+        let render_small = Arc::clone(&render);
         // Allocated here, so that the future does not have room for the parsed body several times.
         let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = auth.renew(tx, now)?;
             let tenant = P::of(&context)?;
-            let mut body = rule(tx, &context.caller, &tenant, now, large)?;
-            if is_dry_run && body.is_none() {
-                tx.count_as_large();
-                body = Some(render_in_write(&AnyTx(tx), &context.caller, &tenant)?);
-            }
+            let is_large = rule(tx, &context.caller, &tenant, now, large)?;
+            let render = |tx: &AnyTx<'_>| render_small(tx, &context.caller, &tenant);
+            let body = render_in_write(tx, (is_large, is_dry_run), render)?;
             let caller = context.caller.clone();
             Ok((Author::of(context), (body, caller, tenant)))
         });
@@ -188,16 +191,17 @@ impl App {
         }
     }
 
-    /// Runs a POST for a caller, as [`post`](Self::post) does, and returns the object that `rule` created. `render`
-    /// renders it if it is large, as in [`change_and_render`](Self::change_and_render). If a request is repeated with its
-    /// idempotency key and its response was large, the response is the object as it is now.
+    /// Runs a POST for a caller, as [`post`](Self::post) does, and returns the object that `rule` created, which `render`
+    /// renders as in [`change_and_render`](Self::change_and_render). If a request is repeated with its idempotency key and
+    /// its response was large, the response is the object as it is now. `status` is 200 or 201.
     ///
     /// # Errors
     /// As [`change_and_render`](Self::change_and_render); 422 if the idempotency key was used with another body.
     pub(crate) fn post_and_render<P: Tenant>(
         &self,
         access: &WriteAccess<P>,
-        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<CreatedObject>
+        status: u16,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<NewObject>
         + Send
         + Sync
         + 'static,
@@ -205,17 +209,16 @@ impl App {
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
         let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
         let (is_dry_run, render) = (access.dry_run.is_some(), Arc::new(render));
-        let render_in_write = Arc::clone(&render);
+        let render_small = Arc::clone(&render);
         let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = auth.renew(tx, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
             let rule = |tx: &mut WriteTx<'_>| {
-                let mut created = rule(tx, caller, &tenant, now, large)?;
-                if is_dry_run {
-                    created.complete(tx, |tx, id| render_in_write(tx, &tenant, id))?;
-                }
-                Ok(created)
+                let NewObject { id, is_large } = rule(tx, caller, &tenant, now, large)?;
+                let render = |tx: &AnyTx<'_>| render_small(tx, &tenant, id);
+                let body = render_in_write(tx, (is_large, is_dry_run), render)?;
+                Ok(CreatedObject { status, id, body })
             };
             let done = run_idempotent(tx, key.as_ref(), now, rule, CreatedObject::to_stored)?;
             if matches!(&done, PostOutcome::Replayed(IdempotentResponse { object: Some(_), .. })) {

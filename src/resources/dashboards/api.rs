@@ -16,10 +16,10 @@ use crate::input::{
 };
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::users::{self, EmbeddedUser};
-use crate::store::{Row, Tx, WriteTx};
+use crate::store::{Row, Tx};
 
 use super::deletions::Deletion;
-use super::tiles::{DuplicateTile, MAX_TILES, Tiles, body as tiles, large_answer};
+use super::tiles::{DuplicateTile, MAX_TILES, Tiles, body as tiles};
 use super::visible::{CallerAccess, VisibleDashboards};
 use super::{CreationModes, Dashboard, Details, DetailsFields, Fields, Meta};
 
@@ -303,7 +303,7 @@ const NO_DETAILS: &[u8] =
 
 /// Returns the caller's rights if the caller may view the dashboard. A deleted dashboard is shown only in
 /// the response to its deletion.
-fn require_shown(
+fn rights_if_shown(
     tx: &impl Tx,
     tenant: &InProject,
     meta: &Meta,
@@ -317,25 +317,25 @@ fn require_shown(
     Ok(rights)
 }
 
-/// Returns the response body for a write; `None` for a large dashboard, which [`detail`] renders from the
-/// committed state. This function has then made every check that [`detail`] makes.
-pub(super) fn body_after_write(
-    tx: &mut WriteTx<'_>,
+/// Makes every check that [`body`] makes, for a dashboard that is rendered later.
+///
+/// # Errors
+/// As for [`body`].
+pub fn require_shown(
+    tx: &impl Tx,
     tenant: &InProject,
     id: DashboardId,
     options: ResponseOptions,
-) -> Result<Option<Versioned>> {
-    if large_answer(tx, tenant.project.id, id)?.is_none() {
-        return detail(tx, tenant, id, options).map(Some);
-    }
+) -> Result<()> {
     let meta = tx.meta::<Dashboard>(&(tenant.project.id, id))?.ok_or_else(Error::not_found)?;
-    require_shown(tx, tenant, &meta, options)?;
-    tx.end_batch();
-    Ok(None)
+    rights_if_shown(tx, tenant, &meta, options).map(drop)
 }
 
-/// Renders the detail view.
-pub(super) fn detail(
+/// Renders the detail view of a dashboard, with its tiles.
+///
+/// # Errors
+/// 404 if the dashboard does not exist or is deleted; 403 if the caller may not view it.
+pub fn body(
     tx: &impl Tx,
     tenant: &InProject,
     id: DashboardId,
@@ -344,7 +344,7 @@ pub(super) fn detail(
     let key = (tenant.project.id, id);
     let mut json = Vec::with_capacity(2 * ITEM_SIZE);
     let version = tx.view::<Dashboard, _>(&key, |row| {
-        let rights = require_shown(tx, tenant, &row.meta, options)?;
+        let rights = rights_if_shown(tx, tenant, &row.meta, options)?;
         let mut visible = VisibleDashboards::of(tx, tenant)?;
         let mut details = None;
         if row.meta.detailed {

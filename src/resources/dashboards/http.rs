@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, CreatedObject, LargeResponse};
-use crate::auth::{Caller, InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, LargeResponse, NewObject};
+use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::exchange::etag::Versioned;
@@ -19,7 +19,7 @@ use crate::http::query::QueryParams;
 use crate::http::routes::{PathParameter, Routes};
 use crate::ids::DashboardId;
 use crate::input::{Choice, Flag, Parsed, Schema};
-use crate::store::{AnyTx, BoundedRead, Order, WriteTx};
+use crate::store::{AnyTx, Order, WriteTx};
 
 use super::api::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
@@ -127,20 +127,20 @@ async fn create(
     access: WriteAccess<InProject>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let new = ParsedBody::<NewDashboard>::new(&sent);
-    let seed = Seed::generate();
-    let rule = move |tx: &mut WriteTx<'_>,
-                     caller: &Caller,
-                     place: &InProject,
-                     now,
-                     large: &LargeResponse| {
-        if let Some(size) = super::large_copy(tx, place, &new)? {
-            large.require_reserved(size)?;
-        }
-        let id = super::create(tx, caller, place, &new, &mut seed.rng(), now)?;
-        created(tx, place, id, 201, large)
-    };
-    app.post_and_render(&access, rule, render).await
+    let (new, seed) = (ParsedBody::<NewDashboard>::new(&sent), Seed::generate());
+    app.post_and_render(
+        &access,
+        201,
+        move |tx, caller, tenant: &InProject, now, large| {
+            if let Some(size) = super::large_copy(tx, tenant, &new)? {
+                large.require_reserved(size)?;
+            }
+            let id = super::create(tx, caller, tenant, &new, &mut seed.rng(), now)?;
+            created(tx, tenant, id, large)
+        },
+        render,
+    )
+    .await
 }
 
 async fn create_from_template(
@@ -148,48 +148,46 @@ async fn create_from_template(
     access: WriteAccess<InProject>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let sent = Parsed::<FromTemplate>::new(&sent);
-    let seed = Seed::generate();
-    let rule = move |tx: &mut WriteTx<'_>,
-                     caller: &Caller,
-                     place: &InProject,
-                     now,
-                     large: &LargeResponse| {
-        large.require_reserved(0)?;
-        let id = templates::create(tx, caller, place, &sent, &mut seed.rng(), now)?;
-        created(tx, place, id, 200, large)
-    };
-    app.post_and_render(&access, rule, render).await
+    let (sent, seed) = (Parsed::<FromTemplate>::new(&sent), Seed::generate());
+    app.post_and_render(
+        &access,
+        200,
+        move |tx, caller, tenant: &InProject, now, large| {
+            large.require_reserved(0)?;
+            let id = templates::create(tx, caller, tenant, &sent, &mut seed.rng(), now)?;
+            created(tx, tenant, id, large)
+        },
+        render,
+    )
+    .await
 }
 
-/// Returns the response to the creation of a dashboard; without a body if the dashboard is large.
+/// Returns a created dashboard, after the checks of [`is_large`].
 fn created(
-    tx: &mut WriteTx<'_>,
+    tx: &WriteTx<'_>,
     tenant: &InProject,
     id: DashboardId,
-    status: u16,
     large: &LargeResponse,
-) -> Result<CreatedObject> {
-    let body = body_of_write(tx, tenant, id, ResponseOptions::default(), large)?;
-    Ok(CreatedObject { status, id: id.0, body })
+) -> Result<NewObject> {
+    let is_large = is_large(tx, tenant, id, ResponseOptions::default(), large)?;
+    Ok(NewObject { id: id.0, is_large })
 }
 
-/// Returns the response body for a write; `None` for a large dashboard, after a check that there is room to
-/// render it.
-fn body_of_write(
-    tx: &mut WriteTx<'_>,
+/// Returns whether the response to a write is large, after a check that it can be rendered later.
+fn is_large(
+    tx: &WriteTx<'_>,
     tenant: &InProject,
     id: DashboardId,
     options: ResponseOptions,
     large: &LargeResponse,
-) -> Result<Option<Versioned>> {
-    if let Some(size) = super::large_answer(tx, tenant.project.id, id)? {
-        large.require_reserved(size)?;
-    }
-    super::body_of_write(tx, tenant, id, options)
+) -> Result<bool> {
+    let Some(size) = super::large_answer(tx, tenant.project.id, id)? else { return Ok(false) };
+    large.require_reserved(size)?;
+    super::require_shown(tx, tenant, id, options)?;
+    Ok(true)
 }
 
-/// Renders a created dashboard from the committed state.
+/// Renders a created dashboard.
 fn render(tx: &AnyTx<'_>, tenant: &InProject, id: u64) -> Result<Versioned> {
     super::body(tx, tenant, DashboardId(id), ResponseOptions::default())
 }
@@ -199,11 +197,10 @@ async fn retrieve(
     access: ReadAccess<InProject>,
     PathId(id): PathId<DashboardId>,
 ) -> ApiResult {
-    let id = id?;
-    let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InProject>| {
-        super::body(tx, &at.tenant, id, ResponseOptions::default())
-    };
-    app.long_reads().read(access, body).await.map(ApiResponse::Object)
+    let (id, options) = (id?, ResponseOptions::default());
+    let read =
+        app.long_reads().read(access, move |tx, at| super::body(tx, &at.tenant, id, options));
+    read.await.map(ApiResponse::Object)
 }
 
 async fn update(
@@ -215,18 +212,19 @@ async fn update(
     let (id, patch) = (id?, ParsedBody::<DashboardPatch>::new(&sent));
     let (seed, expected) = (Seed::generate(), access.if_match.clone());
     let once = patch.get().map(ResponseOptions::of).unwrap_or_default();
-    let rule =
-        move |tx: &mut WriteTx<'_>, _: &Caller, place: &InProject, now, large: &LargeResponse| {
-            if let Some(size) = super::large_answer(tx, place.project.id, id)? {
+    let updated = app.change_and_render(
+        &access,
+        move |tx, _, tenant: &InProject, now, large| {
+            if let Some(size) = super::large_answer(tx, tenant.project.id, id)? {
                 large.require_reserved(size)?;
             }
-            super::update(tx, place, id, &patch, &mut seed.rng(), now)?;
-            expected.require::<Dashboard>(tx, &(place.project.id, id))?;
-            body_of_write(tx, place, id, once, large)
-        };
-    let render =
-        move |tx: &AnyTx<'_>, _: &Caller, place: &InProject| super::body(tx, place, id, once);
-    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
+            super::update(tx, tenant, id, &patch, &mut seed.rng(), now)?;
+            expected.require::<Dashboard>(tx, &(tenant.project.id, id))?;
+            is_large(tx, tenant, id, once, large)
+        },
+        move |tx, _, tenant| super::body(tx, tenant, id, once),
+    );
+    updated.await.map(ApiResponse::Object)
 }
 
 /// Answers 405 for every ID, as PostHog does: a dashboard is deleted by PATCH.

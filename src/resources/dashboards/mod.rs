@@ -24,7 +24,6 @@ use utoipa::ToSchema;
 use crate::auth::{Caller, InProject};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
 use crate::resources::access_controls::levels::{
     self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
@@ -37,7 +36,7 @@ use crate::resources::projects::Project;
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 
-pub use api::{DashboardPatch, NewDashboard, ParsedBody, ResponseOptions};
+pub use api::{DashboardPatch, NewDashboard, ParsedBody, ResponseOptions, body, require_shown};
 pub use create::{create, large_copy};
 pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use registration::RECORDS;
@@ -271,35 +270,6 @@ pub fn set_shared(
     }
     dashboard.fields.is_shared = is_shared;
     tx.put(&dashboard)
-}
-
-/// Returns the response body for a write of a dashboard, as [`body()`] renders it.
-///
-/// Returns `None` for a large dashboard. The write is then the last of its batch, and the caller renders
-/// the body with [`body()`] from the committed state.
-///
-/// # Errors
-/// As for [`body()`].
-pub fn body_of_write(
-    tx: &mut WriteTx<'_>,
-    tenant: &InProject,
-    id: DashboardId,
-    options: ResponseOptions,
-) -> Result<Option<Versioned>> {
-    api::body_after_write(tx, tenant, id, options)
-}
-
-/// Renders the detail view of a dashboard, with its tiles.
-///
-/// # Errors
-/// 404 if the dashboard does not exist or is deleted; 403 if the caller may not view it.
-pub fn body(
-    tx: &impl Tx,
-    tenant: &InProject,
-    id: DashboardId,
-    options: ResponseOptions,
-) -> Result<Versioned> {
-    api::detail(tx, tenant, id, options)
 }
 
 /// Returns a new dashboard of the caller with default fields. Does not store it.

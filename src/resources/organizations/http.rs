@@ -4,10 +4,8 @@ pub mod body;
 
 use axum::extract::State;
 
-use crate::app::{App, LargeResponse};
-use crate::auth::{
-    Caller, CallerKey, Global, InOrganization, ReadAccess, Requirements, WriteAccess,
-};
+use crate::app::App;
+use crate::auth::{CallerKey, Global, InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::base::error::Result;
 use crate::base::json::{JsonItems, WrittenBy};
 use crate::base::secret::Seed;
@@ -20,7 +18,7 @@ use crate::input::Parsed;
 use crate::resources::members::{Level, Membership};
 use crate::resources::projects::{self, NewProject};
 use crate::resources::{cascade_delete, roles};
-use crate::store::{AnyTx, Order, Tx, Window, WriteTx};
+use crate::store::{Order, Tx, Window};
 
 use self::body::{MAX_PROJECTS, OrganizationBody, is_expensive, write_full};
 use super::{NewOrganization, Organization, OrganizationPatch};
@@ -107,30 +105,23 @@ async fn update(
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (patch, expected) = (Parsed::<OrganizationPatch>::new(&sent), access.if_match.clone());
-    let rule = move |tx: &mut WriteTx<'_>,
-                     caller: &Caller,
-                     place: &InOrganization,
-                     now,
-                     large: &LargeResponse| {
-        let id = place.member.organization;
-        let is_long = is_expensive(tx, id)?;
-        if is_long {
-            large.require_reserved(0)?;
-        }
-        let patch = patch.get()?;
-        super::update(tx, id, patch, now)?;
-        roles::set_default(tx, id, &patch.default_role_id, now)?;
-        expected.require::<Organization>(tx, &id)?;
-        if is_long {
-            tx.end_batch();
-            return Ok(None);
-        }
-        body(tx, &place.member, &caller.key).map(Some)
-    };
-    let render = |tx: &AnyTx<'_>, caller: &Caller, place: &InOrganization| {
-        body(tx, &place.member, &caller.key)
-    };
-    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
+    let updated = app.change_and_render(
+        &access,
+        move |tx, _, tenant: &InOrganization, now, large| {
+            let id = tenant.member.organization;
+            let is_large = is_expensive(tx, id)?;
+            if is_large {
+                large.require_reserved(0)?;
+            }
+            let patch = patch.get()?;
+            super::update(tx, id, patch, now)?;
+            roles::set_default(tx, id, &patch.default_role_id, now)?;
+            expected.require::<Organization>(tx, &id)?;
+            Ok(is_large)
+        },
+        |tx, caller, tenant| body(tx, &tenant.member, &caller.key),
+    );
+    updated.await.map(ApiResponse::Object)
 }
 
 async fn destroy(State(app): State<App>, access: WriteAccess<InOrganization>) -> ApiResult {

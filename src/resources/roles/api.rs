@@ -37,6 +37,12 @@ input! {
     }
 }
 
+impl From<NewRole> for RolePatch {
+    fn from(NewRole { name }: NewRole) -> Self {
+        Self { name: Some(name) }
+    }
+}
+
 input! {
     /// The member to add to a role.
     pub struct NewRoleMembership {

@@ -4,8 +4,8 @@ use axum::extract::State;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, LargeResponse};
-use crate::auth::{Caller, InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::app::App;
+use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -19,7 +19,7 @@ use crate::input::{Flag, Input, Parsed, Schema};
 use crate::resources::cascade_delete;
 use crate::resources::members::Level;
 use crate::resources::users::UserFilter;
-use crate::store::{AnyTx, Order, Record, WriteTx};
+use crate::store::{Order, Record};
 
 use super::api::{ListedRole, RoleBody, RoleMembershipBody, basic_body, list_members, member_body};
 use super::{
@@ -145,53 +145,29 @@ async fn retrieve(
     read.await.map(ApiResponse::Object)
 }
 
-/// A body that may name a role.
-trait RoleName: Input + Send + Sync + 'static {
-    fn name(&self) -> Option<&str>;
-}
-
-impl RoleName for NewRole {
-    fn name(&self) -> Option<&str> {
-        Some(&self.name)
-    }
-}
-
-impl RoleName for RolePatch {
-    fn name(&self) -> Option<&str> {
-        self.name.as_deref()
-    }
-}
-
 /// Renames a role. An invalid body counts only if the role exists.
-async fn rename<N: RoleName>(
+async fn rename<N: Input + Into<RolePatch> + Send + 'static>(
     State(app): State<App>,
     access: WriteAccess<InOrganization>,
     PathId(id): PathId<RoleId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, sent, expected) = (id?, Parsed::<N>::new(&sent), access.if_match.clone());
-    let rule = move |tx: &mut WriteTx<'_>,
-                     _: &Caller,
-                     tenant: &InOrganization,
-                     _,
-                     large: &LargeResponse| {
-        let organization = tenant.member.organization;
-        let is_long = super::is_expensive(tx, organization, id)?;
-        if is_long {
-            large.require_reserved(0)?;
-        }
-        super::rename(tx, organization, id, || Ok(sent.get()?.name().map(str::to_owned)))?;
-        expected.require::<Role>(tx, &(organization, id))?;
-        if is_long {
-            tx.end_batch();
-            return Ok(None);
-        }
-        super::body(tx, organization, id).map(Some)
-    };
-    let render = move |tx: &AnyTx<'_>, _: &Caller, tenant: &InOrganization| {
-        super::body(tx, tenant.member.organization, id)
-    };
-    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
+    let (id, patch, expected) = (id?, N::parse(&sent).map(Into::into), access.if_match.clone());
+    let renamed = app.change_and_render(
+        &access,
+        move |tx, _, tenant: &InOrganization, _, large| {
+            let organization = tenant.member.organization;
+            let is_large = super::is_expensive(tx, organization, id)?;
+            if is_large {
+                large.require_reserved(0)?;
+            }
+            super::rename(tx, organization, id, &patch)?;
+            expected.require::<Role>(tx, &(organization, id))?;
+            Ok(is_large)
+        },
+        move |tx, _, tenant| super::body(tx, tenant.member.organization, id),
+    );
+    renamed.await.map(ApiResponse::Object)
 }
 
 async fn destroy(

@@ -85,18 +85,19 @@ pub fn create(
     Ok(id)
 }
 
-/// Gives a role the name that `name` returns, if it returns one.
+/// Gives a role the name of the patch, if it has one.
 ///
 /// # Errors
-/// 404 if the role does not exist; otherwise the error of `name`, and 400 `unique` as for [`create`].
+/// 404 if the role does not exist; otherwise the error of the patch, and 400 `unique` as for [`create`].
 pub fn rename(
     tx: &mut WriteTx<'_>,
     organization: OrganizationId,
     id: RoleId,
-    name: impl Fn() -> Result<Option<String>>,
+    patch: &Result<RolePatch>,
 ) -> Result<()> {
     let mut role: Role = tx.get(&(organization, id))?;
-    let Some(name) = name()? else { return Ok(()) };
+    let RolePatch { name } = patch.clone()?;
+    let Some(name) = name else { return Ok(()) };
     require_free(tx, organization, id, &name)?;
     role.fields.name = name;
     tx.put(&role)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde_json::{Map, Value};
 
-use crate::app::{App, LargeResponse};
+use crate::app::App;
 use crate::auth::{Caller, Global, ReadAccess, Requirements, WriteAccess};
 use crate::base::error::{Error, Result};
 use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
@@ -26,7 +26,7 @@ use crate::resources::organizations::http::body::{
 };
 use crate::resources::projects;
 use crate::resources::projects::api::ProjectSummary;
-use crate::store::{AnyTx, Tx, WriteTx};
+use crate::store::{Tx, WriteTx};
 
 use super::api::{ThemeMode, ToolbarMode};
 use super::{Profile, User, UserPatch};
@@ -62,24 +62,23 @@ async fn update(
     // An acceptance of an invite takes any role.
     let patch = ParsedWithKept::<UserPatch>::new(&sent, "role_at_organization");
     let expected = access.if_match.clone();
-    let rule =
-        move |tx: &mut WriteTx<'_>, caller: &Caller, _: &Global, _, large: &LargeResponse| {
+    let updated = app.change_and_render(
+        &access,
+        move |tx, caller, _: &Global, _, large| {
             let role = tx.get::<User>(&caller.user.id)?.fields.role_at_organization;
             let patch = patch.get(role.as_deref())?;
             let current = current_after(tx, caller, patch)?;
             super::update(tx, caller.user.id, patch, current)?;
             expected.require::<User>(tx, &caller.user.id)?;
-            let caller = reload_caller(tx, caller)?;
-            if is_expensive(tx, &caller)? {
+            let is_large = is_expensive(tx, &reload_caller(tx, caller)?)?;
+            if is_large {
                 large.require_reserved(0)?;
-                tx.end_batch();
-                return Ok(None);
             }
-            body(tx, &caller).map(Some)
-        };
-    let render =
-        |tx: &AnyTx<'_>, caller: &Caller, _: &Global| body(tx, &reload_caller(tx, caller)?);
-    app.change_and_render(&access, rule, render).await.map(ApiResponse::Object)
+            Ok(is_large)
+        },
+        |tx, caller, _| body(tx, &reload_caller(tx, caller)?),
+    );
+    updated.await.map(ApiResponse::Object)
 }
 
 /// Returns the caller with the updated user.
