@@ -11,8 +11,8 @@ use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, Input, JsonObject,
-    ListOf, Nested, Nullable, Parsed, Schema, Tags, Text, choices_schema,
+    Choice, Choices, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf,
+    Nested, Nullable, Parsed, Schema, Tags, Text, choices_schema,
 };
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::users::{self, EmbeddedUser};
@@ -112,33 +112,20 @@ input! {
     fn apply_to(dashboard: &mut Fields, details: &mut DetailsFields);
 }
 
-/// A parsed request body of a dashboard. Whether it restores the dashboard is known even if another field is invalid.
+/// A parsed update of a dashboard. Whether it restores the dashboard is known even if another field is invalid.
 #[derive(Clone)]
-pub struct ParsedBody<T> {
-    parsed: Parsed<T>,
-    restores: bool,
+pub struct ParsedPatch {
+    /// The fields to update.
+    pub fields: Parsed<DashboardPatch>,
+    /// Whether the body sends `deleted` as false.
+    pub restores: bool,
 }
 
-impl<T: Input> ParsedBody<T> {
+impl ParsedPatch {
     /// Parses `body` and keeps the input or the error.
     pub fn new(body: &JsonObject) -> Self {
         let deleted = body.get("deleted").and_then(|deleted| Flag::read(deleted).ok());
-        Self { parsed: Parsed::new(body), restores: deleted == Some(false) }
-    }
-
-    /// Returns the input.
-    ///
-    /// # Errors
-    /// 400 for the first invalid field.
-    pub fn get(&self) -> Result<&T> {
-        self.parsed.get()
-    }
-}
-
-impl ParsedBody<DashboardPatch> {
-    /// Returns whether the body sends `deleted` as false.
-    pub(super) const fn restores(&self) -> bool {
-        self.restores
+        Self { fields: Parsed::new(body), restores: deleted == Some(false) }
     }
 }
 

@@ -5,13 +5,12 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::DashboardId;
+use crate::input::Parsed;
 use crate::resources::access_controls::shared::{Shared, require_can_create};
 use crate::store::{Tx, WriteTx};
 
 use super::templates::Template;
-use super::{
-    Dashboard, DetailsFields, Meta, NewDashboard, ParsedBody, api, blank, details, put, tiles,
-};
+use super::{Dashboard, DetailsFields, Meta, NewDashboard, api, blank, details, put, tiles};
 
 /// What a new dashboard is created from.
 enum Source {
@@ -34,7 +33,7 @@ impl Source {
 pub fn large_copy(
     tx: &impl Tx,
     tenant: &InProject,
-    new: &ParsedBody<NewDashboard>,
+    new: &Parsed<NewDashboard>,
 ) -> Result<Option<usize>> {
     match new.get().and_then(api::source) {
         Ok((_, Some(source))) => tiles::large_answer(tx, tenant.project.id, source),
@@ -51,7 +50,7 @@ pub fn create(
     tx: &mut WriteTx<'_>,
     caller: &Caller,
     tenant: &InProject,
-    new: &ParsedBody<NewDashboard>,
+    new: &Parsed<NewDashboard>,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<DashboardId> {

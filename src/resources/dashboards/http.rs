@@ -25,7 +25,7 @@ use super::api::{DashboardBody, DashboardSummary};
 use super::templates::{self, FromTemplate};
 use super::tiles::{self, DeletedTileBody, TileMove};
 use super::{
-    CreatedByFilter, CreationModes, Dashboard, DashboardPatch, Filter, NewDashboard, ParsedBody,
+    CreatedByFilter, CreationModes, Dashboard, DashboardPatch, Filter, NewDashboard, ParsedPatch,
     ResponseOptions,
 };
 
@@ -127,7 +127,7 @@ async fn create(
     access: WriteAccess<InProject>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (new, seed) = (ParsedBody::<NewDashboard>::new(&sent), Seed::generate());
+    let (new, seed) = (Parsed::<NewDashboard>::new(&sent), Seed::generate());
     app.post_and_render(
         &access,
         201,
@@ -209,9 +209,9 @@ async fn update(
     PathId(id): PathId<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch) = (id?, ParsedBody::<DashboardPatch>::new(&sent));
+    let (id, patch) = (id?, ParsedPatch::new(&sent));
     let (seed, expected) = (Seed::generate(), access.if_match.clone());
-    let once = patch.get().map(ResponseOptions::of).unwrap_or_default();
+    let once = patch.fields.get().map(ResponseOptions::of).unwrap_or_default();
     let updated = app.change_and_render(
         &access,
         move |tx, _, tenant: &InProject, now, large| {

@@ -36,7 +36,7 @@ use crate::resources::projects::Project;
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 
-pub use api::{DashboardPatch, NewDashboard, ParsedBody, ResponseOptions, body, require_shown};
+pub use api::{DashboardPatch, NewDashboard, ParsedPatch, ResponseOptions, body, require_shown};
 pub use create::{create, large_copy};
 pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use registration::RECORDS;

@@ -12,7 +12,7 @@ use crate::store::{Tx, WriteTx};
 
 use super::deletions::{self, Deletion};
 use super::tiles::{self, TileChanges};
-use super::{Dashboard, DashboardPatch, DetailsFields, Meta, ParsedBody, api, details, put};
+use super::{Dashboard, DashboardPatch, DetailsFields, Meta, ParsedPatch, api, details, put};
 
 /// Updates a dashboard and its tiles. `deleted: true` deletes the dashboard; `deleted: false` restores it.
 ///
@@ -23,7 +23,7 @@ pub fn update(
     tx: &mut WriteTx<'_>,
     tenant: &InProject,
     id: DashboardId,
-    patch: &ParsedBody<DashboardPatch>,
+    patch: &ParsedPatch,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
@@ -49,14 +49,14 @@ fn require_allowed<'p>(
     tx: &WriteTx<'_>,
     tenant: &InProject,
     dashboard: &Dashboard,
-    patch: &'p ParsedBody<DashboardPatch>,
+    patch: &'p ParsedPatch,
 ) -> Result<&'p DashboardPatch> {
-    if dashboard.meta.deleted && !patch.restores() {
+    if dashboard.meta.deleted && !patch.restores {
         return Err(Error::not_found());
     }
     let rights = dashboard.meta.rights(tx, tenant)?;
     rights.require_edit()?;
-    let patch = patch.get()?;
+    let patch = patch.fields.get()?;
     api::require_one_source(patch)?;
     if patch.restriction_level.is_some_and(|sent| sent != dashboard.fields.restriction_level) {
         rights.require_restrict()?;
