@@ -27,7 +27,8 @@ macro_rules! ids {
     ($value:ident: $($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
         #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+            ToSchema,
         )]
         #[serde(transparent)]
         pub struct $name(pub $value);

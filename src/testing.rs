@@ -120,7 +120,7 @@ pub mod resources {
         }
         pub mod tiles {
             pub use crate::resources::dashboards::tiles::{
-                Content, MAX_TILES, Tile, TileStyle, add_insight, add_text,
+                Content, Fields, MAX_TILES, Tile, add_insight, add_text,
             };
         }
     }

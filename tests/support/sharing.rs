@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use steward::testing::auth::InProject;
 use steward::testing::ids::{DashboardId, TileId};
 use steward::testing::resources::dashboards::insights::NewInsight;
-use steward::testing::resources::dashboards::tiles::{self, TileStyle};
+use steward::testing::resources::dashboards::tiles::{self, Fields};
 use steward::testing::resources::members::Membership;
 use steward::testing::resources::projects::Project;
 use steward::testing::resources::users;
@@ -74,8 +74,8 @@ pub fn object(value: &Value) -> Map<String, Value> {
     value.as_object().expect("an object").clone()
 }
 
-pub fn look(layouts: &Value, color: Option<&str>) -> TileStyle {
-    TileStyle { layouts: object(layouts), color: color.map(str::to_owned), ..TileStyle::default() }
+pub fn look(layouts: &Value, color: Option<&str>) -> Fields {
+    Fields { layouts: object(layouts), color: color.map(str::to_owned), ..Fields::default() }
 }
 
 /// Adds a text to a dashboard.

@@ -20,7 +20,7 @@ use utoipa::{PartialSchema, ToSchema};
 ///
 /// In JSON it is RFC 3339 with `Z` and six fractional digits, or none if the fraction is zero. The metadata of
 /// records stores microseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
 /// 0000-01-01T00:00:00Z, the first time that RFC 3339 can express.

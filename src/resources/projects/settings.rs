@@ -23,7 +23,7 @@ pub struct Settings {
 }
 
 /// The stored fields that only the detail view shows, in the order of the API.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = ProjectSettings)]
 #[allow(missing_docs, reason = "the names of the fields say what they hold")]
 pub struct Fields {
@@ -89,41 +89,15 @@ impl Settings {
         let fields = Fields {
             created_at: now,
             updated_at: now,
-            product_description: None,
-            app_urls: Vec::new(),
-            slack_incoming_webhook: None,
-            anonymize_ips: false,
             test_account_filters,
-            test_account_filters_default_checked: None,
             path_cleaning_filters: Some(json!([])),
             data_attributes: json!(["data-attr"]),
-            person_display_name_properties: None,
             correlation_config: Some(json!({})),
-            autocapture_opt_out: None,
-            autocapture_exceptions_opt_in: None,
-            autocapture_web_vitals_opt_in: None,
-            autocapture_web_vitals_allowed_metrics: None,
-            autocapture_exceptions_errors_to_ignore: None,
             capture_console_log_opt_in: Some(true),
             capture_performance_opt_in: Some(true),
-            session_recording_opt_in: false,
-            session_recording_sample_rate: None,
-            session_recording_minimum_duration_milliseconds: None,
-            session_recording_linked_flag: None,
-            session_recording_network_payload_capture_config: None,
-            session_replay_config: None,
-            survey_config: None,
-            week_start_day: None,
-            primary_dashboard: None,
-            live_events_columns: None,
-            recording_domains: None,
-            inject_web_apps: None,
-            extra_settings: None,
-            modifiers: None,
-            surveys_opt_in: None,
-            heatmaps_opt_in: None,
             flags_persistence_default: Some(false),
             cookieless_server_hash_mode: Some(0),
+            ..Fields::default()
         };
         Self { key: (organization, project), fields }
     }

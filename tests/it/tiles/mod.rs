@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use steward::testing::auth::InProject;
 use steward::testing::ids::{DashboardId, TileId};
 use steward::testing::resources::dashboards::insights::NewInsight;
-use steward::testing::resources::dashboards::tiles::{self, TileStyle};
+use steward::testing::resources::dashboards::tiles;
 use steward::testing::resources::dashboards::{Dashboard, tiles::Tile};
 use steward::testing::resources::members::{self, Level};
 use steward::testing::resources::projects;
@@ -49,7 +49,8 @@ pub async fn put_insight(
             tags: vec!["t".to_owned()],
         };
         let layouts = layouts.as_object().cloned().expect("an object");
-        let look = TileStyle { layouts, color: Some("blue".to_owned()), ..TileStyle::default() };
+        let color = Some("blue".to_owned());
+        let look = tiles::Fields { layouts, color, ..tiles::Fields::default() };
         let dashboard = DashboardId(dashboard);
         tiles::add_insight(tx, &place, dashboard, new, look, &mut seed.rng(), now)
     });

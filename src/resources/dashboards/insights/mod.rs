@@ -57,7 +57,7 @@ pub struct Meta {
 }
 
 /// The stored fields of an insight.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = InsightFixed)]
 #[expect(clippy::struct_excessive_bools, reason = "the API has the fields")]
 pub struct Fields {
@@ -215,20 +215,11 @@ pub fn blank(
     let fields = Fields {
         id,
         short_id,
-        name: None,
-        description: None,
-        filters: Map::new(),
-        query: None,
-        deleted: false,
-        is_sample: false,
-        tags: Vec::new(),
         created_at: now,
         updated_at: now,
         last_modified_at: now,
-        derived_name: None,
-        order: None,
-        favorited: false,
         saved: true,
+        ..Fields::default()
     };
     Ok(Insight { meta, fields })
 }

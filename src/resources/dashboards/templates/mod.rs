@@ -23,7 +23,7 @@ use crate::resources::dashboards::tiles::MAX_TILES;
 use crate::store::WriteTx;
 
 use super::insights::NewInsight;
-use super::tiles::{self, TileStyle};
+use super::tiles;
 use super::{Dashboard, DetailsFields, blank};
 
 /// The built-in templates as JSON, each with the names that `use_template` accepts for it.
@@ -138,7 +138,7 @@ impl Template {
 
 /// Returns the insight of a tile and the style of the tile. With a query, legacy filters are dropped. As in
 /// PostHog, legacy filters leave out test accounts unless they set `filter_test_accounts`.
-fn insight(tile: InsightTile) -> (NewInsight, TileStyle) {
+fn insight(tile: InsightTile) -> (NewInsight, tiles::Fields) {
     let InsightTile { name, description, query, filters, layouts, color } = tile;
     let query = query.value().filter(|query| !query.is_empty());
     let mut filters = filters.value().unwrap_or_default();
@@ -158,11 +158,11 @@ fn insight(tile: InsightTile) -> (NewInsight, TileStyle) {
     (insight, style(layouts, color))
 }
 
-fn style(layouts: Patch<JsonObject>, color: Patch<String>) -> TileStyle {
-    TileStyle {
+fn style(layouts: Patch<JsonObject>, color: Patch<String>) -> tiles::Fields {
+    tiles::Fields {
         layouts: layouts.value().unwrap_or_default(),
         color: color.value(),
-        ..TileStyle::default()
+        ..tiles::Fields::default()
     }
 }
 

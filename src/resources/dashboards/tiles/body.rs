@@ -21,7 +21,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::weight::require_bounded_for;
 use super::{
-    BY_INSIGHT, Content, Fields, MAX_TILES_OF_INSIGHT, Meta, Tile, TileStyle, add, keys_of,
+    BY_INSIGHT, Content, Fields, MAX_TILES_OF_INSIGHT, Meta, Tile, add, keys_of,
     require_insight_room,
 };
 
@@ -302,7 +302,7 @@ pub fn place(
     } else {
         let full = |error: Error| error.with_attr_prefix(FIELD);
         require_insight_room(tx, project, insight).map_err(full)?;
-        add(tx, tenant, dashboard, Content::Insight(insight), TileStyle::default())?;
+        add(tx, tenant, dashboard, Content::Insight(insight), Fields::default())?;
     }
     require_bounded_for(tx, (project, dashboard), FIELD)?;
     tx.log_about::<Dashboard>(&(project, dashboard));

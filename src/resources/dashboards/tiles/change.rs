@@ -15,7 +15,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::{bounding, resize_text};
-use super::{BY_INSIGHT, BY_TEXT, Content, Tile, TileStyle, add_text, keys_of};
+use super::{BY_INSIGHT, BY_TEXT, Content, Fields, Tile, add_text, keys_of};
 
 /// What changes of tiles affected.
 #[derive(Default)]
@@ -214,14 +214,8 @@ fn upsert_text(
     let known = context.text_tile(tx, patch.id.clone().value(), id.map(TextId).value())?;
     let Some((mut tile, mut text)) = known else {
         changes.dashboards.insert(context.dashboard);
-        let id = add_text(
-            tx,
-            context.tenant,
-            context.dashboard,
-            body.value(),
-            TileStyle::default(),
-            now,
-        )?;
+        let TileContext { tenant, dashboard, .. } = *context;
+        let id = add_text(tx, tenant, dashboard, body.value(), Fields::default(), now)?;
         return apply_patch(tx, context.tile(tx, id.0)?, patch, changes);
     };
     if !texts::changes(tx, context.tenant, text, &body)? {

@@ -19,7 +19,7 @@ use crate::store::{Order, Record, Tx, Window, WriteTx};
 
 use super::input::{DuplicateTile, TileRef};
 use super::weight::{CopyBudget, require_bounded};
-use super::{Content, Tile, TileStyle, add, keys_of, require_insight_room, require_room};
+use super::{Content, Tile, add, keys_of, require_insight_room, require_room};
 
 /// Copies the live tiles of `source` to a new dashboard. The copies show the same insights and texts, or
 /// copies of them if `deep` is true. An insight that the caller may not view is never copied.
@@ -53,7 +53,7 @@ pub(in crate::resources::dashboards) fn copy_all(
         } else {
             share(tx, project, content)?;
         }
-        add(tx, tenant, dashboard, content, TileStyle::of(tile.fields))?;
+        add(tx, tenant, dashboard, content, tile.fields)?;
     }
     require_bounded(tx, project, dashboard)
 }
@@ -87,8 +87,7 @@ pub(in crate::resources::dashboards) fn duplicate(
         let mut fields = tile.fields;
         fields.layouts.clear();
         sent.clone().apply_to(&mut fields);
-        let style = TileStyle::of(fields);
-        let copy = add(tx, tenant, dashboard, content, style)?;
+        let copy = add(tx, tenant, dashboard, content, fields)?;
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }
     require_bounded(tx, project, dashboard)

@@ -105,7 +105,7 @@ pub enum Content {
 }
 
 /// The stored fields of a tile.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = TileFixed)]
 pub struct Fields {
     /// Numeric ID.
@@ -162,41 +162,6 @@ impl_record!(Tile {
     },
 });
 
-/// How a tile looks.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct TileStyle {
-    /// Layout for each screen width.
-    pub layouts: Map<String, Value>,
-    /// Color, at most 400 characters.
-    pub color: Option<String>,
-    /// Whether the tile shows the description of its insight.
-    pub show_description: Option<bool>,
-    /// Whether the tile has no background of its own.
-    pub transparent_background: Option<bool>,
-    /// Filters of this tile alone.
-    pub filters_overrides: Map<String, Value>,
-}
-
-impl TileStyle {
-    fn of(fields: Fields) -> Self {
-        let Fields {
-            id: _,
-            layouts,
-            color,
-            show_description,
-            transparent_background,
-            filters_overrides,
-        } = fields;
-        Self { layouts, color, show_description, transparent_background, filters_overrides }
-    }
-
-    fn into_fields(self, id: TileId) -> Fields {
-        let Self { layouts, color, show_description, transparent_background, filters_overrides } =
-            self;
-        Fields { id, layouts, color, show_description, transparent_background, filters_overrides }
-    }
-}
-
 /// Returns `y` and `x` of the `sm` layout. As in PostHog, a coordinate that is missing or not numeric counts as 100.
 fn position(layouts: &Map<String, Value>) -> (f64, f64) {
     let sm = layouts.get("sm");
@@ -224,12 +189,12 @@ pub fn add_insight(
     tenant: &InProject,
     dashboard: DashboardId,
     new: NewInsight,
-    style: TileStyle,
+    fields: Fields,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<TileId> {
     let insight = insights::create(tx, tenant, new, rng, now)?;
-    add(tx, tenant, dashboard, Content::Insight(insight), style)
+    add(tx, tenant, dashboard, Content::Insight(insight), fields)
 }
 
 /// Adds a tile with a new text of the caller. The caller has checked the length of `body`.
@@ -241,11 +206,11 @@ pub fn add_text(
     tenant: &InProject,
     dashboard: DashboardId,
     body: Option<String>,
-    style: TileStyle,
+    fields: Fields,
     now: Timestamp,
 ) -> Result<TileId> {
     let text = texts::create(tx, tenant, body, now)?;
-    add(tx, tenant, dashboard, Content::Text(text), style)
+    add(tx, tenant, dashboard, Content::Text(text), fields)
 }
 
 /// Adds a tile. No tile of the dashboard may show `content` yet.
@@ -254,7 +219,7 @@ fn add(
     tenant: &InProject,
     dashboard: DashboardId,
     content: Content,
-    style: TileStyle,
+    fields: Fields,
 ) -> Result<TileId> {
     let project = tenant.project.id;
     require_room(tx, project, dashboard)?;
@@ -267,10 +232,10 @@ fn add(
             id,
             content,
             deleted: false,
-            position: position(&style.layouts),
+            position: position(&fields.layouts),
             restored: false,
         },
-        fields: style.into_fields(id),
+        fields: Fields { id, ..fields },
     })?;
     Ok(id)
 }
