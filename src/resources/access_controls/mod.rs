@@ -20,8 +20,9 @@ use crate::ids::{MembershipId, OrganizationId, RoleId};
 use crate::input::Parsed;
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::resources::shared::access_subject::Subject;
+use crate::resources::shared::reading::collect;
 use crate::resources::{members, projects, roles};
-use crate::store::{Order, Tx, Window, WriteTx};
+use crate::store::{Tx, WriteTx};
 
 use api::{
     KindField, Kinds, LevelField, OnObjects, ProjectAccessControl, ProjectAccessControls, Rule,
@@ -146,11 +147,7 @@ pub fn body(tx: &impl Tx, tenant: &InProject) -> Result<Vec<u8>> {
 
 fn write_rules(tx: &impl Tx, tenant: &InProject, out: &mut Vec<u8>) -> Result<()> {
     let projects::Meta { organization, id, .. } = tenant.project;
-    let mut found = Vec::new();
-    tx.scan::<Grant, _>(&(organization, id), Window::all(Order::Ascending), |row| {
-        found.push(row.meta);
-        Ok(())
-    })?;
+    let mut found: Vec<Grant> = collect::<Grant, _, _>(tx, &(organization, id), Some)?;
     found.sort_by_key(|grant| grant.created_at);
     Array::write(out, |array| {
         for grant in &found {

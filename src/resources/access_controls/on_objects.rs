@@ -13,6 +13,7 @@ use crate::resources::access_controls::levels::{self, AccessLevel};
 use crate::resources::projects::grants::{self, GrantLevel};
 use crate::resources::shared::access_objects::{Kind, Object};
 use crate::resources::shared::access_subject::Subject;
+use crate::resources::shared::reading::collect;
 use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::api::{ObjectAccessControl, ObjectAccessControls, Rule};
@@ -169,13 +170,10 @@ fn write_rules(
     targets: impl IntoIterator<Item = (Kind, Option<u64>)>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let mut found = Vec::new();
+    let mut found: Vec<AccessRule> = Vec::new();
     for (kind, object) in targets {
-        let prefix = (tenant.project.id, kind, object);
-        tx.scan::<AccessRule, _>(&prefix, Window::all(Order::Ascending), |row| {
-            found.push(row.meta);
-            Ok(())
-        })?;
+        let of_target = (tenant.project.id, kind, object);
+        found.extend(collect::<AccessRule, _, Vec<_>>(tx, &of_target, Some)?);
     }
     found.sort_by_key(|rule| rule.created_at);
     Array::write(out, |array| {

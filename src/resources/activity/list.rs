@@ -8,6 +8,7 @@ use crate::base::json::JsonItems;
 use crate::base::time::Timestamp;
 use crate::ids::{ActivityId, OrganizationId, UserId};
 use crate::resources::members::Membership;
+use crate::resources::shared::reading::continue_if;
 use crate::resources::users::{EmbeddedUsers, UserFilter};
 use crate::store::{Key, Order, Record, Row, Tx, Window, WriteTx};
 
@@ -98,7 +99,7 @@ fn walk_visible(
             }
             position += 1;
         }
-        Ok(continue_unless_full(position < window.offset.saturating_add(window.limit)))
+        Ok(continue_if(position < window.offset.saturating_add(window.limit)))
     })
 }
 
@@ -127,13 +128,9 @@ fn list_filtered(
             }
             scanned += 1;
         }
-        Ok(continue_unless_full(scanned < MAX_SCANNED))
+        Ok(continue_if(scanned < MAX_SCANNED))
     })?;
     Ok((count as u64, items.into_bytes()))
-}
-
-const fn continue_unless_full(wanted: bool) -> ControlFlow<()> {
-    if wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
 }
 
 /// Visits the candidates, newest first, with the index that selects the fewest entries.

@@ -25,6 +25,7 @@ use crate::ids::{ActivityId, OrganizationId, ProjectId, UserId};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::list::log_rules_of;
 use crate::resources::shared::loggable::{LogEntity, LogTarget, LoggedAs};
+use crate::resources::shared::reading::continue_if;
 use crate::resources::users;
 use crate::store::{Change, Index, Key, Order, Record, Table, Tx, WriteTx, impl_record};
 
@@ -334,11 +335,7 @@ pub fn find_expired(tx: &impl Tx, cutoff: Timestamp) -> Result<Vec<EntryKey>> {
         let (begin, end) = ((organization, Timestamp::MIN), (organization, cutoff));
         tx.scan_between::<Entry, _>(&begin, &end, Order::Ascending, |row| {
             keys.push((row.meta.organization, row.meta.created_at, row.meta.id));
-            Ok(if keys.len() < DELETE_BATCH {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            })
+            Ok(continue_if(keys.len() < DELETE_BATCH))
         })?;
         if keys.len() == DELETE_BATCH {
             break;

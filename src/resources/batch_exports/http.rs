@@ -1,6 +1,6 @@
 //! `/api/organizations/:organization_id/batch_exports/` and `/api/projects/:project_id/batch_exports/`.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use axum::extract::State;
 
@@ -145,9 +145,10 @@ async fn list_in_organization(access: ReadAccess<InOrganization>, page: PagePara
 
 /// Returns the projects with exports whose exports the member may not see: private projects, and deleted projects whose
 /// records are not yet deleted.
-fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<BTreeSet<ProjectId>> {
-    let removed = cascade_delete::pending_projects(tx, member.organization)?;
-    super::with_exports(tx, projects::hidden_projects(tx, member)?.into_iter().chain(removed))
+fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectId>> {
+    let mut hidden = projects::hidden_projects(tx, member)?;
+    hidden.extend(cascade_delete::pending_projects(tx, member.organization)?);
+    Ok(hidden)
 }
 
 async fn list_in_project(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {

@@ -6,7 +6,7 @@ mod destination;
 mod hogql;
 pub mod http;
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +22,7 @@ use crate::ids::{BatchExportId, OrganizationId, ProjectId};
 use crate::input::{JsonObject, Parsed};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
+use crate::resources::shared::reading::{walk_page, walk_visible};
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::{
@@ -250,26 +251,10 @@ pub fn delete(tx: &mut WriteTx<'_>, of: ExportKey) -> Result<()> {
 /// Lists the exports of a project, newest first. Returns the total and the items in `window` as the items of a JSON
 /// array.
 pub fn list_in_project(tx: &impl Tx, project: ProjectId, window: Window) -> Result<(u64, Vec<u8>)> {
-    let count = tx.count::<BatchExport>(&project)?;
     let mut items = JsonItems::default();
-    if window.begins_within(count) {
-        tx.walk(&OF_PROJECT, &project, window, |row| items.push(row.json()))?;
-    }
+    let push = |row: Row<'_, BatchExport>| items.push(row.json());
+    let count = walk_page(tx, &OF_PROJECT, &project, window, push)?;
     Ok((count, items.into_bytes()))
-}
-
-/// Returns those of `projects` that have exports.
-pub fn with_exports(
-    tx: &impl Tx,
-    projects: impl IntoIterator<Item = ProjectId>,
-) -> Result<BTreeSet<ProjectId>> {
-    let mut found = BTreeSet::new();
-    for project in projects {
-        if tx.count::<BatchExport>(&project)? > 0 {
-            found.insert(project);
-        }
-    }
-    Ok(found)
 }
 
 /// Lists the exports of all projects of an organization except the `hidden` ones. Returns the same as
@@ -277,23 +262,18 @@ pub fn with_exports(
 pub fn list_in_organization(
     tx: &impl Tx,
     organization: OrganizationId,
-    hidden: &BTreeSet<ProjectId>,
+    hidden: &HashSet<ProjectId>,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let mut count = tx.count::<BatchExport>(&organization)?;
+    let mut hidden_exports = 0;
     for project in hidden {
-        count = count.saturating_sub(tx.count::<BatchExport>(project)?);
+        hidden_exports += tx.count::<BatchExport>(project)?;
     }
     let mut items = JsonItems::default();
-    if !window.begins_within(count) {
-        return Ok((count, items.into_bytes()));
-    }
-    if hidden.is_empty() {
-        tx.walk(&OF_ORGANIZATION, &organization, window, |row| items.push(row.json()))?;
-    } else {
-        let keep = |meta: &Meta| !hidden.contains(&meta.project);
-        tx.walk_where(&OF_ORGANIZATION, &organization, window, keep, |row| items.push(row.json()))?;
-    }
+    let keep = |meta: &Meta| !hidden.contains(&meta.project);
+    let push = |row: Row<'_, BatchExport>| items.push(row.json());
+    let count =
+        walk_visible(tx, &OF_ORGANIZATION, &organization, window, hidden_exports, keep, push)?;
     Ok((count, items.into_bytes()))
 }
 

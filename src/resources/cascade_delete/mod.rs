@@ -11,6 +11,7 @@ use crate::resources::projects::{self, Project};
 use crate::resources::roles::PendingListing;
 use crate::resources::shared::import_mark::{self, ImportMark};
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::reading::collect;
 use crate::resources::users::{Profile, UnverifiedAccount, User};
 use crate::resources::{organizations, records, roles};
 use crate::store::{Order, Record, Tx, Window, WriteTx};
@@ -79,14 +80,10 @@ pub fn delete_organization(tx: &mut WriteTx<'_>, organization: OrganizationId) -
 /// Returns the deleted projects of an organization whose records are not all deleted yet. Lists over all projects of an
 /// organization must leave their records out.
 pub fn pending_projects(tx: &impl Tx, organization: OrganizationId) -> Result<Vec<ProjectId>> {
-    let mut removed = Vec::new();
-    tx.scan::<PendingDeletion, _>(&organization, Window::all(Order::Ascending), |row| {
-        if let PendingDeletion::Project(_, project) = row.meta {
-            removed.push(project);
-        }
-        Ok(())
-    })?;
-    Ok(removed)
+    collect::<PendingDeletion, _, _>(tx, &organization, |pending| match pending {
+        PendingDeletion::Project(_, project) => Some(project),
+        _ => None,
+    })
 }
 
 /// Deletes one batch of records. Returns whether there may be more. Leaves out organizations whose import is not complete.

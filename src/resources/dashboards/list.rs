@@ -11,6 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::ids::{UserId, UserUuid};
 use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
 use crate::resources::shared::access_objects::Kind;
+use crate::resources::shared::reading::walk_visible;
 use crate::resources::users;
 use crate::store::{Order, Row, Tx, Window};
 
@@ -158,13 +159,9 @@ fn list_live(tx: &impl Tx, access: &CallerAccess<'_>, window: Window) -> Result<
     let live = |meta: &Meta| (!meta.deleted).then_some(meta.id);
     let hidden = access.levels.hidden(tx, live)?;
     let mut items = DashboardItems::new(access, window.limit);
-    let count = tx.count::<Dashboard>(&project)?.saturating_sub(hidden.len() as u64);
-    if hidden.is_empty() && window.begins_within(count) {
-        tx.walk(&BY_NAME, &project, window, |row| items.push(tx, &row, None))?;
-    } else if window.begins_within(count) {
-        let keep = |meta: &Meta| !hidden.contains(&meta.id);
-        tx.walk_where(&BY_NAME, &project, window, keep, |row| items.push(tx, &row, None))?;
-    }
+    let keep = |meta: &Meta| !hidden.contains(&meta.id);
+    let push = |row: Row<'_, Dashboard>| items.push(tx, &row, None);
+    let count = walk_visible(tx, &BY_NAME, &project, window, hidden.len() as u64, keep, push)?;
     Ok((count, items.out))
 }
 

@@ -19,6 +19,7 @@ use crate::exchange::etag::Versioned;
 use crate::ids::{DomainId, OrganizationId};
 use crate::input::Parsed;
 use crate::resources::organizations::Organization;
+use crate::resources::shared::reading::walk_page;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS};
@@ -205,11 +206,9 @@ fn find_verified(tx: &impl Tx, email: &str) -> Result<Option<Domain>> {
 /// Lists the domains of an organization by name. Returns the total and the items in `window` as the items of a JSON
 /// array.
 pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
-    let count = tx.count::<Domain>(&organization)?;
     let mut items = JsonItems::default();
-    if window.begins_within(count) {
-        tx.walk(&OF_ORGANIZATION, &organization, window, |row| items.push(row.json()))?;
-    }
+    let push = |row: Row<'_, Domain>| items.push(row.json());
+    let count = walk_page(tx, &OF_ORGANIZATION, &organization, window, push)?;
     Ok((count, items.into_bytes()))
 }
 

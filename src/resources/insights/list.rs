@@ -11,6 +11,7 @@ use crate::resources::dashboards::deletions::{self, Deletion};
 use crate::resources::dashboards::insights::{BY_SHORT_ID, Insight, Meta};
 use crate::resources::dashboards::tiles::{self, Content, MAX_LISTED, Tile};
 use crate::resources::shared::access_objects::Kind;
+use crate::resources::shared::reading::collect;
 use crate::store::{Order, Row, Tx, Window};
 
 use super::InsightView;
@@ -207,13 +208,18 @@ fn walk_candidates(
     filter: &Filter,
     mut visit: impl FnMut(&Row<'_, Insight>) -> Result<()>,
 ) -> Result<()> {
-    let found = match (&filter.short_id, filter.dashboards.first()) {
+    let found: HashSet<InsightId> = match (&filter.short_id, filter.dashboards.first()) {
         (Some(short_id), _) => tx
             .lookup(&BY_SHORT_ID, &(project, short_id.clone()))?
             .into_iter()
             .map(|key| key.1)
             .collect(),
-        (None, Some(dashboard)) => on_dashboard(tx, project, *dashboard)?,
+        (None, Some(dashboard)) => {
+            collect::<Tile, _, _>(tx, &(project, *dashboard), |tile| match tile.content {
+                Content::Insight(insight) => Some(insight),
+                Content::Text(_) => None,
+            })?
+        }
         (None, None) => {
             let all = Window::all(Order::Ascending);
             return tx.scan::<Insight, _>(&project, all, |row| visit(&row));
@@ -223,19 +229,4 @@ fn walk_candidates(
         tx.view::<Insight, _>(&(project, id), |row| visit(&row))?;
     }
     Ok(())
-}
-
-fn on_dashboard(
-    tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
-) -> Result<HashSet<InsightId>> {
-    let mut found = HashSet::new();
-    tx.scan::<Tile, _>(&(project, dashboard), Window::all(Order::Ascending), |row| {
-        if let Content::Insight(insight) = row.meta.content {
-            found.insert(insight);
-        }
-        Ok(())
-    })?;
-    Ok(found)
 }

@@ -10,6 +10,7 @@ use crate::ids::{InviteId, OrganizationId, OutboxMessageId};
 use crate::mail::compose::Delivery;
 use crate::mail::outbox::{self, OutboxMessage};
 use crate::mail::worker::CurrentAttempt;
+use crate::resources::shared::reading::walk_page;
 use crate::store::{Reference, Tx, Window, WriteTx, impl_record};
 
 use super::{BY_SERIAL, Fields, Invite};
@@ -119,15 +120,12 @@ pub fn list_mails(
     window: Window,
     service: &MailService,
 ) -> Result<(u64, Vec<u8>)> {
-    let count = tx.count::<Invite>(&organization)?;
     let mut items = JsonItems::default();
-    if window.begins_within(count) {
-        tx.walk(&BY_SERIAL, &organization, window, |row| {
-            let fields: Fields = row.json().parse()?;
-            let mail = mail_of(tx, &fields, organization, service)?;
-            items.push(ListedInviteMail { invite: fields.id, mail })
-        })?;
-    }
+    let count = walk_page(tx, &BY_SERIAL, &organization, window, |row| {
+        let fields: Fields = row.json().parse()?;
+        let mail = mail_of(tx, &fields, organization, service)?;
+        items.push(ListedInviteMail { invite: fields.id, mail })
+    })?;
     Ok((count, items.into_bytes()))
 }
 

@@ -21,8 +21,9 @@ use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
+use crate::resources::shared::reading::walk_page;
 use crate::resources::users;
-use crate::store::{Index, Key, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::{InviteFields, NewInvite, NewInvites, RECORDS};
 pub use links::{InviteLinks, TokenKind};
@@ -325,12 +326,9 @@ pub fn list(
     window: Window,
     now: Timestamp,
 ) -> Result<(u64, Vec<u8>)> {
-    let organization = caller.organization;
-    let count = tx.count::<Invite>(&organization)?;
     let mut items = api::InviteItems::of(caller);
-    if window.begins_within(count) {
-        tx.walk(&BY_SERIAL, &organization, window, |row| items.push(tx, &row, now))?;
-    }
+    let push = |row: Row<'_, Invite>| items.push(tx, &row, now);
+    let count = walk_page(tx, &BY_SERIAL, &caller.organization, window, push)?;
     Ok((count, items.text.into_bytes()))
 }
 

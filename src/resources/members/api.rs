@@ -9,6 +9,7 @@ use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input::{Choices, choices_schema};
 use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::reading::walk_page;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers, User};
 use crate::store::{Row, Tx, Window};
@@ -180,10 +181,8 @@ pub fn list(
 
 fn list_all(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
     let mut items = MemberItems::default();
-    let count = tx.count::<Membership>(&organization)?;
-    if window.begins_within(count) {
-        tx.walk(&BY_JOINING, &organization, window, |row| items.push(tx, &row.meta))?;
-    }
+    let push = |row: Row<'_, Membership>| items.push(tx, &row.meta);
+    let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
     Ok((count, items.text.into_bytes()))
 }
 

@@ -14,6 +14,7 @@ use crate::resources::api_keys::ApiKey;
 use crate::resources::organizations::Organization;
 use crate::resources::projects::Project;
 use crate::resources::shared::import_mark;
+use crate::resources::shared::reading::collect;
 use crate::resources::shared::registration::UserMap;
 use crate::resources::users::{self, User};
 use crate::resources::{record_in, records};
@@ -91,10 +92,7 @@ impl Plan {
         let id = self.organization;
         let named = export.get::<Organization>(&id)?;
         self.name = named.fields.name;
-        export.scan::<Project, _>(&id, ALL_ROWS, |row| {
-            self.projects.push(row.meta.id);
-            Ok(())
-        })?;
+        self.projects = collect::<Project, _, _>(export, &id, |project| Some(project.id))?;
         export.scan::<User, _>(&(), ALL_ROWS, |row| {
             self.accounts.created += usize::from(!self.users.contains_key(&row.meta.id));
             Ok(())

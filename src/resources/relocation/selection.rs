@@ -17,11 +17,12 @@ use crate::resources::organizations::Organization;
 use crate::resources::projects::Project;
 use crate::resources::roles::PendingListing;
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::reading::collect;
 use crate::resources::users::{Profile, ProfileFields, UnverifiedAccount, User};
 use crate::resources::{record_in, records};
-use crate::store::{Order, Record, Row, Selected, Snapshot, Table, Tx, Window, payload_of};
+use crate::store::{Record, Row, Selected, Snapshot, Table, Tx, payload_of};
 
-const ALL_ROWS: Window = Window::all(Order::Ascending);
+use super::ALL_ROWS;
 
 /// The records of one organization in a state.
 struct OrganizationSelection {
@@ -45,15 +46,11 @@ pub fn select(tx: &Snapshot, id: Uuid) -> Result<Box<dyn Selected>> {
     }
     let mut selection = OrganizationSelection {
         id,
-        projects: HashSet::new(),
+        projects: collect::<Project, _, _>(tx, &id, |project| Some(project.id))?,
         members: members(tx, id)?,
         users: HashSet::new(),
         keys: HashSet::new(),
     };
-    tx.scan::<Project, _>(&id, ALL_ROWS, |row| {
-        selection.projects.insert(row.meta.id);
-        Ok(())
-    })?;
     selection.users = users(tx, id)?;
     selection.users.extend(selection.members.keys());
     require_settled(tx, &selection)?;
@@ -63,11 +60,8 @@ pub fn select(tx: &Snapshot, id: Uuid) -> Result<Box<dyn Selected>> {
 
 /// Returns the members of an organization, and whether each belongs to no other.
 fn members(tx: &Snapshot, id: OrganizationId) -> Result<HashMap<UserId, bool>> {
-    let mut members = HashMap::new();
-    tx.scan::<Membership, _>(&id, ALL_ROWS, |row| {
-        members.insert(row.meta.user, true);
-        Ok(())
-    })?;
+    let mut members: HashMap<_, _> =
+        collect::<Membership, _, _>(tx, &id, |member| Some((member.user, true)))?;
     tx.scan::<Membership, _>(&(), ALL_ROWS, |row| {
         if let Some(alone) = members.get_mut(&row.meta.user) {
             *alone &= row.meta.organization == id;

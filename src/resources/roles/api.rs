@@ -14,6 +14,7 @@ use crate::resources::members::api::{MemberBody, MemberReader};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::reading::walk_page;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Order, Reference, Row, Tx, Window};
@@ -251,12 +252,8 @@ pub(super) fn list_members(
         return Err(Error::not_found());
     }
     let (mut items, mut reader) = (JsonItems::default(), RoleMembershipReader::default());
-    let count = tx.count::<RoleMembership>(&(organization, role))?;
-    if window.begins_within(count) {
-        tx.walk(&BY_JOINING, &(organization, role), window, |row| {
-            items.push(reader.body(tx, &row.meta)?)
-        })?;
-    }
+    let push = |row: Row<'_, RoleMembership>| items.push(reader.body(tx, &row.meta)?);
+    let count = walk_page(tx, &BY_JOINING, &(organization, role), window, push)?;
     Ok((count, items.into_bytes()))
 }
 

@@ -18,8 +18,9 @@ use crate::ids::{OrganizationId, RoleId, UserId};
 use crate::resources::members;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
+use crate::resources::shared::reading::walk_page;
 use crate::resources::users::UserFilter;
-use crate::store::{Index, Key, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 
 use api::RoleItems;
 pub use api::{NewRole, NewRoleMembership, RECORDS, RolePatch, body, is_expensive};
@@ -164,10 +165,8 @@ pub fn list(
 ) -> Result<(u64, Vec<u8>)> {
     let mut items = RoleItems::new(tx, organization, options.is_basic)?;
     let Some(user) = options.user else {
-        let count = tx.count::<Role>(&organization)?;
-        if window.begins_within(count) {
-            tx.walk(&BY_NAME, &organization, window, |row| items.push(tx, &row))?;
-        }
+        let push = |row: Row<'_, Role>| items.push(tx, &row);
+        let count = walk_page(tx, &BY_NAME, &organization, window, push)?;
         return Ok((count, items.into_bytes()));
     };
     let roles = by_name(tx, organization, user.resolve(tx, caller)?)?;

@@ -13,7 +13,6 @@ mod session_text;
 mod verified;
 
 use std::net::IpAddr;
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -22,6 +21,7 @@ use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::ApiKey;
+use crate::resources::shared::reading::continue_if;
 use crate::resources::users::User;
 use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
 
@@ -288,11 +288,7 @@ pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
         if verified::check_live(tx, row.meta, now)?.is_none() {
             sessions.push(id);
         }
-        Ok(if sessions.len() < DELETE_BATCH {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        })
+        Ok(continue_if(sessions.len() < DELETE_BATCH))
     })?;
     let links = links::find_expired(tx, DELETE_BATCH, now)?;
     Ok(Ended { sessions, links, requests: mail_requests::find_expired(tx, DELETE_BATCH, now)? })

@@ -14,6 +14,7 @@ use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, UserId};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
+use crate::resources::shared::reading::collect;
 use crate::store::{Order, Record, Tx, Window, WriteTx, impl_record};
 
 /// How long an import may pause. After that it counts as abandoned.
@@ -163,14 +164,10 @@ pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId) -> Result<()> 
 }
 
 fn begun(tx: &impl Tx) -> Result<Vec<(OrganizationId, Timestamp)>> {
-    let mut found = Vec::new();
-    tx.scan::<ImportMark, _>(&false, Window::all(Order::Ascending), |row| {
-        if let ImportMark::Begun { organization, until, .. } = row.meta {
-            found.push((organization, until));
-        }
-        Ok(())
-    })?;
-    Ok(found)
+    collect::<ImportMark, _, _>(tx, &false, |mark| match mark {
+        ImportMark::Begun { organization, until, .. } => Some((organization, until)),
+        ImportMark::Account { .. } => None,
+    })
 }
 
 /// Returns up to `limit` accounts of the organizations that `keep` passes.

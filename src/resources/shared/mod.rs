@@ -1,4 +1,5 @@
-//! What all resources use: what they declare about their records, and what rules and the log are about.
+//! What all resources use: what they declare about their records, how they read lists, and what rules and the log are
+//! about.
 
 pub mod access_objects;
 pub mod access_subject;
@@ -6,4 +7,5 @@ pub mod import_mark;
 pub mod list;
 pub mod loggable;
 pub mod pending_deletion;
+pub mod reading;
 pub mod registration;

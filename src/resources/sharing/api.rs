@@ -19,8 +19,9 @@ use crate::resources::dashboards::{self, Dashboard, Details};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
+use crate::resources::shared::reading::collect;
 use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Order, Record, Reference, Row, Tx, Window};
+use crate::store::{Record, Reference, Row, Tx};
 
 use super::{Fields, REDACTION, Sharing};
 
@@ -204,11 +205,8 @@ pub fn for_each_tile(
     dashboard: DashboardKey,
     mut show: impl FnMut(SharedTile) -> Result<()>,
 ) -> Result<()> {
-    let mut live: Vec<Meta> = Vec::new();
-    tx.scan::<Tile, _>(&dashboard, Window::all(Order::Ascending), |row| {
-        live.extend((!row.meta.deleted).then_some(row.meta));
-        Ok(())
-    })?;
+    let mut live: Vec<Meta> =
+        collect::<Tile, _, _>(tx, &dashboard, |tile| (!tile.deleted).then_some(tile))?;
     live.sort_by(Meta::compare_position);
     let mut order = 0;
     for tile in live {

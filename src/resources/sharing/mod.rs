@@ -26,7 +26,8 @@ use crate::resources::organizations::Organization;
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::Loggable;
-use crate::store::{Index, Order, Owner, Redaction, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::shared::reading::collect;
+use crate::store::{Index, Owner, Redaction, Table, Tx, WriteTx, impl_record};
 
 pub use api::RECORDS;
 use api::SharingBody;
@@ -186,13 +187,8 @@ fn put(tx: &mut WriteTx<'_>, sharing: &Sharing) -> Result<()> {
 /// Skips pages of deleted projects: they no longer open, and a background task deletes
 /// them.
 pub fn rotate_all(tx: &mut WriteTx<'_>, tokens: &SharingTokens) -> Result<usize> {
-    let mut open = Vec::new();
-    tx.scan::<Sharing, _>(&(), Window::all(Order::Ascending), |row| {
-        if row.meta.token.is_some() {
-            open.push((row.meta.project, row.meta.object));
-        }
-        Ok(())
-    })?;
+    let open: Vec<SharingKey> =
+        collect::<Sharing, _, _>(tx, &(), |meta| meta.token.map(|_| (meta.project, meta.object)))?;
     let mut renewed = 0;
     for of in open {
         if projects::find_by_id(tx, of.0)?.is_some() {

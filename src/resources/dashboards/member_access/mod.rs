@@ -19,9 +19,10 @@ use crate::resources::dashboards::{Dashboard, Meta, tiles};
 use crate::resources::members::{self, BY_JOINING, Membership};
 use crate::resources::projects::grants::GrantLevel;
 use crate::resources::shared::access_objects::Object;
+use crate::resources::shared::reading::walk_page;
 use crate::resources::users::{self, EmbeddedUser, UserFilter};
 use crate::resources::{projects, roles};
-use crate::store::{Tx, Window};
+use crate::store::{Row, Tx, Window};
 
 use reasons::reasons;
 
@@ -88,10 +89,8 @@ pub fn list(
             tx.walk(&BY_JOINING, &organization, all, |row| page.add(tx, &row.meta))?;
         }
         None if visibility.other_members => {
-            let count = tx.count::<Membership>(&organization)?;
-            if window.begins_within(count) {
-                tx.walk(&BY_JOINING, &organization, window, |row| page.push(tx, &row.meta))?;
-            }
+            let push = |row: Row<'_, Membership>| page.push(tx, &row.meta);
+            let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
             return Ok((count, page.items.into_bytes()));
         }
         named => {

@@ -11,7 +11,8 @@ use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::insights::{self, Insight};
 use crate::resources::dashboards::{Dashboard, texts};
-use crate::store::{Order, Tx, Window, WriteTx};
+use crate::resources::shared::reading::collect;
+use crate::store::{Tx, WriteTx};
 
 use super::input::{TextPatch, TilePatch};
 use super::weight::{bounding, resize_text};
@@ -124,21 +125,17 @@ fn known_texts(
     dashboard: DashboardId,
     sent: &[TilePatch],
 ) -> Result<HashMap<TextId, TileId>> {
-    let mut known = HashMap::new();
     let is_sought = |tile: &TilePatch| {
         let text = tile.text.as_ref().and_then(|text| text.id.clone().value());
         text.is_some() && tile.id.clone().value().is_none()
     };
-    if sent.iter().any(is_sought) {
-        let all = Window::all(Order::Ascending);
-        tx.scan::<Tile, _>(&(tenant.project.id, dashboard), all, |row| {
-            if let Content::Text(text) = row.meta.content {
-                known.insert(text, row.meta.id);
-            }
-            Ok(())
-        })?;
+    if !sent.iter().any(is_sought) {
+        return Ok(HashMap::new());
     }
-    Ok(known)
+    collect::<Tile, _, _>(tx, &(tenant.project.id, dashboard), |tile| match tile.content {
+        Content::Text(text) => Some((text, tile.id)),
+        Content::Insight(_) => None,
+    })
 }
 
 /// One element of the request's `tiles`, and what is needed to find its tile.

@@ -20,7 +20,8 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, OrganizationId, ProjectId, TextId, TileId};
-use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::resources::shared::reading::collect;
+use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 
 use super::Dashboard;
 use super::insights::body::ListedTile;
@@ -272,12 +273,7 @@ fn keys_of(
     dashboard: (ProjectId, DashboardId),
     mut keep: impl FnMut(&Meta) -> bool,
 ) -> Result<Vec<<Tile as Record>::Key>> {
-    let mut keys = Vec::new();
-    tx.scan::<Tile, _>(&dashboard, Window::all(Order::Ascending), |row| {
-        if keep(&row.meta) {
-            keys.push((row.meta.project, row.meta.dashboard, row.meta.id));
-        }
-        Ok(())
-    })?;
-    Ok(keys)
+    collect::<Tile, _, _>(tx, &dashboard, |tile| {
+        keep(&tile).then_some((tile.project, tile.dashboard, tile.id))
+    })
 }

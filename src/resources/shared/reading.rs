@@ -1,0 +1,58 @@
+//! Reads that several resources share.
+
+use std::ops::ControlFlow;
+
+use crate::base::error::Result;
+use crate::store::{Index, Key, Order, Record, Row, Tx, Window};
+
+/// Returns what `pick` takes of the records under a prefix, in the order of their keys.
+pub fn collect<R: Record, T, C: Default + Extend<T>>(
+    tx: &impl Tx,
+    prefix: &impl Key,
+    mut pick: impl FnMut(R::Meta) -> Option<T>,
+) -> Result<C> {
+    let mut picked = C::default();
+    tx.scan::<R, _>(prefix, Window::all(Order::Ascending), |row| {
+        picked.extend(pick(row.meta));
+        Ok(())
+    })?;
+    Ok(picked)
+}
+
+/// Calls `visit` with the records of a page, in the order of an index. Returns the number of records under the prefix.
+pub fn walk_page<R: Record, K: Key>(
+    tx: &impl Tx,
+    index: &Index<R, K>,
+    prefix: &impl Key,
+    window: Window,
+    visit: impl FnMut(Row<'_, R>) -> Result<()>,
+) -> Result<u64> {
+    walk_visible(tx, index, prefix, window, 0, |_| true, visit)
+}
+
+/// Works as [`walk_page`], without the records that `keep` drops. `hidden` is their number.
+pub fn walk_visible<R: Record, K: Key>(
+    tx: &impl Tx,
+    index: &Index<R, K>,
+    prefix: &impl Key,
+    window: Window,
+    hidden: u64,
+    keep: impl FnMut(&R::Meta) -> bool,
+    visit: impl FnMut(Row<'_, R>) -> Result<()>,
+) -> Result<u64> {
+    let count = tx.count::<R>(prefix)?.saturating_sub(hidden);
+    if !window.begins_within(count) {
+        return Ok(count);
+    }
+    if hidden == 0 {
+        tx.walk(index, prefix, window, visit)?;
+    } else {
+        tx.walk_where(index, prefix, window, keep, visit)?;
+    }
+    Ok(count)
+}
+
+/// Returns whether a walk continues.
+pub const fn continue_if(wanted: bool) -> ControlFlow<()> {
+    if wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
