@@ -89,19 +89,6 @@ impl AccessLevel {
     }
 }
 
-/// The properties of a dashboard and of the caller that decide the caller's rights.
-#[derive(Debug, Clone, Copy)]
-pub struct DashboardAccessInput {
-    /// The user that created the dashboard.
-    pub created_by: Option<UserId>,
-    /// [`EVERYONE_EDITS`] or [`COLLABORATORS_EDIT`].
-    pub restriction_level: i64,
-    /// The caller's level as a collaborator, if the caller is one.
-    pub collaborator: Option<i64>,
-    /// The level that access rules grant the caller, if a rule applies.
-    pub rule_level: Option<AccessLevel>,
-}
-
 /// What decides a member's level on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecidedBy {
@@ -155,10 +142,16 @@ pub struct DashboardRights {
     pub decided_by: DecidedBy,
 }
 
-/// Returns the caller's rights on the dashboard.
-pub fn rights(caller: &Membership, dashboard: DashboardAccessInput) -> DashboardRights {
-    let DashboardAccessInput { created_by, restriction_level, collaborator, rule_level } =
-        dashboard;
+/// Returns the caller's rights on a dashboard that `created_by` created. `restriction_level` is [`EVERYONE_EDITS`] or
+/// [`COLLABORATORS_EDIT`], `collaborator` the caller's level as a collaborator, if the caller is one, and `rule_level` the
+/// level that access rules grant the caller, if a rule applies.
+pub fn rights(
+    caller: &Membership,
+    created_by: Option<UserId>,
+    restriction_level: i64,
+    collaborator: Option<i64>,
+    rule_level: Option<AccessLevel>,
+) -> DashboardRights {
     let restricted = restriction_level > EVERYONE_EDITS;
     let (level, given_by) = decide(caller, created_by, rule_level);
     let can_restrict = given_by.is_inherent();
@@ -196,10 +189,9 @@ fn decide(
     }
 }
 
-/// Returns the caller's level on all objects of a kind in a project. `ruled` is the level that access rules grant
-/// there, if a rule applies.
-pub fn default_level(caller: &Membership, ruled: Option<AccessLevel>) -> AccessLevel {
-    decide(caller, None, ruled).0
+/// Returns whether a member manages an object that `created_by` created, regardless of the rules on it.
+pub fn manages_inherently(member: &Membership, created_by: Option<UserId>) -> bool {
+    decide(member, created_by, None).1.is_inherent()
 }
 
 /// Checks that a rule on all objects of a kind may give this level.
@@ -224,8 +216,8 @@ pub fn require_within(level: AccessLevel, kind: Kind) -> Result<()> {
     Err(Error::field("access_level", "invalid_input", detail))
 }
 
-/// Returns the caller's level on an object that `created_by` created. `ruled` is the level that access rules grant on
-/// it, if a rule applies.
+/// Returns the caller's level on an object that `created_by` created, or on all objects of a kind without a creator.
+/// `ruled` is the level that access rules grant, if a rule applies.
 pub fn on_object(
     caller: &Membership,
     created_by: Option<UserId>,

@@ -157,7 +157,7 @@ pub fn body_of_all(tx: &impl Tx, tenant: &InProject, kind: Kind) -> Result<Vec<u
         access_controls: WrittenBy(&mut |out| write_rules(tx, tenant, of_kinds(), out)),
         available_access_levels: &AccessLevel::ALL,
         default_access_level: AccessLevel::Editor,
-        user_access_level: levels::default_level(&tenant.member, on_kind),
+        user_access_level: levels::on_object(&tenant.member, None, on_kind),
         user_can_edit_access_levels: tenant.member.level.is_admin(),
     };
     body.to_json(2 * RULE_SIZE)

@@ -88,7 +88,7 @@ pub fn level_on<R: Shared>(
 /// 403 otherwise.
 pub fn require_can_create<R: Shared>(tx: &impl Tx, tenant: &InProject) -> Result<()> {
     let ruled = rules::level_on_all(tx, tenant, R::KIND)?;
-    levels::default_level(&tenant.member, ruled).require(AccessLevel::Editor)
+    levels::on_object(&tenant.member, None, ruled).require(AccessLevel::Editor)
 }
 
 /// What decides the caller's level on each object of type `R` in a project, read once.
@@ -122,7 +122,7 @@ impl<'p, R: Shared> CallerLevels<'p, R> {
 
     /// Returns the caller's level on all objects, without rules on single ones.
     pub fn default_level(&self) -> AccessLevel {
-        levels::default_level(&self.tenant.member, self.rules.all)
+        levels::on_object(&self.tenant.member, None, self.rules.all)
     }
 
     /// Returns whether no rule hides an object from the caller.

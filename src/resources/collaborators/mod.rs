@@ -16,9 +16,7 @@ use crate::exchange::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
 use crate::input::{Choice, Choices, Parsed, Required, UuidField, choices_schema};
-use crate::resources::access_controls::levels::{
-    self, COLLABORATORS_EDIT, DashboardAccessInput, EVERYONE_EDITS,
-};
+use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
@@ -100,14 +98,6 @@ pub struct RestrictedDashboard {
     pub restriction_level: i64,
 }
 
-impl RestrictedDashboard {
-    /// Returns what decides the rights of a user who is not a collaborator.
-    const fn access_input(&self) -> DashboardAccessInput {
-        let Self { created_by, restriction_level, .. } = *self;
-        DashboardAccessInput { created_by, restriction_level, collaborator: None, rule_level: None }
-    }
-}
-
 /// Adds a collaborator. The order of the checks is PostHog's. The caller has checked that the request may
 /// edit the dashboard.
 ///
@@ -167,7 +157,7 @@ fn get_eligible(
     if !projects::is_visible(tx, &member, &tenant.project)? {
         return Err(outside());
     }
-    if levels::rights(&member, dashboard.access_input()).can_restrict {
+    if levels::manages_inherently(&member, dashboard.created_by) {
         return Err(refused(
             "Cannot add collaborators that already have inherent access (the dashboard owner or a project admins).",
         ));

@@ -25,9 +25,7 @@ use crate::auth::{Caller, InProject};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, OrganizationId, ProjectId, UserId};
-use crate::resources::access_controls::levels::{
-    self, AccessLevel, DashboardAccessInput, DashboardRights, Restriction,
-};
+use crate::resources::access_controls::levels::{self, AccessLevel, DashboardRights, Restriction};
 use crate::resources::access_controls::rules;
 use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::collaborators;
@@ -210,10 +208,7 @@ impl Meta {
         collaborator: Option<i64>,
         rule_level: Option<AccessLevel>,
     ) -> DashboardRights {
-        let Self { created_by, restriction_level, .. } = *self;
-        let guarded =
-            DashboardAccessInput { created_by, restriction_level, collaborator, rule_level };
-        levels::rights(member, guarded)
+        levels::rights(member, self.created_by, self.restriction_level, collaborator, rule_level)
     }
 }
 

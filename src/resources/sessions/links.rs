@@ -8,7 +8,7 @@ use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::resources::users::{self, User};
-use crate::store::{Index, Order, Reference, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Reference, Table, Tx, WriteTx, impl_record};
 
 use super::session_text::CodeDigest;
 use super::{Basis, NewSession, VerifiedSession, create};
@@ -110,20 +110,4 @@ fn invalid_link() -> Error {
 /// Deletes all links of a user.
 pub fn remove_links(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     tx.remove_indexed(&LINKS_BY_USER, &user, usize::MAX).map(drop)
-}
-
-/// Returns the keys of at most `limit` links that have expired.
-pub(super) fn find_expired(tx: &impl Tx, limit: usize, now: Timestamp) -> Result<Vec<CodeDigest>> {
-    let mut expired = Vec::new();
-    let window = Window { offset: 0, limit, order: Order::Ascending };
-    tx.scan_where::<SignInLink, _>(
-        &(),
-        window,
-        |link| link.expires_at <= now,
-        |row| {
-            expired.push(row.meta.code);
-            Ok(())
-        },
-    )?;
-    Ok(expired)
 }

@@ -12,7 +12,7 @@ use crate::base::time::Timestamp;
 use crate::ids::UserId;
 use crate::resources::domains;
 use crate::resources::users::{self, User};
-use crate::store::{Index, Order, Reference, Snapshot, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Reference, Snapshot, Table, Tx, WriteTx, impl_record};
 
 use super::mail_code::{BrowserDigest, MailCodeDigest};
 use super::{Basis, NewSession, VerifiedSession, create};
@@ -41,6 +41,10 @@ impl SignInRequest {
     fn is_open(&self, now: Timestamp) -> bool {
         self.created_at.is_begin_of_current(CODE_LIFETIME, now)
             && self.wrong_codes < MAX_WRONG_CODES
+    }
+
+    pub(super) fn has_expired(&self, now: Timestamp) -> bool {
+        self.created_at.plus(CODE_LIFETIME) <= now
     }
 }
 
@@ -159,24 +163,4 @@ pub fn count_requests(tx: &Snapshot) -> Result<u64> {
 /// Deletes all requests for mails to a user.
 pub fn remove_requests(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
     tx.remove_indexed(&REQUESTS_BY_USER, &user, usize::MAX).map(drop)
-}
-
-/// Returns the keys of at most `limit` requests whose codes have expired.
-pub(super) fn find_expired(
-    tx: &impl Tx,
-    limit: usize,
-    now: Timestamp,
-) -> Result<Vec<BrowserDigest>> {
-    let mut expired = Vec::new();
-    let window = Window { offset: 0, limit, order: Order::Ascending };
-    tx.scan_where::<SignInRequest, _>(
-        &(),
-        window,
-        |request| request.created_at.plus(CODE_LIFETIME) <= now,
-        |row| {
-            expired.push(row.meta.browser);
-            Ok(())
-        },
-    )?;
-    Ok(expired)
 }

@@ -23,7 +23,7 @@ use crate::ids::{ApiKeyId, SessionId, UserId};
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::reading::continue_if;
 use crate::resources::users::User;
-use crate::store::{Index, Order, Reference, Table, Tx, WriteTx, impl_record};
+use crate::store::{Index, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::RECORDS;
 pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
@@ -290,8 +290,20 @@ pub fn find_ended(tx: &impl Tx, now: Timestamp) -> Result<Ended> {
         }
         Ok(continue_if(sessions.len() < DELETE_BATCH))
     })?;
-    let links = links::find_expired(tx, DELETE_BATCH, now)?;
-    Ok(Ended { sessions, links, requests: mail_requests::find_expired(tx, DELETE_BATCH, now)? })
+    let links = find_where::<SignInLink>(tx, |link| link.expires_at <= now)?;
+    let requests = find_where::<SignInRequest>(tx, |request| request.has_expired(now))?;
+    Ok(Ended { sessions, links, requests })
+}
+
+/// Returns the keys of at most [`DELETE_BATCH`] records that `keep` keeps.
+fn find_where<R: Record>(tx: &impl Tx, keep: impl FnMut(&R::Meta) -> bool) -> Result<Vec<R::Key>> {
+    let mut found = Vec::new();
+    let window = Window { offset: 0, limit: DELETE_BATCH, order: Order::Ascending };
+    tx.scan_where::<R, _>(&(), window, keep, |row| {
+        found.push(row.into_record()?.key());
+        Ok(())
+    })?;
+    Ok(found)
 }
 
 /// Deletes these sessions, links and requests, except sessions that are live again, because their key was extended.
