@@ -97,8 +97,6 @@ pub(super) async fn set_active(app: &App, email: String, active: bool) -> Result
         tx.put(&user)?;
         if !active {
             sessions::remove_all(tx, user.meta.id)?;
-            sessions::remove_links(tx, user.meta.id)?;
-            sessions::remove_requests(tx, user.meta.id)?;
         }
         members::set_listed(tx, &user)?;
         roles::set_listed(tx, user.meta.id)?;

@@ -13,10 +13,7 @@ use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Tx, Window};
 
 use super::verified::check_live;
-use super::{
-    BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all, remove_links,
-    remove_requests,
-};
+use super::{BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all};
 
 /// The values of `source`.
 pub struct Source;
@@ -124,6 +121,6 @@ fn find_key(tx: &impl Tx, bound: &BoundKey) -> Result<Option<SessionKey>> {
 /// The records of sessions. Backups and exports leave their tables out.
 pub const RECORDS: &[&dyn RegisteredRecord] = &[
     &record::<Session>().redacted(Redaction::Whole).deleted_with_account(remove_all),
-    &record::<SignInLink>().redacted(Redaction::Whole).deleted_with_account(remove_links),
-    &record::<SignInRequest>().redacted(Redaction::Whole).deleted_with_account(remove_requests),
+    &record::<SignInLink>().redacted(Redaction::Whole),
+    &record::<SignInRequest>().redacted(Redaction::Whole),
 ];

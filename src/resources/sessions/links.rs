@@ -106,8 +106,3 @@ fn valid_link(tx: &impl Tx, code: CodeDigest, now: Timestamp) -> Result<SignInLi
 fn invalid_link() -> Error {
     Error::authentication_failed_as("The sign-in link is invalid, has expired or was used.")
 }
-
-/// Deletes all links of a user.
-pub fn remove_links(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
-    tx.remove_indexed(&LINKS_BY_USER, &user, usize::MAX).map(drop)
-}

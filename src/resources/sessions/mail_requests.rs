@@ -49,7 +49,7 @@ impl SignInRequest {
 }
 
 /// The requests for mails to a user.
-const REQUESTS_BY_USER: Index<SignInRequest, UserId> =
+pub(super) const REQUESTS_BY_USER: Index<SignInRequest, UserId> =
     Index::many(Table::SignInRequestsByUser, |request| request.user);
 
 impl_record!(SignInRequest {
@@ -158,9 +158,4 @@ pub fn create_from_mail(
 /// Returns the number of stored requests, without reading them.
 pub fn count_requests(tx: &Snapshot) -> Result<u64> {
     tx.len(Table::SignInRequests)
-}
-
-/// Deletes all requests for mails to a user.
-pub fn remove_requests(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
-    tx.remove_indexed(&REQUESTS_BY_USER, &user, usize::MAX).map(drop)
 }

@@ -26,11 +26,13 @@ use crate::resources::users::User;
 use crate::store::{Index, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::RECORDS;
-pub use links::{SignInLink, create_from_link, create_link, find_link, remove_links};
+use links::LINKS_BY_USER;
+pub use links::{SignInLink, create_from_link, create_link, find_link};
 pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode, SignInLetter};
+use mail_requests::REQUESTS_BY_USER;
 pub use mail_requests::{
     MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
-    find_open_request, find_recipient, open_request, remove_requests,
+    find_open_request, find_recipient, open_request,
 };
 pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
 pub use verified::{LiveSession, VerifiedSession, get_live, verify};
@@ -254,9 +256,11 @@ pub fn end(tx: &mut WriteTx<'_>, user: UserId, id: SessionId, now: Timestamp) ->
     tx.remove::<Session>(&id).map(drop)
 }
 
-/// Ends all sessions of a user.
+/// Ends all sessions of a user, and deletes the user's sign-in links and requests for a sign-in mail.
 pub fn remove_all(tx: &mut WriteTx<'_>, user: UserId) -> Result<()> {
-    tx.remove_indexed(&BY_USER, &user, usize::MAX).map(drop)
+    tx.remove_indexed(&BY_USER, &user, usize::MAX)?;
+    tx.remove_indexed(&LINKS_BY_USER, &user, usize::MAX)?;
+    tx.remove_indexed(&REQUESTS_BY_USER, &user, usize::MAX).map(drop)
 }
 
 /// Ends the sessions of all users and deletes all sign-in links and requests for a sign-in mail.
