@@ -56,30 +56,6 @@ impl TagKey {
     }
 }
 
-/// A new API key. Its text is shown once; the data file stores only a hash.
-pub(super) struct KeyText {
-    /// The whole text of the key.
-    pub(super) value: String,
-    /// The secret part, which is hashed.
-    pub(super) secret: PresentedSecret,
-}
-
-impl KeyText {
-    /// Creates a key with a random secret.
-    pub(super) fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Self {
-        let text = encode_base62_u128(id.0.as_u128());
-        let secret = encode_base62(&rng.bytes());
-        let tag = tags.tag(&text, &secret);
-        Self { value: format!("{PREFIX}{text}{secret}{tag}"), secret: PresentedSecret(secret) }
-    }
-
-    /// Returns the key's first four characters, `...` and its last four.
-    pub(super) fn mask(&self) -> String {
-        let end = self.value.len() - 4;
-        format!("{PREFIX}...{}", &self.value[end..])
-    }
-}
-
 /// The secret part of a key in a request. `Debug` does not show it.
 #[derive(Clone)]
 pub struct PresentedSecret(String);
@@ -113,7 +89,8 @@ pub fn parse(tags: &TagKey, text: &str) -> Option<(ApiKeyId, PresentedSecret)> {
     Some((ApiKeyId(uuid), PresentedSecret(secret.to_owned())))
 }
 
-/// A new API key with its hash. It has no `Debug`, because it contains the key's text.
+/// A new API key with its hash. Its text is shown once; the data file stores only the hash. It has no `Debug`, because it
+/// contains the key's text.
 pub struct IssuedKey {
     id: ApiKeyId,
     value: String,
@@ -123,10 +100,14 @@ pub struct IssuedKey {
 impl IssuedKey {
     /// Creates a key with a random secret and hashes the secret.
     pub fn generate(tags: &TagKey, id: ApiKeyId, rng: &mut SeededRng) -> Result<Self> {
-        let new = KeyText::generate(tags, id, rng);
-        let hash = new.secret.hash(&rng.salt())?;
-        let secret = NewSecret { mask_value: new.mask(), hash };
-        Ok(Self { id, value: new.value, secret })
+        let text = encode_base62_u128(id.0.as_u128());
+        let secret = PresentedSecret(encode_base62(&rng.bytes()));
+        let tag = tags.tag(&text, &secret.0);
+        let value = format!("{PREFIX}{text}{}{tag}", secret.0);
+        // The first four characters, and the last four.
+        let mask_value = format!("{PREFIX}...{}", &value[value.len() - 4..]);
+        let hash = secret.hash(&rng.salt())?;
+        Ok(Self { id, value, secret: NewSecret { mask_value, hash } })
     }
 
     /// Returns the public id.
@@ -243,21 +224,26 @@ mod tests {
     use super::*;
     use crate::base::secret::Seed;
 
-    fn key() -> (TagKey, ApiKeyId, KeyText) {
+    fn key() -> (TagKey, ApiKeyId, IssuedKey) {
         let tags = TagKey::new(&[7; 32]).expect("a tag key");
         let mut rng = Seed::generate().rng();
         let id = ApiKeyId(rng.uuid(Timestamp::from_micros(1_700_000_000_000_000)));
-        let new = KeyText::generate(&tags, id, &mut rng);
+        let new = IssuedKey::generate(&tags, id, &mut rng).expect("a key");
         (tags, id, new)
+    }
+
+    fn secret() -> PresentedSecret {
+        let (tags, _, new) = key();
+        parse(&tags, &new.value).expect("its own key").1
     }
 
     #[test]
     fn generated_key_parses_back() {
         let (tags, id, new) = key();
         let (parsed, secret) = parse(&tags, &new.value).expect("its own key");
-        assert_eq!((parsed, secret.as_bytes()), (id, new.secret.as_bytes()));
-        assert_eq!(new.value.len(), 76);
-        assert_eq!(new.mask().len(), 11);
+        assert_eq!(parsed, id);
+        assert!(secret.matches(&new.secret.hash).expect("a hash"));
+        assert_eq!((new.value.len(), new.secret.mask_value.len()), (76, 11));
     }
 
     #[test]
@@ -291,7 +277,7 @@ mod tests {
 
     #[test]
     fn secret_matches_only_its_own_hash_whatever_its_parameters() {
-        let (mine, other) = (key().2.secret, key().2.secret);
+        let (mine, other) = (secret(), secret());
         let hash = mine.hash(&[3; 16]).expect("a hash");
         assert!(hash.starts_with("$argon2id$v=19$m=1024,t=1,p=1$"), "{hash}");
         let dearer = Argon2::from(Params::new(2048, 2, 1, None).expect("parameters"));

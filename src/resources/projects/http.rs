@@ -24,7 +24,7 @@ use crate::store::{Order, Tx, Window, WriteTx};
 
 use super::api::{ProjectBody, ProjectSummary};
 use super::of_member::{MemberProjectBody, OfMember};
-use super::{NewProject, Project, ProjectFields, Viewer};
+use super::{NewProject, Project, ProjectFields};
 
 /// The scope of a key that may list members.
 const READ_MEMBERS: &str = "organization_member:read";
@@ -221,5 +221,5 @@ async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiR
 fn body(tx: &impl Tx, app: &App, member: &Membership, id: ProjectId) -> Result<Versioned> {
     let project: Project = tx.get(&(member.organization, id))?;
     let live_events_token = app.live_events_token(id, &project.fields.api_token)?;
-    super::body(tx, &Viewer { member, live_events_token }, id)
+    super::body(tx, member, id, &live_events_token)
 }

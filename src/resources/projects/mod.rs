@@ -279,20 +279,16 @@ pub fn organization_of(tx: &impl Tx, id: ProjectId) -> Result<Option<Organizatio
     Ok(find_by_id(tx, id)?.map(|project| project.organization))
 }
 
-/// What the detail view shows besides stored fields.
-pub struct Viewer<'v> {
-    /// The caller's membership in the organization.
-    pub member: &'v Membership,
-    /// A signed token for the stream of live events.
-    pub live_events_token: String,
-}
-
-/// Renders the detail view of a project.
+/// Renders the detail view of a project. `live_events_token` is signed, for the stream of live events.
 ///
 /// # Errors
 /// 404 if the project does not exist.
-pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versioned> {
-    let member = viewer.member;
+pub fn body(
+    tx: &impl Tx,
+    member: &Membership,
+    id: ProjectId,
+    live_events_token: &str,
+) -> Result<Versioned> {
     let key = (member.organization, id);
     let (meta, version, own) = tx
         .view::<Project, _>(&key, |row| Ok((row.meta, row.version, row.fields.to_vec())))?
@@ -304,7 +300,7 @@ pub fn body(tx: &impl Tx, viewer: &Viewer<'_>, id: ProjectId) -> Result<Versione
         own: JsonText::new(&own),
         settings: JsonText::new(&settings),
         effective_membership_level: effective_level(tx, member, &meta)?,
-        live_events_token: &viewer.live_events_token,
+        live_events_token,
     };
     Ok(Versioned::new(version, body.to_json(4096)?))
 }

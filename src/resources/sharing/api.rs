@@ -15,7 +15,7 @@ use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
 use crate::resources::dashboards::insights::Insight;
 use crate::resources::dashboards::texts::Text;
 use crate::resources::dashboards::tiles::{Content, Meta, Tile};
-use crate::resources::dashboards::{self, Dashboard, Details};
+use crate::resources::dashboards::{self, Dashboard, Details, DetailsFields};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
@@ -78,31 +78,6 @@ output! {
         /// The shared insight.
         insight: SharedInsight,
     }
-}
-
-/// The public fields of a dashboard, without its tiles.
-pub struct SharedDashboard {
-    /// Numeric ID.
-    pub id: DashboardId,
-    /// Display name.
-    pub name: Option<String>,
-    /// Description in plain text.
-    pub description: String,
-    /// Tags in lower case, sorted.
-    pub tags: Vec<String>,
-    /// Filters that apply to every tile.
-    pub filters: Map<String, Value>,
-    /// Values for the variables in the queries of tiles.
-    pub variables: Map<String, Value>,
-    /// When the dashboard was created.
-    pub created_at: Timestamp,
-}
-
-/// The free-form fields of a dashboard that are public.
-#[derive(Default, Deserialize)]
-struct FreeFields {
-    filters: Map<String, Value>,
-    variables: Map<String, Value>,
 }
 
 /// The public fields of a tile. Either `insight` or `text` is set, and the other is null.
@@ -168,30 +143,28 @@ pub struct SharedText {
     pub last_modified_at: Timestamp,
 }
 
-impl SharedDashboard {
-    /// Reads the public fields of a dashboard.
-    ///
-    /// # Errors
-    /// 404 if it does not exist or is deleted.
-    pub fn get(tx: &impl Tx, key: DashboardKey) -> Result<Self> {
-        let Dashboard { meta, fields } = tx.get(&key)?;
-        if meta.deleted {
-            return Err(Error::not_found());
-        }
-        let free = tx.view::<Details, _>(&key, |row| parse_fields(&row))?;
-        let FreeFields { filters, variables } = free.unwrap_or_default();
-        let dashboards::Fields { id, name, description, tags, created_at, .. } = fields;
-        Ok(Self { id, name, description, tags, filters, variables, created_at })
-    }
+/// Returns the fields of a dashboard.
+///
+/// # Errors
+/// 404 if it does not exist or is deleted.
+pub fn get_dashboard(tx: &impl Tx, key: DashboardKey) -> Result<dashboards::Fields> {
+    let Dashboard { meta, fields } = tx.get(&key)?;
+    if meta.deleted { Err(Error::not_found()) } else { Ok(fields) }
+}
 
-    /// Renders the public JSON, with tiles.
-    pub fn json(self, tx: &impl Tx, key: DashboardKey) -> Result<Vec<u8>> {
-        let Self { id, name, description, tags, filters, variables, created_at } = self;
-        let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));
-        let dashboard =
-            SharedBody { id, name, description, tags, filters, variables, tiles, created_at };
-        PublicDashboard { dashboard }.to_json(0)
-    }
+/// Renders the public JSON of a dashboard, with tiles.
+///
+/// # Errors
+/// As for [`get_dashboard`].
+pub fn dashboard_json(tx: &impl Tx, key: DashboardKey) -> Result<Vec<u8>> {
+    let dashboards::Fields { id, name, description, tags, created_at, .. } =
+        get_dashboard(tx, key)?;
+    let details = tx.find::<Details>(&key)?.map(|details| details.fields).unwrap_or_default();
+    let DetailsFields { filters, variables, .. } = details;
+    let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));
+    let dashboard =
+        SharedBody { id, name, description, tags, filters, variables, tiles, created_at };
+    PublicDashboard { dashboard }.to_json(0)
 }
 
 fn write_tiles(tx: &impl Tx, dashboard: DashboardKey, out: &mut Vec<u8>) -> Result<()> {

@@ -21,16 +21,16 @@ use crate::http::body::{IgnoredBody, JsonBody};
 use crate::http::html::{HtmlPage, SECRET_URL_HEADERS, headers};
 use crate::http::path::{PathParam, path_parameter};
 use crate::http::routes::{PathParameter, Routes};
-use crate::ids::{DashboardId, OrganizationId};
+use crate::ids::DashboardId;
 use crate::input::{Parsed, Schema};
-use crate::resources::access_controls::shared::Shared;
+use crate::resources::access_controls::shared::{Shared, SharedMeta};
 use crate::resources::dashboards::Dashboard;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::Loggable;
 use crate::store::{BoundedRead, Tx};
 
-use super::api::{PublicDashboard, PublicInsight, SharedDashboard, SharedInsight, SharingBody};
+use super::api::{PublicDashboard, PublicInsight, SharedInsight, SharingBody, dashboard_json};
 use super::page::{self, PublicPage};
 use super::{Shareable, Sharing, SharingKey, SharingPatch, not_found};
 
@@ -154,15 +154,18 @@ async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) ->
     let is_html = before.is_none();
     let token = before.unwrap_or(&token).to_owned();
     let tx = app.store().fresh().await?;
-    let found = super::find_open(&*tx, app.sharing(), &token, app.now())?;
-    let Some(live) = found.map(|of| LivePage::find(&*tx, of)).transpose()?.flatten() else {
+    let found = match super::find_open(&*tx, app.sharing(), &token, app.now())? {
+        Some(of @ (_, Object::Dashboard(_))) => find_live::<Dashboard>(&*tx, of)?,
+        Some(of @ (_, Object::Insight(_))) => find_live::<Insight>(&*tx, of)?,
+        None => None,
+    };
+    let Some((object, version, owner)) = found else {
         return if is_html {
             missing()
         } else {
             Ok((SECRET_URL_HEADERS, Error::not_found()).into_response())
         };
     };
-    let LivePage { object, version, owner } = live;
     let html = is_html.then(|| app.sharing().hash(&token));
     let key = PageKey { generation: tx.generation(), object, version, html };
     let render = move |tx: &BoundedRead<'_>| render(tx, object, is_html.then_some(&*token));
@@ -174,31 +177,16 @@ async fn open(State(app): State<App>, PathParam(token): PathParam<PathToken>) ->
     })
 }
 
-/// A live object that a token opens.
-struct LivePage {
-    object: SharingKey,
-    version: u64,
-    /// The organization of the object.
-    owner: Consumer,
-}
-
-impl LivePage {
-    /// Returns the object; `None` if it does not exist or is deleted.
-    fn find(tx: &impl Tx, object: SharingKey) -> Result<Option<Self>> {
-        let live = |organization: OrganizationId, version, deleted: bool| {
-            let owner = Consumer::Organization(organization.0);
-            Ok((!deleted).then_some(Self { object, version, owner }))
-        };
-        let found = match object.1 {
-            Object::Dashboard(id) => tx.view::<Dashboard, _>(&(object.0, id), |row| {
-                live(row.meta.organization, row.version, row.meta.deleted)
-            }),
-            Object::Insight(id) => tx.view::<Insight, _>(&(object.0, id), |row| {
-                live(row.meta.organization, row.version, row.meta.deleted)
-            }),
-        };
-        Ok(found?.flatten())
-    }
+/// Returns an object with its version and its organization; `None` if it does not exist or is deleted.
+fn find_live<R: Shared>(
+    tx: &impl Tx,
+    of: SharingKey,
+) -> Result<Option<(SharingKey, u64, Consumer)>> {
+    let found = tx.view::<R, _>(&R::key_of(of.0, of.1.number()), |row| {
+        let SharedMeta { organization, deleted, .. } = R::shared(&row.meta);
+        Ok((!deleted).then_some((of, row.version, Consumer::Organization(organization.0))))
+    })?;
+    Ok(found.flatten())
 }
 
 /// Renders the public page with links for this token, or the public JSON if there is no token.
@@ -208,10 +196,7 @@ fn render(
     token: Option<&str>,
 ) -> Result<Vec<u8>> {
     let PublicPage { title, body } = match (object, token) {
-        (Object::Dashboard(id), None) => {
-            let key = (project, id);
-            return SharedDashboard::get(tx, key)?.json(tx, key);
-        }
+        (Object::Dashboard(id), None) => return dashboard_json(tx, (project, id)),
         (Object::Insight(id), None) => return SharedInsight::get(tx, (project, id))?.json(),
         (Object::Dashboard(id), Some(token)) => page::of_dashboard(tx, (project, id), token)?,
         (Object::Insight(id), Some(_)) => {

@@ -8,7 +8,7 @@ use askama::Template;
 use crate::base::error::{Error, Result};
 use crate::store::BoundedRead;
 
-use super::api::{DashboardKey, SharedDashboard, SharedInsight, SharedTile, for_each_tile};
+use super::api::{DashboardKey, SharedInsight, SharedTile, for_each_tile, get_dashboard};
 
 pub use definition::Definition;
 pub use markdown::html as text_html;
@@ -86,7 +86,7 @@ pub(super) fn of_dashboard(
     dashboard: DashboardKey,
     token: &str,
 ) -> Result<PublicPage> {
-    let shared = SharedDashboard::get(tx, dashboard)?;
+    let shared = get_dashboard(tx, dashboard)?;
     let title = named(shared.name.as_deref(), "Untitled dashboard");
     let page = DashboardPage {
         title,
