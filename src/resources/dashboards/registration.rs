@@ -2,7 +2,6 @@
 //! includes their changes. So it does for insights that change with a dashboard; other changes of insights have entries of
 //! their own.
 
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Error, Result};
@@ -11,11 +10,13 @@ use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{
     FieldAction, LogEntity, Loggable, SHARING_ACTIONS, public_fields,
 };
+use crate::resources::shared::reading::parse_fields;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Reference, Row, Tx};
 
 use super::deletions::Deletion;
 use super::insights::Insight;
+use super::insights::body::InsightNames;
 use super::texts::Text;
 use super::tiles::{Content, Tile};
 use super::{Dashboard, Details, DetailsFields};
@@ -84,20 +85,6 @@ fn part<const N: usize>(part: &str, fields: [(&str, Value); N]) -> Map<String, V
     fields.into_iter().map(|(name, value)| (format!("{part}__{name}"), value)).collect()
 }
 
-/// The names that the activity log shows of an insight.
-#[derive(Deserialize)]
-struct InsightNames {
-    short_id: String,
-    name: Option<String>,
-    derived_name: Option<String>,
-}
-
-impl InsightNames {
-    fn of(row: &Row<'_, Insight>) -> Result<Self> {
-        serde_json::from_slice(row.fields).map_err(Error::internal)
-    }
-}
-
 impl Loggable for Insight {
     const SCOPE: &'static str = "Insight";
     const ACTIONS: &'static [FieldAction] = SHARING_ACTIONS;
@@ -112,12 +99,12 @@ impl Loggable for Insight {
     }
 
     fn name(row: &Row<'_, Self>) -> Result<Option<String>> {
-        let InsightNames { name, derived_name, .. } = InsightNames::of(row)?;
+        let InsightNames { name, derived_name, .. } = parse_fields(row)?;
         Ok(name.filter(|name| !name.is_empty()).or(derived_name))
     }
 
     fn short_id(row: &Row<'_, Self>) -> Result<Option<String>> {
-        Ok(Some(InsightNames::of(row)?.short_id))
+        parse_fields(row).map(|names: InsightNames| Some(names.short_id))
     }
 
     fn part_fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {

@@ -164,25 +164,19 @@ pub(super) fn require_domain(name: &str) -> Result<()> {
 
 /// Fails if the patch changes sign-in rules and the domain is not verified, because its ownership is not yet proven.
 pub(super) fn require_verified(domain: &Fields, patch: &DomainPatch) -> Result<()> {
-    let gated = [
-        (
-            "jit_provisioning_enabled",
-            patch
-                .jit_provisioning_enabled
-                .is_some_and(|sent| sent != domain.jit_provisioning_enabled),
-        ),
-        (
-            "sso_enforcement",
-            patch.sso_enforcement.is_some_and(|sent| sent != domain.sso_enforcement),
-        ),
-    ];
-    match gated.into_iter().find(|(_, changes)| *changes && !domain.is_verified) {
-        Some((field, _)) => {
-            let detail = "This attribute cannot be updated until the domain is verified.";
-            Err(Error::field(field, "verification_required", detail))
-        }
-        None => Ok(()),
+    let DomainPatch { jit_provisioning_enabled: provisions, sso_enforcement: enforces, .. } = patch;
+    let field = if provisions.is_some_and(|sent| sent != domain.jit_provisioning_enabled) {
+        "jit_provisioning_enabled"
+    } else if enforces.is_some_and(|sent| sent != domain.sso_enforcement) {
+        "sso_enforcement"
+    } else {
+        return Ok(());
+    };
+    if domain.is_verified {
+        return Ok(());
     }
+    let detail = "This attribute cannot be updated until the domain is verified.";
+    Err(Error::field(field, "verification_required", detail))
 }
 
 /// The records of domains.

@@ -7,11 +7,12 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, UserId};
 use crate::input::{FieldType, Schema, invalid_choice};
 use crate::resources::dashboards::insights::{Insight, Meta};
+use crate::resources::shared::reading::parse_fields;
 use crate::store::Row;
 
 /// Filter of a list. An insight must match every criterion that is set.
@@ -107,7 +108,7 @@ impl FieldType for QueryType {
 
 impl QueryType {
     fn matches(self, row: &Row<'_, Insight>) -> Result<bool> {
-        let QueryFields { query, filters } = parse(row)?;
+        let QueryFields { query, filters } = parse_fields(row)?;
         let legacy = || filters.get("insight").and_then(Value::as_str);
         let Some(query) = query else {
             return Ok(matches!(self, Self::Named(name, _) if legacy() == Some(name)));
@@ -146,13 +147,9 @@ pub(super) struct SearchFields<'r> {
     saved: bool,
 }
 
-fn parse<'r, T: Deserialize<'r>>(row: &Row<'r, Insight>) -> Result<T> {
-    serde_json::from_slice(row.fields).map_err(Error::internal)
-}
-
 impl<'r> SearchFields<'r> {
     pub(super) fn of(row: &Row<'r, Insight>) -> Result<Self> {
-        parse(row)
+        parse_fields(row)
     }
 
     /// Returns whether one of the texts contains `sought`, which is in lower case.

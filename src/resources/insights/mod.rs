@@ -197,7 +197,10 @@ impl DashboardChanges {
             return Ok(changes);
         };
         for id in wanted {
-            require_exists(tx, tenant, *id, dashboards)?;
+            let found = Dashboard::find_live(tx, tenant.project.id, id)?;
+            if found.is_none() || !dashboards.shows(tx, *id)? {
+                return Err(no_dashboard(id).with_attr_prefix("dashboards"));
+            }
         }
         for tile in shown {
             if wanted.contains(&tile.1) || !dashboards.shows(tx, tile.1)? {
@@ -243,19 +246,6 @@ impl DashboardChanges {
     fn bump_kept(&self, tx: &mut WriteTx<'_>, project: ProjectId) -> Result<()> {
         self.keep.iter().try_for_each(|id| tx.bump_version::<Dashboard>(&(project, *id)))
     }
-}
-
-fn require_exists(
-    tx: &impl Tx,
-    tenant: &InProject,
-    id: DashboardId,
-    dashboards: &mut VisibleDashboards<'_>,
-) -> Result<()> {
-    let found = Dashboard::find_live(tx, tenant.project.id, &id)?;
-    if found.is_some() && dashboards.shows(tx, id)? {
-        return Ok(());
-    }
-    Err(no_dashboard(&id).with_attr_prefix("dashboards"))
 }
 
 fn require_edit_of_dashboard(

@@ -2,7 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use crate::base::error::Result;
+use serde::Deserialize;
+
+use crate::base::error::{Error, Result};
 use crate::store::{Index, Key, Order, Record, Row, Tx, Window};
 
 /// Returns what `pick` takes of the records under a prefix, in the order of their keys.
@@ -50,6 +52,11 @@ pub fn walk_visible<R: Record, K: Key>(
         tx.walk_where(index, prefix, window, keep, visit)?;
     }
     Ok(count)
+}
+
+/// Parses the stored JSON of a record into those of its fields that `T` has.
+pub fn parse_fields<'r, R: Record, T: Deserialize<'r>>(row: &Row<'r, R>) -> Result<T> {
+    serde_json::from_slice(row.fields).map_err(Error::internal)
 }
 
 /// Returns whether a walk continues.

@@ -3,7 +3,6 @@
 //!
 //! Tiles are read one at a time, because a parsed free-form field takes up to a hundred times the memory of its JSON.
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -19,9 +18,9 @@ use crate::resources::dashboards::{self, Dashboard, Details, DetailsFields};
 use crate::resources::projects;
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
-use crate::resources::shared::reading::collect;
+use crate::resources::shared::reading::{collect, parse_fields};
 use crate::resources::shared::registration::{RegisteredRecord, record};
-use crate::store::{Record, Reference, Row, Tx};
+use crate::store::{Reference, Row, Tx};
 
 use super::{Fields, REDACTION, Sharing};
 
@@ -235,11 +234,6 @@ impl SharedInsight {
     }
 }
 
-/// Parses some of the fields of a record.
-fn parse_fields<R: Record, T: DeserializeOwned>(row: &Row<'_, R>) -> Result<T> {
-    serde_json::from_slice(row.fields).map_err(Error::internal)
-}
-
 /// The records of sharing.
 pub const RECORDS: &[&dyn RegisteredRecord] =
     &[&record::<Sharing>().redacted(REDACTION).logged().deleted_with_project()];
@@ -269,7 +263,7 @@ impl Loggable for Sharing {
     }
 
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
-        let fields: Fields = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+        let fields: Fields = parse_fields(row)?;
         Ok(logged_fields(row.meta.serial, fields.enabled))
     }
 }

@@ -5,11 +5,12 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::json::{Array, Either, JsonText, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, TileId};
 use crate::resources::access_controls::levels::{AccessLevel, Restriction};
+use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 
@@ -86,6 +87,17 @@ output! {
 /// An insight on a tile.
 pub type TileInsight<'a> = Either<InsightBody<'a>, HiddenInsight<'a>>;
 
+/// The names of an insight.
+#[derive(Deserialize)]
+pub struct InsightNames {
+    /// Short ID.
+    pub short_id: String,
+    /// Display name.
+    pub name: Option<String>,
+    /// A name that a client derived from the query.
+    pub derived_name: Option<String>,
+}
+
 /// Appends the JSON of an insight that the caller may not view.
 pub fn write_hidden(row: &Row<'_, Insight>, out: &mut Vec<u8>) -> Result<()> {
     #[derive(Deserialize)]
@@ -93,7 +105,7 @@ pub fn write_hidden(row: &Row<'_, Insight>, out: &mut Vec<u8>) -> Result<()> {
         #[serde(borrow)]
         short_id: Cow<'r, str>,
     }
-    let Named { short_id } = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    let Named { short_id } = parse_fields(row)?;
     let user_access_level = AccessLevel::None;
     HiddenInsight { id: row.meta.id, short_id: &short_id, user_access_level }.write_json(out)
 }

@@ -1,7 +1,7 @@
 //! JSON of tiles, each with its insight or text, and of the deleted tiles, which a PATCH can restore; and the tiles of one
 //! insight. See `docs/spec/tiles.md` and `docs/spec/insights.md`.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::auth::InProject;
@@ -12,14 +12,17 @@ use crate::ids::{DashboardId, InsightId, ProjectId, TileId};
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights};
 use crate::resources::access_controls::shared::{CallerLevels, Shared};
 use crate::resources::dashboards::Dashboard;
-use crate::resources::dashboards::insights::body::{InsightRights, ListedTile, TileInsight};
+use crate::resources::dashboards::insights::body::{
+    InsightNames, InsightRights, ListedTile, TileInsight,
+};
 use crate::resources::dashboards::insights::{Insight, body as insights};
 use crate::resources::dashboards::texts::{self, Text, TextBody};
 use crate::resources::dashboards::visible::VisibleDashboards;
+use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::EmbeddedUsers;
 use crate::store::{Order, Tx, Window, WriteTx};
 
-use super::weight::require_bounded_for;
+use super::weight::require_bounded;
 use super::{
     BY_INSIGHT, Content, Fields, MAX_TILES_OF_INSIGHT, Meta, Tile, add, keys_of,
     require_insight_room,
@@ -153,14 +156,6 @@ pub struct DeletedTileInsight {
     user_access_level: AccessLevel,
 }
 
-/// The stored fields of an insight that a deleted tile shows.
-#[derive(Deserialize)]
-struct Names {
-    short_id: String,
-    name: Option<String>,
-    derived_name: Option<String>,
-}
-
 /// Lists the deleted tiles of a dashboard, the newest tile first. Returns the total, and those in `window` as the items
 /// of a JSON array.
 ///
@@ -201,8 +196,7 @@ fn names(
     key: (ProjectId, InsightId),
 ) -> Result<Option<DeletedTileInsight>> {
     tx.view::<Insight, _>(&key, |row| {
-        let Names { short_id, name, derived_name } =
-            serde_json::from_slice(row.fields).map_err(Error::internal)?;
+        let InsightNames { short_id, name, derived_name } = parse_fields(&row)?;
         let user_access_level = levels.level(&row.meta);
         let shown = |name: Option<String>| name.filter(|_| user_access_level.can_view());
         Ok(DeletedTileInsight {
@@ -295,7 +289,8 @@ pub fn place(
     insight: InsightId,
 ) -> Result<()> {
     let project = tenant.project.id;
-    if let Some(key) = deleted_tile(tx, project, dashboard, insight)? {
+    let deleted = ((project, insight, true), (project, dashboard));
+    if let Some(key) = tx.keys(&BY_INSIGHT, &deleted, 1)?.pop() {
         let mut tile: Tile = tx.get(&key)?;
         tile.restore();
         tx.put(&tile)?;
@@ -304,19 +299,9 @@ pub fn place(
         require_insight_room(tx, project, insight).map_err(full)?;
         add(tx, tenant, dashboard, Content::Insight(insight), Fields::default())?;
     }
-    require_bounded_for(tx, (project, dashboard), FIELD)?;
+    require_bounded(tx, (project, dashboard), FIELD)?;
     tx.log_about::<Dashboard>(&(project, dashboard));
     tx.bump_version::<Dashboard>(&(project, dashboard))
-}
-
-fn deleted_tile(
-    tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
-    insight: InsightId,
-) -> Result<Option<(ProjectId, DashboardId, TileId)>> {
-    let prefix = ((project, insight, true), (project, dashboard));
-    Ok(tx.keys(&BY_INSIGHT, &prefix, 1)?.pop())
 }
 
 /// Deletes a live tile softly.

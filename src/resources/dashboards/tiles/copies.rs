@@ -55,7 +55,7 @@ pub(in crate::resources::dashboards) fn copy_all(
         }
         add(tx, tenant, dashboard, content, tile.fields)?;
     }
-    require_bounded(tx, project, dashboard)
+    require_bounded(tx, (project, dashboard), "tiles")
 }
 
 /// Duplicates tiles on their own dashboard, with copies of their insights and texts. A new tile looks as the request says,
@@ -90,7 +90,7 @@ pub(in crate::resources::dashboards) fn duplicate(
         let copy = add(tx, tenant, dashboard, content, fields)?;
         tx.view::<Tile, _>(&(project, dashboard, copy), |row| copied.add_tile(row.fields))?;
     }
-    require_bounded(tx, project, dashboard)
+    require_bounded(tx, (project, dashboard), "tiles")
 }
 
 /// Returns whether the caller may view the content of a tile on a dashboard that the caller may view.
@@ -201,7 +201,7 @@ pub fn move_tile(
     tx.remove::<Tile>(&tile.key())?;
     tile.meta.dashboard = destination;
     tx.put(&tile)?;
-    require_bounded(tx, project, destination)?;
+    require_bounded(tx, (project, destination), "tiles")?;
     for dashboard in [source, destination] {
         tx.log_about::<Dashboard>(&(project, dashboard));
         tx.bump_version::<Dashboard>(&(project, dashboard))?;

@@ -49,17 +49,8 @@ pub fn large_answer(
 /// Requires that the weight of a dashboard is within the limit.
 ///
 /// # Errors
-/// 400 `max_length` for `tiles` otherwise.
+/// 400 `max_length` for `field` otherwise.
 pub(super) fn require_bounded(
-    tx: &impl Tx,
-    project: ProjectId,
-    dashboard: DashboardId,
-) -> Result<()> {
-    require_bounded_for(tx, (project, dashboard), "tiles")
-}
-
-/// As [`require_bounded`], for another field of the request.
-pub(super) fn require_bounded_for(
     tx: &impl Tx,
     dashboard: (ProjectId, DashboardId),
     field: &str,
