@@ -8,11 +8,11 @@ use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
-use crate::ids::{UserId, UserUuid};
+use crate::ids::UserId;
 use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
 use crate::resources::shared::access_objects::Kind;
 use crate::resources::shared::reading::walk_visible;
-use crate::resources::users;
+use crate::resources::users::UserFilter;
 use crate::store::{Order, Row, Tx, Window};
 
 use super::api::DashboardItems;
@@ -48,24 +48,18 @@ impl Choices for CreationModes {
 /// A user in the `created_by` parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreatedByFilter {
-    /// `@me`: the caller.
-    Caller,
+    /// `@me`, or a user UUID.
+    User(UserFilter),
     /// A numeric user ID.
     Id(UserId),
-    /// A user UUID.
-    Uuid(UserUuid),
 }
 
 impl FieldType for CreatedByFilter {
     type Value = Self;
 
     fn read(value: &Value) -> Result<Self> {
-        if value == "@me" {
-            return Ok(Self::Caller);
-        }
-        let uuid = UuidField::read(value).map(|uuid| Self::Uuid(UserUuid(uuid)));
         let by_id = |_| Identifier::read(value).map(|id| Self::Id(UserId(id)));
-        uuid.or_else(by_id).map_err(|_| {
+        UserFilter::read(value).map(Self::User).or_else(by_id).map_err(|_| {
             Error::invalid("invalid_input", "Must be the ID or the UUID of a user, or @me.")
         })
     }
@@ -80,9 +74,8 @@ impl CreatedByFilter {
     /// Returns the user's ID; `None` if no user has this UUID.
     fn resolve(self, tx: &impl Tx, tenant: &InProject) -> Result<Option<UserId>> {
         match self {
-            Self::Caller => Ok(Some(tenant.member.user)),
+            Self::User(user) => user.resolve(tx, tenant.member.user),
             Self::Id(id) => Ok(Some(id)),
-            Self::Uuid(uuid) => tx.lookup(&users::BY_UUID, &uuid),
         }
     }
 }

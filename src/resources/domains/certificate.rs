@@ -45,8 +45,7 @@ impl FieldType for Certificate {
 }
 
 fn is_certificate(text: &str) -> bool {
-    let Some(der) = decoded(text) else { return false };
-    matches!(parse_x509_certificate(&der), Ok((rest, _)) if rest.is_empty())
+    matches!(parse_x509_certificate(&decoded(text).unwrap_or_default()), Ok(([], _)))
 }
 
 output! {
@@ -76,13 +75,8 @@ const NO_CERTIFICATE: CertificateBody = CertificateBody {
 
 /// Returns what a stored certificate says at `now`.
 pub fn describe(text: &str, now: Timestamp) -> CertificateBody {
-    let Some(der) = decoded(text) else { return NO_CERTIFICATE };
-    let Ok((rest, certificate)) = parse_x509_certificate(&der) else {
-        return NO_CERTIFICATE;
-    };
-    if !rest.is_empty() {
-        return NO_CERTIFICATE;
-    }
+    let der = decoded(text).unwrap_or_default();
+    let Ok(([], certificate)) = parse_x509_certificate(&der) else { return NO_CERTIFICATE };
     let validity = certificate.validity();
     let not_after = moment(validity.not_after);
     CertificateBody {
