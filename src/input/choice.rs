@@ -11,17 +11,15 @@ use super::number::parse_integer;
 use super::{FieldType, Schema};
 use crate::base::error::{Error, Result};
 
-/// A list of allowed values. Values are integers, strings, or an enum that converts to one of them:
+/// A list of allowed values. Values are integers, strings, or an enum that converts to one of them. `choices!` declares
+/// one:
 ///
 /// ```ignore
-/// use crate::input::{Choice, Choices, FieldType};
+/// use crate::input::{Choice, FieldType, choices};
 ///
-/// /// The export interval.
-/// pub struct Interval;
-///
-/// impl Choices for Interval {
-///     type Value = &'static str;
-///     const ALL: &'static [&'static str] = &["hour", "day"];
+/// choices! {
+///     /// The export interval.
+///     pub struct Interval: &'static str = ["hour", "day"];
 /// }
 ///
 /// assert_eq!(Choice::<Interval>::read(&"day".into())?, "day");
@@ -78,6 +76,23 @@ macro_rules! choices_schema {
 }
 
 pub(crate) use choices_schema;
+
+/// Declares lists of choices, also for the field types of responses. [`Choices`] has an example.
+macro_rules! choices {
+    ($($(#[doc = $doc:literal])* $visibility:vis struct $name:ident: $type:ty = $all:expr;)+) => {$(
+        $(#[doc = $doc])*
+        $visibility struct $name;
+
+        impl $crate::input::Choices for $name {
+            type Value = $type;
+            const ALL: &'static [$type] = &$all;
+        }
+
+        $crate::input::choices_schema!($name);
+    )+};
+}
+
+pub(crate) use choices;
 
 /// An IANA time zone name or alias, in its exact case. Fails with `invalid_choice`.
 #[derive(Debug, Clone, Copy)]

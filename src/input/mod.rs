@@ -122,7 +122,7 @@ mod testing;
 mod tests;
 
 pub use choice::{Choice, Choices, TimeZoneName};
-pub(crate) use choice::{choices_schema, invalid_choice};
+pub(crate) use choice::{choices, choices_schema, invalid_choice};
 pub use date_time::DateTime;
 pub use decimal::Decimal;
 pub use email::Email;

@@ -12,7 +12,7 @@ use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
-    choices_schema,
+    choices, choices_schema,
 };
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
@@ -25,26 +25,17 @@ use crate::store::{Reference, Row, Tx};
 
 use super::rules::{self, AccessRule};
 
-/// The levels of a rule on a project.
-pub struct OnProject;
-
-impl Choices for OnProject {
-    type Value = GrantLevel;
-    const ALL: &'static [GrantLevel] = &GrantLevel::ALL;
+choices! {
+    /// The levels of a rule on a project.
+    pub struct OnProject: GrantLevel = GrantLevel::ALL;
+    /// The levels of a rule on objects.
+    pub struct OnObjects: AccessLevel = AccessLevel::ALL;
 }
 
 impl From<GrantLevel> for Value {
     fn from(level: GrantLevel) -> Self {
         level.as_str().into()
     }
-}
-
-/// The levels of a rule on objects.
-pub struct OnObjects;
-
-impl Choices for OnObjects {
-    type Value = AccessLevel;
-    const ALL: &'static [AccessLevel] = &AccessLevel::ALL;
 }
 
 impl From<AccessLevel> for Value {

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::base::error::{Error, Result};
 use crate::ids::UserId;
-use crate::input::Choices;
+use crate::input::choices;
 use crate::resources::members::Membership;
 use crate::resources::shared::access_objects::Kind;
 
@@ -15,12 +15,9 @@ pub const EVERYONE_EDITS: i64 = 21;
 /// As a restriction: only collaborators can edit. As a privilege: can edit.
 pub const COLLABORATORS_EDIT: i64 = 37;
 
-/// The values of `restriction_level`.
-pub struct Restriction;
-
-impl Choices for Restriction {
-    type Value = i64;
-    const ALL: &'static [i64] = &[EVERYONE_EDITS, COLLABORATORS_EDIT];
+choices! {
+    /// The values of `restriction_level`.
+    pub struct Restriction: i64 = [EVERYONE_EDITS, COLLABORATORS_EDIT];
 }
 
 /// The level that access rules grant on a resource. A higher level includes the lower ones.

@@ -9,8 +9,8 @@ use crate::base::time::Timestamp;
 use crate::ids::{BatchExportId, ProjectId};
 use crate::input;
 use crate::input::{
-    Choice, Choices, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject,
-    Name, Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices_schema,
+    Choice, DateTime, Field, FieldType, Flag, FreeForm, Identifier, Input, JsonObject, Name,
+    Nested, Nullable, Parsed, Required, Schema, Text, Untyped, choices,
 };
 use crate::resources::projects;
 use crate::resources::shared::loggable::{FieldAction, LogEntity, Loggable};
@@ -21,24 +21,13 @@ use super::destination::{Destination, DestinationPatch, Target, WholeDestination
 use super::hogql::{self, HogQlQuery};
 use super::{BatchExport, Fields, Secrets};
 
-/// The values of `model`.
-pub struct Models;
-
-impl Choices for Models {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["events", "persons"];
+choices! {
+    /// The values of `model`.
+    pub struct Models: &'static str = ["events", "persons"];
+    /// The values of `interval`.
+    pub struct Intervals: &'static str =
+        ["hour", "day", "week", "every 5 minutes", "every 15 minutes"];
 }
-
-/// The values of `interval`.
-pub struct Intervals;
-
-impl Choices for Intervals {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] =
-        &["hour", "day", "week", "every 5 minutes", "every 15 minutes"];
-}
-
-choices_schema!(Models, Intervals);
 
 /// The name of a batch export.
 type ExportName = Name<400>;

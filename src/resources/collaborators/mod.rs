@@ -15,7 +15,7 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
-use crate::input::{Choice, Choices, Parsed, Required, UuidField, choices_schema};
+use crate::input::{Choice, Parsed, Required, UuidField, choices};
 use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
@@ -69,12 +69,9 @@ impl_record!(Collaborator {
     },
 });
 
-/// The values of `level`.
-pub struct Privileges;
-
-impl Choices for Privileges {
-    type Value = i64;
-    const ALL: &'static [i64] = &[EVERYONE_EDITS, COLLABORATORS_EDIT];
+choices! {
+    /// The values of `level`.
+    pub struct Privileges: i64 = [EVERYONE_EDITS, COLLABORATORS_EDIT];
 }
 
 input! {
@@ -256,8 +253,6 @@ fn view_body<T>(
     })?;
     viewed.ok_or_else(Error::not_found)
 }
-
-choices_schema!(Privileges);
 
 output! {
     /// A user who may edit a restricted dashboard.

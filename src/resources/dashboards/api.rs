@@ -11,8 +11,8 @@ use crate::exchange::etag::Versioned;
 use crate::ids::{DashboardId, UserId};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf,
-    Nested, Nullable, Parsed, Schema, Tags, Text, choices_schema,
+    Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf, Nested,
+    Nullable, Parsed, Schema, Tags, Text, choices,
 };
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::users::{self, EmbeddedUser};
@@ -21,7 +21,7 @@ use crate::store::{Row, Tx};
 use super::deletions::Deletion;
 use super::tiles::{DuplicateTile, MAX_TILES, Tiles, body as tiles};
 use super::visible::{CallerAccess, VisibleDashboards};
-use super::{CreationModes, Dashboard, Details, DetailsFields, Fields, Meta};
+use super::{Dashboard, Details, DetailsFields, Fields, Meta};
 
 /// `filters` and `variables`: an object that replaces the stored one.
 ///
@@ -211,15 +211,10 @@ impl Tail {
     }
 }
 
-/// The values of `access_control_version`.
-pub struct Versions;
-
-impl Choices for Versions {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["v1", "v2"];
+choices! {
+    /// The values of `access_control_version`.
+    pub struct Versions: &'static str = ["v1", "v2"];
 }
-
-choices_schema!(CreationModes, Restriction, Versions);
 
 /// What a response shows only because its own request asked for it.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,7 +9,7 @@ use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, Type};
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
 use crate::ids::UserId;
-use crate::input::{Choices, FieldType, Identifier, Schema, UuidField};
+use crate::input::{FieldType, Identifier, Schema, UuidField, choices};
 use crate::resources::shared::access_objects::Kind;
 use crate::resources::shared::reading::walk_visible;
 use crate::resources::users::UserFilter;
@@ -37,12 +37,9 @@ pub struct Filter {
     pub deleted: bool,
 }
 
-/// The values of `creation_mode`.
-pub struct CreationModes;
-
-impl Choices for CreationModes {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["default", "template", "duplicate"];
+choices! {
+    /// The values of `creation_mode`.
+    pub struct CreationModes: &'static str = ["default", "template", "duplicate"];
 }
 
 /// A user in the `created_by` parameter.

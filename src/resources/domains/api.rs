@@ -8,8 +8,8 @@ use utoipa::openapi::schema::{ObjectBuilder, Type};
 use crate::base::error::{Error, Result};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema,
-    Text, WebUrl, choices_schema,
+    Choice, Field, FieldType, Flag, JsonObject, Name, Nullable, Parsed, Required, Schema, Text,
+    WebUrl, choices,
 };
 use crate::resources::shared::loggable::{LogEntity, Loggable, public_text};
 use crate::resources::shared::registration::{RegisteredRecord, record};
@@ -18,15 +18,10 @@ use crate::store::{Row, Tx};
 use super::certificate::Certificate;
 use super::{Domain, Fields, SAML};
 
-/// The values of `sso_enforcement`.
-pub struct Providers;
-
-impl Choices for Providers {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["", "google-oauth2", "github", "gitlab", SAML];
+choices! {
+    /// The values of `sso_enforcement`.
+    pub struct Providers: &'static str = ["", "google-oauth2", "github", "gitlab", SAML];
 }
-
-choices_schema!(Providers);
 
 /// A field that accepts any value and ignores it. The schema shows only the type.
 pub struct IgnoredField<K>(PhantomData<K>);

@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::json::{self, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, UserId};
-use crate::input::{Choices, choices_schema};
+use crate::input::choices;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::shared::reading::walk_page;
@@ -106,15 +106,10 @@ pub fn body(tx: &impl Tx, caller: &Membership, user: UserId) -> Result<Vec<u8>> 
     body.to_json(256)
 }
 
-/// The values of `order`.
-pub struct Orders;
-
-impl Choices for Orders {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["-joined_at", "joined_at"];
+choices! {
+    /// The values of `order`.
+    pub struct Orders: &'static str = ["-joined_at", "joined_at"];
 }
-
-choices_schema!(Orders);
 
 /// The filters of a list.
 #[derive(Debug, Clone, Default)]

@@ -17,7 +17,7 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input;
-use crate::input::{Choice, Choices};
+use crate::input::{Choice, choices};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::users::{self, User};
@@ -89,12 +89,9 @@ fn is_listed(user: &User) -> bool {
     user.meta.is_active && !is_bot(&user.fields.email)
 }
 
-/// The values of `level`.
-pub struct Levels;
-
-impl Choices for Levels {
-    type Value = Level;
-    const ALL: &'static [Level] = &Level::ALL;
+choices! {
+    /// The values of `level`.
+    pub struct Levels: Level = Level::ALL;
 }
 
 impl From<Level> for Value {

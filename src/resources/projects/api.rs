@@ -9,8 +9,8 @@ use crate::base::json::{JsonText, output};
 use crate::base::patch::{Apply, Patch};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf,
-    Name, Nullable, Parsed, Text, TimeZoneName, UrlList,
+    Choice, Decimal, FieldType, Flag, FreeForm, Identifier, Integer, JsonObject, ListOf, Name,
+    Nullable, Parsed, Text, TimeZoneName, UrlList, choices,
 };
 use crate::resources::members::Level;
 use crate::resources::shared::loggable::{LogEntity, Loggable};
@@ -22,20 +22,11 @@ use super::field_types::{ErrorsToIgnore, LinkedFlag, NetworkPayloadCapture, Sess
 use super::grants::{self, Grant};
 use super::{Fields, Project, REDACTION, Settings, settings};
 
-/// The values of `week_start_day`.
-pub struct WeekStart;
-
-impl Choices for WeekStart {
-    type Value = i64;
-    const ALL: &'static [i64] = &[0, 1];
-}
-
-/// The values of `cookieless_server_hash_mode`.
-pub struct HashMode;
-
-impl Choices for HashMode {
-    type Value = i64;
-    const ALL: &'static [i64] = &[0, 1, 2];
+choices! {
+    /// The values of `week_start_day`.
+    pub struct WeekStart: i64 = [0, 1];
+    /// The values of `cookieless_server_hash_mode`.
+    pub struct HashMode: i64 = [0, 1, 2];
 }
 
 /// Maximum number of items of a list of strings.

@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::base::json::{Array, output};
 use crate::base::time::Timestamp;
 use crate::ids::{ApiKeyId, SessionId, UserId};
-use crate::input::{Choices, choices_schema};
+use crate::input::choices;
 use crate::resources::api_keys::ApiKey;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::store::{Order, Redaction, Tx, Window};
@@ -15,15 +15,10 @@ use crate::store::{Order, Redaction, Tx, Window};
 use super::verified::check_live;
 use super::{BY_USER, BoundKey, Fields, Meta, Session, SignInLink, SignInRequest, remove_all};
 
-/// The values of `source`.
-pub struct Source;
-
-impl Choices for Source {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["key", "link", "mail"];
+choices! {
+    /// The values of `source`.
+    pub struct Source: &'static str = ["key", "link", "mail"];
 }
-
-choices_schema!(Source);
 
 /// The API key that a session is bound to.
 #[derive(Serialize, ToSchema)]

@@ -9,8 +9,8 @@ use crate::base::error::{Error, Result};
 use crate::ids::{UserId, UserUuid};
 use crate::input;
 use crate::input::{
-    Choice, Choices, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required,
-    Schema, Text, UuidField,
+    Choice, Email, FieldType, Flag, FreeForm, FreeObject, Identifier, Nullable, Required, Schema,
+    Text, UuidField, choices,
 };
 use crate::resources::shared::loggable::{LogEntity, Loggable, public_fields};
 use crate::resources::shared::registration::{RegisteredRecord, record};
@@ -18,32 +18,15 @@ use crate::store::{Row, Tx};
 
 use super::{BY_UUID, Fields, Meta, Profile, ProfileFields, UnverifiedAccount, User};
 
-/// The roles of a user in an organization.
-const ROLES: &[&str] =
-    &["engineering", "data", "product", "founder", "leadership", "marketing", "sales", "other"];
-
-/// The values of `role_at_organization`.
-pub struct RoleField;
-
-impl Choices for RoleField {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = ROLES;
-}
-
-/// The values of `toolbar_mode`.
-pub struct ToolbarMode;
-
-impl Choices for ToolbarMode {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["disabled", "toolbar"];
-}
-
-/// The values of `theme_mode`.
-pub struct ThemeMode;
-
-impl Choices for ThemeMode {
-    type Value = &'static str;
-    const ALL: &'static [&'static str] = &["light", "dark", "system"];
+choices! {
+    /// The values of `role_at_organization`.
+    pub struct RoleField: &'static str = [
+        "engineering", "data", "product", "founder", "leadership", "marketing", "sales", "other",
+    ];
+    /// The values of `toolbar_mode`.
+    pub struct ToolbarMode: &'static str = ["disabled", "toolbar"];
+    /// The values of `theme_mode`.
+    pub struct ThemeMode: &'static str = ["light", "dark", "system"];
 }
 
 /// The type of `hedgehog_config`. Its public part must be small, because every embedded user contains it.

@@ -18,7 +18,7 @@ use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::input::{ParsedWithKept, choices_schema};
+use crate::input::ParsedWithKept;
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::body::{
     self as organization_body, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,
@@ -185,8 +185,6 @@ fn write_team(
     }
     Ok(())
 }
-
-choices_schema!(ToolbarMode, ThemeMode);
 
 output! {
     /// The caller's account, with the organization and the project that `@current` refers to.
