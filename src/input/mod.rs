@@ -140,11 +140,26 @@ pub use web_url::WebUrl;
 #[doc(hidden)]
 pub use spec::{Property, object_schema, parse_field};
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 use serde_json::Value;
 
 use crate::base::error::{Error, Result};
+
+/// Returns the error of a value that no other code describes, without `attr`.
+pub fn invalid(detail: &'static str) -> Error {
+    Error::invalid("invalid_input", detail)
+}
+
+/// Returns the error of a required field that is missing.
+pub fn missing(attr: &str) -> Error {
+    Error::field(attr, "required", "This field is required.")
+}
+
+/// Returns the error of a field with the id of an object that does not exist.
+pub fn does_not_exist(attr: impl Into<String>, id: impl Display) -> Error {
+    Error::field(attr, "does_not_exist", format!("Invalid pk \"{id}\" - object does not exist."))
+}
 
 /// A JSON object that keeps the order of its members.
 pub type JsonObject = serde_json::Map<String, Value>;

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use serde_json::Value;
 use utoipa::openapi::schema::{AnyOfBuilder, Object, ObjectBuilder, SchemaType, Type};
 
-use super::{Input, JsonObject, Schema, not_a_dictionary};
+use super::{Input, JsonObject, Schema, missing, not_a_dictionary};
 use crate::base::error::{Error, Result};
 use crate::base::patch::Patch;
 
@@ -94,9 +94,7 @@ impl<K: FieldType> Field for Required<K> {
     const REQUIRED: bool = true;
 
     fn parse(name: &str, value: Option<&Value>) -> Result<Self::Output> {
-        let value =
-            value.ok_or_else(|| Error::field(name, "required", "This field is required."))?;
-        read_non_null::<K>(name, value)
+        read_non_null::<K>(name, value.ok_or_else(|| missing(name))?)
     }
 
     fn property() -> Schema {

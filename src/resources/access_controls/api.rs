@@ -12,7 +12,7 @@ use crate::ids::{MembershipId, RoleId};
 use crate::input;
 use crate::input::{
     Choice, Choices, Field, FieldType, Identifier, Nullable, Required, Schema, Text, UuidField,
-    choices, choices_schema,
+    choices, choices_schema, missing,
 };
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::projects::Project;
@@ -57,7 +57,7 @@ impl<C: Choices> Field for LevelField<C> {
         match Nullable::<Choice<C>>::parse(name, value) {
             Ok(Patch::Value(level)) => Ok(Some(level)),
             Ok(Patch::Null) => Ok(None),
-            Ok(Patch::Absent) => Err(super::required(name)),
+            Ok(Patch::Absent) => Err(missing(name)),
             Err(_) => {
                 let levels: Vec<Value> = C::ALL.iter().map(|level| (*level).into()).collect();
                 let words: Vec<&str> = levels.iter().filter_map(Value::as_str).collect();

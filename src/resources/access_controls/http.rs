@@ -5,7 +5,7 @@ use axum::extract::State;
 
 use crate::app::App;
 use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::paging::PageParams;
@@ -13,7 +13,7 @@ use crate::http::path::PathId;
 use crate::http::query::QueryParams;
 use crate::http::routes::{RouteSpec, Routes};
 use crate::ids::DashboardId;
-use crate::input::{Field, Parsed};
+use crate::input::{Field, Parsed, invalid};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::Dashboard;
@@ -217,10 +217,7 @@ async fn refuse<R: Shared>(
 ) -> ApiResult {
     let (_, level) = get_object::<R>(&*access.snapshot, &access.tenant, &named?)?;
     level.require(AccessLevel::Viewer)?;
-    Err(Error::invalid(
-        "invalid_input",
-        "Resource-level access controls can only be configured for projects.",
-    ))
+    Err(invalid("Resource-level access controls can only be configured for projects."))
 }
 
 /// Returns the live object that a path names, and the caller's level on it.

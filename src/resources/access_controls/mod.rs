@@ -9,15 +9,13 @@ pub mod precedence;
 pub mod rules;
 pub mod shared;
 
-use uuid::Uuid;
-
 use crate::auth::InProject;
 use crate::base::error::{Error, Result};
 use crate::base::json::{Array, WriteJson, WrittenBy};
 use crate::base::patch::Patch;
 use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, RoleId};
-use crate::input::Parsed;
+use crate::input::{Parsed, does_not_exist, invalid};
 use crate::resources::projects::grants::{self, Grant, GrantLevel};
 use crate::resources::shared::access_subject::Subject;
 use crate::resources::shared::reading::collect;
@@ -51,20 +49,19 @@ fn find_subject(
 ) -> Result<ListedSubject> {
     let unnamed = |subject| ListedSubject { subject, member: None };
     match (member.clone().value(), role.clone().value()) {
-        (Some(_), Some(_)) => Err(Error::invalid(
-            "invalid_input",
-            "You can not scope an access control to both a member and a role.",
-        )),
+        (Some(_), Some(_)) => {
+            Err(invalid("You can not scope an access control to both a member and a role."))
+        }
         (None, None) => Ok(unnamed(Subject::Everyone)),
         (None, Some(role)) if roles::exists(tx, organization, role)? => {
             Ok(unnamed(Subject::Role(role)))
         }
-        (None, Some(role)) => Err(does_not_exist("role", &role.0)),
+        (None, Some(role)) => Err(does_not_exist("role", role)),
         (Some(id), None) => match members::find_by_id(tx, organization, id)? {
             Some(member) => {
                 Ok(ListedSubject { subject: Subject::User(member.user), member: Some(id) })
             }
-            None => Err(does_not_exist("organization_member", &id.0)),
+            None => Err(does_not_exist("organization_member", id)),
         },
     }
 }
@@ -85,15 +82,6 @@ fn listed_subject(
         }
     };
     Ok(is_listed.then_some(ListedSubject { subject, member }))
-}
-
-fn required(attr: &str) -> Error {
-    Error::field(attr, "required", "This field is required.")
-}
-
-fn does_not_exist(attr: &str, id: &Uuid) -> Error {
-    let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-    Error::field(attr, "does_not_exist", detail)
 }
 
 /// Approximate size of a rule in a response, in bytes.

@@ -19,7 +19,7 @@ use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{BatchExportId, OrganizationId, ProjectId};
-use crate::input::{JsonObject, Parsed};
+use crate::input::{JsonObject, Parsed, does_not_exist};
 use crate::resources::members::Membership;
 use crate::resources::projects::{self, Project};
 use crate::resources::shared::reading::{walk_page, walk_visible};
@@ -163,8 +163,7 @@ pub fn named_project(tx: &impl Tx, member: &Membership, sent: u64) -> Result<pro
     {
         return Ok(project);
     }
-    let detail = format!("Invalid pk \"{sent}\" - object does not exist.");
-    Err(Error::field("project_id", "does_not_exist", detail))
+    Err(does_not_exist("project_id", sent))
 }
 
 /// Returns the key of an export of an organization, if the member may see its project.

@@ -15,7 +15,7 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{CollaboratorId, DashboardId, OrganizationId, ProjectId, UserId, UserUuid};
 use crate::input;
-use crate::input::{Choice, Parsed, Required, UuidField, choices};
+use crate::input::{Choice, Parsed, Required, UuidField, choices, invalid};
 use crate::resources::access_controls::levels::{self, COLLABORATORS_EDIT, EVERYONE_EDITS};
 use crate::resources::members::{self, Membership};
 use crate::resources::projects;
@@ -111,12 +111,12 @@ pub fn create(
 ) -> Result<Collaborator> {
     let new = new.get()?;
     if dashboard.restriction_level <= EVERYONE_EDITS {
-        return Err(refused(
+        return Err(invalid(
             "Cannot add collaborators to a dashboard on the lowest restriction level.",
         ));
     }
     if new.level != COLLABORATORS_EDIT {
-        return Err(refused("Only edit access can be explicitly specified currently."));
+        return Err(invalid("Only edit access can be explicitly specified currently."));
     }
     let member = get_eligible(tx, tenant, dashboard, UserUuid(new.user_uuid))?;
     let collaborator = Collaborator {
@@ -130,7 +130,7 @@ pub fn create(
         updated_at: now,
     };
     if tx.exists::<Collaborator>(&collaborator.key())? {
-        return Err(refused("User already is a collaborator."));
+        return Err(invalid("User already is a collaborator."));
     }
     tx.put(&collaborator)?;
     Ok(collaborator)
@@ -148,22 +148,18 @@ fn get_eligible(
         Some(id) => tx.meta::<User>(&id)?.filter(|user| user.is_active),
         None => None,
     };
-    let user = user.ok_or_else(|| refused("User does not exist."))?;
-    let outside = || refused("Cannot add collaborators that have no access to the project.");
+    let user = user.ok_or_else(|| invalid("User does not exist."))?;
+    let outside = || invalid("Cannot add collaborators that have no access to the project.");
     let member = members::find(tx, tenant.project.organization, user.id)?.ok_or_else(outside)?;
     if !projects::is_visible(tx, &member, &tenant.project)? {
         return Err(outside());
     }
     if levels::manages_inherently(&member, dashboard.created_by) {
-        return Err(refused(
+        return Err(invalid(
             "Cannot add collaborators that already have inherent access (the dashboard owner or a project admins).",
         ));
     }
     Ok(member)
-}
-
-fn refused(detail: &'static str) -> Error {
-    Error::invalid("invalid_input", detail)
 }
 
 /// Deletes a collaborator, even one that lists leave out. The caller has checked that the request may edit
@@ -182,7 +178,7 @@ pub fn delete(
         return Err(Error::not_found());
     }
     if dashboard.restriction_level <= EVERYONE_EDITS {
-        return Err(refused(
+        return Err(invalid(
             "Cannot remove collaborators from a dashboard on the lowest restriction level.",
         ));
     }

@@ -12,7 +12,7 @@ use crate::ids::{DashboardId, UserId};
 use crate::input;
 use crate::input::{
     Choice, Field, FieldType, Flag, FreeForm, FreeObject, Identifier, JsonObject, ListOf, Nested,
-    Nullable, Parsed, Schema, Tags, Text, choices,
+    Nullable, Parsed, Schema, Tags, Text, choices, invalid,
 };
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
 use crate::resources::users::{self, EmbeddedUser};
@@ -131,10 +131,7 @@ impl ParsedPatch {
 
 fn require_one(template: Option<&str>, dashboard: Option<u64>) -> Result<()> {
     if template.is_some_and(|name| !name.is_empty()) && dashboard.is_some_and(|id| id != 0) {
-        return Err(Error::invalid(
-            "invalid_input",
-            "`use_dashboard` and `use_template` cannot be used together",
-        ));
+        return Err(invalid("`use_dashboard` and `use_template` cannot be used together"));
     }
     Ok(())
 }

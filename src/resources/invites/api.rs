@@ -8,7 +8,9 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId};
 use crate::input;
-use crate::input::{Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text};
+use crate::input::{
+    Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text, invalid,
+};
 use crate::resources::members::{Level, Levels, Membership};
 use crate::resources::shared::loggable::{LogEntity, Loggable};
 use crate::resources::shared::registration::{RegisteredRecord, record};
@@ -96,10 +98,7 @@ fn read_all(sent: Value) -> Result<Vec<NewInvite>> {
         Value::Array(items) => items,
         one @ Value::Object(_) => vec![one],
         _ => {
-            return Err(Error::invalid(
-                "invalid_input",
-                "This endpoint needs an array of data for bulk invite creation.",
-            ));
+            return Err(invalid("This endpoint needs an array of data for bulk invite creation."));
         }
     };
     if items.is_empty() {

@@ -245,10 +245,7 @@ fn require_no_member(tx: &impl Tx, organization: OrganizationId, email: &str) ->
     let Some(user) = users::find_by_email(tx, email)? else { return Ok(()) };
     match members::find(tx, organization, user.meta.id)? {
         None => Ok(()),
-        Some(_) => Err(Error::invalid(
-            "invalid_input",
-            "A user with this email address already belongs to the organization.",
-        )),
+        Some(_) => Err(members::already_member()),
     }
 }
 

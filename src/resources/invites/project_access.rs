@@ -8,7 +8,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::base::error::{Error, Result};
 use crate::ids::ProjectId;
-use crate::input::{FieldType, Identifier, Integer, Schema};
+use crate::input::{FieldType, Identifier, Integer, Schema, invalid};
 use crate::resources::members::Membership;
 use crate::resources::projects::Project;
 use crate::resources::projects::grants::{self, GrantLevel};
@@ -137,10 +137,6 @@ fn read_one(item: &Value) -> Result<ProjectAccess> {
 /// Returns a JSON number without a fraction as an id. It is `u64::MAX`, which is never assigned, for a negative number.
 fn whole_number(value: &Value) -> Option<u64> {
     value.is_number().then(|| Identifier::read(value).ok()).flatten()
-}
-
-fn invalid(detail: &'static str) -> Error {
-    Error::invalid("invalid_input", detail)
 }
 
 fn refused(detail: &'static str) -> Error {

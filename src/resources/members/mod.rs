@@ -17,7 +17,7 @@ use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input;
-use crate::input::{Choice, choices};
+use crate::input::{Choice, choices, invalid};
 use crate::resources::organizations::Organization;
 use crate::resources::shared::pending_deletion::PendingDeletion;
 use crate::resources::users::{self, User};
@@ -126,10 +126,7 @@ pub fn create(
         return Err(Error::not_found_as("Organization not found."));
     }
     if find(tx, organization, user)?.is_some() {
-        return Err(Error::invalid(
-            "invalid_input",
-            "A user with this email address already belongs to the organization.",
-        ));
+        return Err(already_member());
     }
     require_deletion_complete(tx, organization, user)?;
     let member = Membership {
@@ -143,6 +140,11 @@ pub fn create(
     };
     tx.put(&member)?;
     Ok(member)
+}
+
+/// Returns the error of a user that would join its organization again.
+pub fn already_member() -> Error {
+    invalid("A user with this email address already belongs to the organization.")
 }
 
 /// Returns the membership of a user in an organization.
@@ -241,7 +243,7 @@ fn require_can_manage(caller: &Membership, member: &Membership) -> Result<()> {
 fn require_may_remove(caller: &Membership, member: &Membership) -> Result<()> {
     require_can_manage(caller, member)?;
     if member.level == Level::Owner {
-        return Err(Error::invalid("invalid_input", "Cannot leave the organization as its owner!"));
+        return Err(invalid("Cannot leave the organization as its owner!"));
     }
     Ok(())
 }

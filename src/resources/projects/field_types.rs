@@ -5,13 +5,9 @@ use utoipa::openapi::schema::{
     AdditionalProperties, ArrayBuilder, ObjectBuilder, SchemaType, Type,
 };
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::patch::Patch;
-use crate::input::{Field, FieldType, FreeForm, JsonObject, Schema};
-
-fn invalid(detail: &'static str) -> Error {
-    Error::invalid("invalid_input", detail)
-}
+use crate::input::{Field, FieldType, FreeForm, JsonObject, Schema, invalid};
 
 /// Reads an object within the limits of free-form fields.
 fn dictionary(value: &Value) -> Result<JsonObject> {

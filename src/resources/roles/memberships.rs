@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, RoleId, RoleMembershipId, UserId, UserUuid};
-use crate::input::Parsed;
+use crate::input::{Parsed, invalid};
 use crate::resources::members::{self, Membership};
 use crate::resources::users::{self, User};
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
@@ -81,21 +81,17 @@ pub fn add(
     let user = UserUuid(new.get()?.user_uuid);
     let role = match role {
         Some(role) if exists(tx, organization, role)? => role,
-        _ => return Err(refused("Role does not exist.")),
+        _ => return Err(invalid("Role does not exist.")),
     };
     let member = match tx.lookup(&users::BY_UUID, &user)? {
         Some(user) => members::find_listed(tx, organization, user)?,
         None => None,
     };
-    let member = member.ok_or_else(|| refused("User does not exist."))?;
+    let member = member.ok_or_else(|| invalid("User does not exist."))?;
     if tx.exists::<RoleMembership>(&(organization, role, member.user))? {
-        return Err(refused("User is already part of the role."));
+        return Err(invalid("User is already part of the role."));
     }
     put(tx, role, &member, rng, now)
-}
-
-fn refused(detail: &'static str) -> Error {
-    Error::invalid("invalid_input", detail)
 }
 
 /// Adds a member to a role that exists and that the member is not in.

@@ -15,6 +15,7 @@ use crate::base::patch::Patch;
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{OrganizationId, RoleId, UserId};
+use crate::input::does_not_exist;
 use crate::resources::members;
 use crate::resources::members::Membership;
 use crate::resources::organizations::{self, Organization};
@@ -240,8 +241,7 @@ pub fn set_default(
             tx.put(&DefaultRole { organization, role })?;
         }
         Some(role) => {
-            let detail = format!("Invalid pk \"{role}\" - object does not exist.");
-            return Err(Error::field("default_role_id", "does_not_exist", detail));
+            return Err(does_not_exist("default_role_id", role));
         }
         None => drop(tx.remove::<DefaultRole>(&organization)?),
     }

@@ -3,11 +3,11 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::base::json::{JsonText, output};
 use crate::ids::{ApiKeyId, InviteId, OrganizationId};
 use crate::input;
-use crate::input::{Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Text};
+use crate::input::{Field, Flag, JsonObject, Name, Nullable, Parsed, Required, Text, missing};
 use crate::resources::users::{self, NewUser};
 
 use super::UnprovenAccount;
@@ -66,8 +66,7 @@ impl Acceptance {
     /// 400 for an invalid field.
     pub(super) fn new_user(&self, email: &str) -> Result<NewUser> {
         let SignupFields { first_name, last_name, .. } = self.fields.get()?.clone();
-        let required = || Error::field("first_name", "required", "This field is required.");
-        let first_name = Some(first_name.ok_or_else(required)?);
+        let first_name = Some(first_name.ok_or_else(|| missing("first_name"))?);
         Ok(NewUser { email: email.to_owned(), first_name, last_name })
     }
 

@@ -18,7 +18,7 @@ use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::routes::Routes;
 use crate::ids::{OrganizationId, ProjectId, UserId, UserUuid};
-use crate::input::ParsedWithKept;
+use crate::input::{ParsedWithKept, does_not_exist};
 use crate::resources::members::{self, Membership};
 use crate::resources::organizations::http::body::{
     self as organization_body, BasicOrganization, MAX_PROJECTS, OrganizationBody, write_basic_of,
@@ -107,12 +107,12 @@ fn current_after(
     if let Patch::Value(id) = patch.set_current_organization {
         let id = OrganizationId(id);
         let member = caller.open_membership(tx, id)?;
-        member.ok_or_else(|| does_not_exist("set_current_organization", &id))?;
+        member.ok_or_else(|| does_not_exist("set_current_organization", id))?;
         current.0 = Some(id);
     }
     if let Patch::Value(id) = patch.set_current_team {
         let id = ProjectId(id);
-        let refused = || does_not_exist("set_current_team", &id);
+        let refused = || does_not_exist("set_current_team", id);
         let project = projects::find_by_id(tx, id)?.ok_or_else(refused)?;
         let member = caller.open_membership(tx, project.organization)?.ok_or_else(refused)?;
         if !caller.key.reaches_project(id) || !projects::is_visible(tx, &member, &project)? {
@@ -121,11 +121,6 @@ fn current_after(
         current = (Some(project.organization), Some(id));
     }
     Ok(current)
-}
-
-fn does_not_exist(attr: &str, id: &impl std::fmt::Display) -> Error {
-    let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-    Error::field(attr, "does_not_exist", detail)
 }
 
 /// Returns the JSON of the caller, with the organizations and the project that the key can access.

@@ -16,7 +16,7 @@ use crate::ids::DashboardId;
 use crate::input;
 use crate::input::{
     Field, FieldType, FreeObject, Input, JsonObject, ListOf, Nested, Nullable, Parsed, Required,
-    Schema, Tags, Text,
+    Schema, Tags, Text, missing,
 };
 use crate::resources::access_controls::shared::require_can_create;
 use crate::resources::dashboards::tiles::MAX_TILES;
@@ -235,8 +235,7 @@ impl Field for Template {
     const REQUIRED: bool = true;
 
     fn parse(name: &str, value: Option<&Value>) -> Result<Self> {
-        let missing = || Error::field(name, "required", "This field is required.");
-        Self::read(value.ok_or_else(missing)?)
+        Self::read(value.ok_or_else(|| missing(name))?)
     }
 
     fn property() -> Schema {

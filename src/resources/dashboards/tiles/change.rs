@@ -7,6 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::patch::Patch;
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, InsightId, ProjectId, TextId, TileId};
+use crate::input::{does_not_exist, missing};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::CallerLevels;
 use crate::resources::dashboards::insights::{self, Insight};
@@ -105,7 +106,7 @@ fn change_each(
         if let Some(text) = &patch.text {
             upsert_text(tx, &at, patch, text, &mut changes, now)?;
         } else if patch.says_something() {
-            let id = patch.id.clone().value().ok_or_else(|| at.required_id())?;
+            let id = patch.id.clone().value().ok_or_else(|| missing(&at.attr("id")))?;
             match at.find(tx, id)? {
                 Some(tile) => apply_patch(tx, tile, patch, &mut changes)?,
                 // Another user may have moved the tile away since the arrangement began.
@@ -147,17 +148,12 @@ struct TileContext<'p> {
 }
 
 impl TileContext<'_> {
-    fn fault(&self, field: &str, code: &'static str, detail: String) -> Error {
-        Error::field(format!("tiles__{}__{field}", self.index), code, detail)
-    }
-
-    fn required_id(&self) -> Error {
-        self.fault("id", "required", "This field is required.".to_owned())
+    fn attr(&self, field: &str) -> String {
+        format!("tiles__{}__{field}", self.index)
     }
 
     fn no_such_tile(&self, id: u64) -> Error {
-        let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-        self.fault("id", "does_not_exist", detail)
+        does_not_exist(self.attr("id"), id)
     }
 
     fn find(&self, tx: &impl Tx, id: u64) -> Result<Option<Tile>> {
@@ -186,8 +182,8 @@ impl TileContext<'_> {
         match tile.meta.content {
             Content::Text(own) if text.is_none_or(|text| text == own) => Ok(Some((tile, own))),
             Content::Insight(_) if text.is_none() => {
-                let detail = "A tile shows either an insight or a text.".to_owned();
-                Err(self.fault("text", "invalid_input", detail))
+                let detail = "A tile shows either an insight or a text.";
+                Err(Error::field(self.attr("text"), "invalid_input", detail))
             }
             _ => Err(no_such_text()),
         }

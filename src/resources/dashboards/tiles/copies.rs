@@ -10,7 +10,9 @@ use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
 use crate::ids::{DashboardId, ProjectId, TileId};
 use crate::input;
-use crate::input::{Identifier, Input, JsonObject, Nested, Parsed, Required, Schema};
+use crate::input::{
+    Identifier, Input, JsonObject, Nested, Parsed, Required, Schema, does_not_exist, missing,
+};
 use crate::resources::access_controls::levels::AccessLevel;
 use crate::resources::access_controls::shared::{Shared, level_on};
 use crate::resources::dashboards::insights::{self, Insight};
@@ -77,10 +79,8 @@ pub(in crate::resources::dashboards) fn duplicate(
     for (index, sent) in sent.iter().enumerate() {
         let id = &sent.id;
         let tile: Option<Tile> = tx.find(&(project, dashboard, TileId(*id)))?;
-        let tile = tile.filter(|tile| !tile.meta.deleted).ok_or_else(|| {
-            let detail = format!("Invalid pk \"{id}\" - object does not exist.");
-            Error::field(format!("duplicate_tiles__{index}__id"), "does_not_exist", detail)
-        })?;
+        let unknown = || does_not_exist(format!("duplicate_tiles__{index}__id"), id);
+        let tile = tile.filter(|tile| !tile.meta.deleted).ok_or_else(unknown)?;
         require_view(tx, tenant, tile.meta.content)?;
         copied.add_content(tx, project, tile.meta.content)?;
         let content = copy(tx, tenant, tile.meta.content, rng, now)?;
@@ -170,7 +170,7 @@ impl Input for TileMove {
 impl TileMove {
     fn destination(&self) -> Result<DashboardId> {
         let id = self.0.toDashboard.or(self.0.to_dashboard).map(DashboardId);
-        id.ok_or_else(|| Error::field("toDashboard", "required", "This field is required."))
+        id.ok_or_else(|| missing("toDashboard"))
     }
 }
 
