@@ -41,7 +41,7 @@ pub fn delete_role(
     role: RoleId,
     now: Timestamp,
 ) -> Result<()> {
-    roles::delete(tx, organization, role, now)?;
+    roles::delete(tx, (organization, role), now)?;
     let pending = PendingDeletion::Role(organization, role);
     tx.put(&pending)?;
     delete_first_batch(tx, pending)

@@ -4,11 +4,10 @@ use std::cmp::Reverse;
 
 use crate::base::error::{Error, Result};
 use crate::base::json::output;
-use crate::ids::{DomainId, OrganizationId};
 use crate::net::dns::{LookupError, TxtRecord};
 use crate::store::Tx;
 
-use super::{Domain, Fields};
+use super::{Domain, DomainKey, Fields};
 
 /// The maximum number of records that a response shows.
 const MAX_FOUND: usize = 20;
@@ -28,9 +27,9 @@ impl Challenge {
     ///
     /// # Errors
     /// 404 if the domain does not exist.
-    pub fn of(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Self> {
+    pub fn of(tx: &impl Tx, key: DomainKey) -> Result<Self> {
         let Fields { domain, verification_challenge: value, is_verified, .. } =
-            tx.get::<Domain>(&(organization, id))?.fields;
+            tx.get::<Domain>(&key)?.fields;
         Ok(Self { domain, value, is_verified })
     }
 

@@ -95,13 +95,14 @@ async fn create(
     app.post(&access, move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let id = super::create(tx, organization, &new, &mut seed.rng(), now)?;
-        super::body(tx, organization, id).map(ApiResponse::Created)
+        super::body(tx, (organization, id)).map(ApiResponse::Created)
     })
     .await
 }
 
 async fn retrieve(access: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
-    super::body(&*access.snapshot, access.tenant.member.organization, id?).map(ApiResponse::Object)
+    let key = (access.tenant.member.organization, id?);
+    super::body(&*access.snapshot, key).map(ApiResponse::Object)
 }
 
 async fn update(
@@ -113,10 +114,10 @@ async fn update(
     let (id, patch) = (id?, Parsed::<DomainPatch>::new(&sent));
     let expected = access.if_match.clone();
     app.change(&access, move |tx, _, tenant: &InOrganization, _| {
-        let organization = tenant.member.organization;
-        super::update(tx, organization, id, &patch)?;
-        expected.require::<Domain>(tx, &(organization, id))?;
-        super::body(tx, organization, id)
+        let key = (tenant.member.organization, id);
+        super::update(tx, key, &patch)?;
+        expected.require::<Domain>(tx, &key)?;
+        super::body(tx, key)
     })
     .await
     .map(ApiResponse::Object)
@@ -129,8 +130,8 @@ async fn destroy(
 ) -> ApiResult {
     let id = id?;
     app.delete::<Domain, _>(&access, move |tx, _, tenant: &InOrganization, _| {
-        super::delete(tx, tenant.member.organization, id)?;
-        Ok((tenant.member.organization, id))
+        let key = (tenant.member.organization, id);
+        super::delete(tx, key).map(|()| key)
     })
     .await
 }
@@ -147,7 +148,7 @@ async fn verify(
         return app.repeat(reply).await;
     }
     let challenge = app.read_for_change(&access, |tx, tenant: &InOrganization| {
-        Challenge::of(tx, tenant.member.organization, id)
+        Challenge::of(tx, (tenant.member.organization, id))
     })?;
     challenge.require_unverified()?;
     let name = challenge.name(&app.config().dns_challenge_prefix);
@@ -168,7 +169,7 @@ async fn lookup(
     ReadAccess { tenant, consumer, snapshot, .. }: ReadAccess<InOrganization>,
     PathId(id): PathId<DomainId>,
 ) -> ApiResult {
-    let challenge = Challenge::of(&*snapshot, tenant.member.organization, id?)?;
+    let challenge = Challenge::of(&*snapshot, (tenant.member.organization, id?))?;
     drop(snapshot);
     let name = challenge.name(&app.config().dns_challenge_prefix);
     let answer = app.dns().lookup_txt(&format!("{name}."), consumer).await;

@@ -24,11 +24,14 @@ use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_
 
 pub use api::{DomainFields, DomainPatch, DomainVerification, NewDomain, RECORDS};
 
+/// The organization and the id of a domain.
+pub type DomainKey = (OrganizationId, DomainId);
+
 /// A domain of an organization.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Domain {
     /// The organization and the id of the domain.
-    pub key: (OrganizationId, DomainId),
+    pub key: DomainKey,
     /// The fields of the JSON.
     pub fields: Fields,
 }
@@ -73,8 +76,8 @@ pub const OF_ORGANIZATION: Index<Domain, (OrganizationId, String)> =
 
 impl_record!(Domain {
     table: Domains,
-    key: |domain| -> (OrganizationId, DomainId) { domain.key },
-    parts: key: (OrganizationId, DomainId), fields: Fields,
+    key: |domain| -> DomainKey { domain.key },
+    parts: key: DomainKey, fields: Fields,
     indexes: [&BY_NAME, &OF_ORGANIZATION],
     counts: [|domain| Some(domain.key.0.encoded())],
     owner: |domain, _| Ok(Some(domain.key.0.owner())),
@@ -134,13 +137,8 @@ fn require_free(tx: &mut WriteTx<'_>, name: &str) -> Result<()> {
 /// # Errors
 /// 404 if the domain does not exist. 400 for an invalid field, for a field that only a verified domain may have, and
 /// for enforcing SAML without the SAML fields.
-pub fn update(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    id: DomainId,
-    patch: &Parsed<DomainPatch>,
-) -> Result<()> {
-    let mut domain: Domain = tx.get(&(organization, id))?;
+pub fn update(tx: &mut WriteTx<'_>, key: DomainKey, patch: &Parsed<DomainPatch>) -> Result<()> {
+    let mut domain: Domain = tx.get(&key)?;
     let patch = patch.get()?;
     api::require_verified(&domain.fields, patch)?;
     patch.clone().apply_to(&mut domain.fields);
@@ -153,8 +151,8 @@ pub fn update(
 ///
 /// # Errors
 /// 404 if the domain does not exist.
-pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: DomainId) -> Result<()> {
-    tx.remove::<Domain>(&(organization, id))?.map(drop).ok_or_else(Error::not_found)
+pub fn delete(tx: &mut WriteTx<'_>, key: DomainKey) -> Result<()> {
+    tx.remove::<Domain>(&key)?.map(drop).ok_or_else(Error::not_found)
 }
 
 /// Marks a domain as verified, after its [`Challenge`](challenge::Challenge) was met. The name and the challenge never
@@ -216,10 +214,9 @@ pub fn list(tx: &impl Tx, organization: OrganizationId, window: Window) -> Resul
 ///
 /// # Errors
 /// 404 if the domain does not exist.
-pub fn body(tx: &impl Tx, organization: OrganizationId, id: DomainId) -> Result<Versioned> {
-    let fields = tx.view(&(organization, id), |row: Row<'_, Domain>| {
-        Ok(Versioned::new(row.version, row.fields.to_vec()))
-    })?;
+pub fn body(tx: &impl Tx, key: DomainKey) -> Result<Versioned> {
+    let fields =
+        tx.view(&key, |row: Row<'_, Domain>| Ok(Versioned::new(row.version, row.fields.to_vec())))?;
     fields.ok_or_else(Error::not_found)
 }
 

@@ -20,7 +20,7 @@ use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Order, Reference, Row, Tx, Window};
 
 use super::memberships::BY_JOINING;
-use super::{DefaultRole, Fields, PendingListing, Role, RoleMembership, default_of};
+use super::{DefaultRole, Fields, PendingListing, Role, RoleKey, RoleMembership, default_of};
 
 input! {
     /// The role to create, or to replace.
@@ -108,8 +108,8 @@ const MAX_MEMBERS: usize = 5000;
 const MAX_INLINE_MEMBERS: u64 = 64;
 
 /// Returns whether rendering a role takes long.
-pub fn is_expensive(tx: &impl Tx, organization: OrganizationId, id: RoleId) -> Result<bool> {
-    Ok(tx.count::<RoleMembership>(&(organization, id))? > MAX_INLINE_MEMBERS)
+pub fn is_expensive(tx: &impl Tx, key: RoleKey) -> Result<bool> {
+    Ok(tx.count::<RoleMembership>(&key)? > MAX_INLINE_MEMBERS)
 }
 
 /// Reads the JSON of role memberships, with a cache of users.
@@ -204,32 +204,25 @@ fn basic<'a>(tx: &impl Tx, row: &Row<'a, Role>, default: Option<RoleId>) -> Resu
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub fn body(tx: &impl Tx, organization: OrganizationId, id: RoleId) -> Result<Versioned> {
-    view(tx, organization, id, |row, default, json| {
-        write(tx, row, default, MAX_MEMBERS, json).map(drop)
-    })
+pub fn body(tx: &impl Tx, key: RoleKey) -> Result<Versioned> {
+    view(tx, key, |row, default, json| write(tx, row, default, MAX_MEMBERS, json).map(drop))
 }
 
 /// Returns the JSON of a role in basic form.
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub(super) fn basic_body(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    id: RoleId,
-) -> Result<Versioned> {
-    view(tx, organization, id, |row, default, json| basic(tx, row, default)?.write_json(json))
+pub(super) fn basic_body(tx: &impl Tx, key: RoleKey) -> Result<Versioned> {
+    view(tx, key, |row, default, json| basic(tx, row, default)?.write_json(json))
 }
 
 fn view(
     tx: &impl Tx,
-    organization: OrganizationId,
-    id: RoleId,
+    key: RoleKey,
     write: impl Fn(&Row<'_, Role>, Option<RoleId>, &mut Vec<u8>) -> Result<()>,
 ) -> Result<Versioned> {
-    let default = default_of(tx, organization)?;
-    let viewed = tx.view::<Role, _>(&(organization, id), |row| {
+    let default = default_of(tx, key.0)?;
+    let viewed = tx.view::<Role, _>(&key, |row| {
         let mut json = Vec::with_capacity(1024);
         write(&row, default, &mut json)?;
         Ok(Versioned::new(row.version, json))
@@ -242,18 +235,13 @@ fn view(
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub(super) fn list_members(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    role: RoleId,
-    window: Window,
-) -> Result<(u64, Vec<u8>)> {
-    if !super::exists(tx, organization, role)? {
+pub(super) fn list_members(tx: &impl Tx, role: RoleKey, window: Window) -> Result<(u64, Vec<u8>)> {
+    if !tx.exists::<Role>(&role)? {
         return Err(Error::not_found());
     }
     let (mut items, mut reader) = (JsonItems::default(), RoleMembershipReader::default());
     let push = |row: Row<'_, RoleMembership>| items.push(reader.body(tx, &row.meta)?);
-    let count = walk_page(tx, &BY_JOINING, &(organization, role), window, push)?;
+    let count = walk_page(tx, &BY_JOINING, &role, window, push)?;
     Ok((count, items.into_bytes()))
 }
 

@@ -126,7 +126,7 @@ async fn create(
     app.post(&access, move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let id = super::create(tx, organization, new.get()?, &mut seed.rng(), now)?;
-        super::body(tx, organization, id).map(ApiResponse::Created)
+        super::body(tx, (organization, id)).map(ApiResponse::Created)
     })
     .await
 }
@@ -139,8 +139,8 @@ async fn retrieve(
 ) -> ApiResult {
     let (id, is_basic) = (id?, query.read::<Flag>("basic")?.unwrap_or(false));
     let read = app.long_reads().read(access, move |tx, at| {
-        let organization = at.tenant.member.organization;
-        if is_basic { basic_body(tx, organization, id) } else { super::body(tx, organization, id) }
+        let key = (at.tenant.member.organization, id);
+        if is_basic { basic_body(tx, key) } else { super::body(tx, key) }
     });
     read.await.map(ApiResponse::Object)
 }
@@ -156,16 +156,16 @@ async fn rename<N: Input + Into<RolePatch> + Send + 'static>(
     let renamed = app.change_and_render(
         &access,
         move |tx, _, tenant: &InOrganization, _, large| {
-            let organization = tenant.member.organization;
-            let is_large = super::is_expensive(tx, organization, id)?;
+            let key = (tenant.member.organization, id);
+            let is_large = super::is_expensive(tx, key)?;
             if is_large {
                 large.require_reserved(0)?;
             }
-            super::rename(tx, organization, id, &patch)?;
-            expected.require::<Role>(tx, &(organization, id))?;
+            super::rename(tx, key, &patch)?;
+            expected.require::<Role>(tx, &key)?;
             Ok(is_large)
         },
-        move |tx, _, tenant| super::body(tx, tenant.member.organization, id),
+        move |tx, _, tenant| super::body(tx, (tenant.member.organization, id)),
     );
     renamed.await.map(ApiResponse::Object)
 }
@@ -204,7 +204,7 @@ async fn list_memberships(
 ) -> ApiResult {
     let role = role?;
     page.respond(access, move |tx, at, page| {
-        list_members(tx, at.tenant.member.organization, role, page.window(Order::Ascending))
+        list_members(tx, (at.tenant.member.organization, role), page.window(Order::Ascending))
     })
     .await
 }
@@ -230,8 +230,8 @@ async fn retrieve_membership(
     PathParam(role): PathParam<RoleId>,
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
-    let organization = access.tenant.member.organization;
-    let member = memberships::get(&*access.snapshot, organization, role?, id?)?;
+    let role = (access.tenant.member.organization, role?);
+    let member = memberships::get(&*access.snapshot, role, id?)?;
     member_body(&*access.snapshot, &member).map(ApiResponse::Object)
 }
 
@@ -243,7 +243,7 @@ async fn remove_member(
 ) -> ApiResult {
     let (role, id) = (role?, id?);
     app.delete::<RoleMembership, _>(&access, move |tx, _, tenant: &InOrganization, _| {
-        let member = memberships::get(tx, tenant.member.organization, role, id)?;
+        let member = memberships::get(tx, (tenant.member.organization, role), id)?;
         memberships::remove(tx, &member)?;
         Ok(member.key())
     })

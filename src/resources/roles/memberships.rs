@@ -16,7 +16,7 @@ use crate::resources::members::{self, Membership};
 use crate::resources::users::{self, User};
 use crate::store::{Index, Key, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 
-use super::{NewRoleMembership, Role, exists};
+use super::{NewRoleMembership, Role, RoleKey, exists};
 
 /// The membership of a member of the organization in a role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -116,16 +116,9 @@ pub(super) fn put(
 ///
 /// # Errors
 /// 404 if the role has no such membership, or if lists do not show it.
-pub fn get(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    role: RoleId,
-    id: RoleMembershipId,
-) -> Result<RoleMembership> {
-    let found = match tx.lookup(&BY_ID, &id)? {
-        Some(key) if (key.0, key.1) == (organization, role) && exists(tx, organization, role)? => {
-            tx.find::<RoleMembership>(&key)?
-        }
+pub fn get(tx: &impl Tx, role: RoleKey, id: RoleMembershipId) -> Result<RoleMembership> {
+    let found: Option<RoleMembership> = match tx.lookup(&BY_ID, &id)? {
+        Some(key) if (key.0, key.1) == role && tx.exists::<Role>(&role)? => tx.find(&key)?,
         _ => None,
     };
     found.filter(|member| member.listed).ok_or_else(Error::not_found)

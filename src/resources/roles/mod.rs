@@ -29,11 +29,14 @@ pub use memberships::{
     PendingListing, RoleMembership, continue_listing, count_of_user, leave_all, of_user, set_listed,
 };
 
+/// The organization and the id of a role.
+pub type RoleKey = (OrganizationId, RoleId);
+
 /// A role of an organization.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Role {
     /// The organization and the id of the role.
-    pub key: (OrganizationId, RoleId),
+    pub key: RoleKey,
     /// The fields of the JSON.
     pub fields: Fields,
 }
@@ -56,8 +59,8 @@ pub const BY_NAME: Index<Role, (OrganizationId, String)> =
 
 impl_record!(Role {
     table: Roles,
-    key: |role| -> (OrganizationId, RoleId) { role.key },
-    parts: key: (OrganizationId, RoleId), fields: Fields,
+    key: |role| -> RoleKey { role.key },
+    parts: key: RoleKey, fields: Fields,
     indexes: [&BY_NAME],
     counts: [|role| Some(role.key.0.encoded())],
     owner: |role, _| Ok(Some(role.key.0.owner())),
@@ -81,9 +84,9 @@ pub fn create(
     now: Timestamp,
 ) -> Result<RoleId> {
     let id = RoleId(rng.uuid(now));
-    require_free(tx, organization, id, &new.name)?;
-    let fields = Fields { id, name: new.name.clone(), created_at: now };
-    tx.put(&Role { key: (organization, id), fields })?;
+    let key = (organization, id);
+    require_free(tx, key, &new.name)?;
+    tx.put(&Role { key, fields: Fields { id, name: new.name.clone(), created_at: now } })?;
     Ok(id)
 }
 
@@ -91,24 +94,19 @@ pub fn create(
 ///
 /// # Errors
 /// 404 if the role does not exist; otherwise the error of the patch, and 400 `unique` as for [`create`].
-pub fn rename(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    id: RoleId,
-    patch: &Result<RolePatch>,
-) -> Result<()> {
-    let mut role: Role = tx.get(&(organization, id))?;
+pub fn rename(tx: &mut WriteTx<'_>, key: RoleKey, patch: &Result<RolePatch>) -> Result<()> {
+    let mut role: Role = tx.get(&key)?;
     let RolePatch { name } = patch.clone()?;
     let Some(name) = name else { return Ok(()) };
-    require_free(tx, organization, id, &name)?;
+    require_free(tx, key, &name)?;
     role.fields.name = name;
     tx.put(&role)
 }
 
 /// Fails if another role has this name, without regard to case.
-fn require_free(tx: &impl Tx, organization: OrganizationId, id: RoleId, name: &str) -> Result<()> {
-    match tx.lookup(&BY_NAME, &(organization, folded(name)))? {
-        Some((_, holder)) if holder != id => {
+fn require_free(tx: &impl Tx, key: RoleKey, name: &str) -> Result<()> {
+    match tx.lookup(&BY_NAME, &(key.0, folded(name)))? {
+        Some(holder) if holder != key => {
             let detail = "There is already a role with this name.";
             Err(Error::field("name", "unique", detail))
         }
@@ -121,15 +119,10 @@ fn require_free(tx: &impl Tx, organization: OrganizationId, id: RoleId, name: &s
 ///
 /// # Errors
 /// 404 if the role does not exist.
-pub fn delete(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    id: RoleId,
-    now: Timestamp,
-) -> Result<()> {
-    tx.log_about::<Role>(&(organization, id));
-    tx.remove::<Role>(&(organization, id))?.ok_or_else(Error::not_found)?;
-    clear_default(tx, organization, id, now)
+pub fn delete(tx: &mut WriteTx<'_>, key: RoleKey, now: Timestamp) -> Result<()> {
+    tx.log_about::<Role>(&key);
+    tx.remove::<Role>(&key)?.ok_or_else(Error::not_found)?;
+    clear_default(tx, key, now)
 }
 
 /// Returns whether the organization has this role.
@@ -255,8 +248,7 @@ pub fn set_default(
 /// Removes the default role of an organization if it is this deleted role. Updates the organization, which shows it.
 fn clear_default(
     tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    role: RoleId,
+    (organization, role): RoleKey,
     now: Timestamp,
 ) -> Result<()> {
     if default_of(tx, organization)? != Some(role) {
