@@ -203,19 +203,17 @@ pub fn levels(tx: &impl Tx, tenant: &InProject) -> Result<HashMap<DashboardId, i
     Ok(levels)
 }
 
-/// Returns whether lists show the collaborator: the user must be active and a member.
-fn is_listed(tx: &impl Tx, row: &Collaborator) -> Result<bool> {
-    Ok(members::find_listed(tx, row.organization, row.user)?.is_some())
-}
-
 /// Renders the collaborators of a dashboard as a JSON array, ordered by user.
 pub fn list(tx: &impl Tx, tenant: &InProject, dashboard: DashboardId) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     let of_dashboard = (tenant.project.id, dashboard);
     Array::write(&mut out, |array| {
         tx.scan::<Collaborator, _>(&of_dashboard, Window::all(Order::Ascending), |row| {
-            let is_listed = is_listed(tx, &row.meta)?;
-            if is_listed { view_body(tx, &row.meta, |body| array.push(body)) } else { Ok(()) }
+            // A collaborator is listed only as an active user and a member.
+            match members::find_listed(tx, row.meta.organization, row.meta.user)? {
+                Some(_) => view_body(tx, &row.meta, |body| array.push(body)),
+                None => Ok(()),
+            }
         })
     })?;
     Ok(out)

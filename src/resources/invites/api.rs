@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::json::{JsonItems, JsonText, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
-use crate::ids::{InviteId, OrganizationId};
+use crate::ids::InviteId;
 use crate::input;
 use crate::input::{
     Choice, Email, FieldType, Flag, JsonObject, Nullable, Parsed, Required, Text, invalid,
@@ -19,7 +19,7 @@ use crate::store::{Row, Tx};
 
 use super::pending::delete_created_by;
 use super::project_access::{self, ProjectAccessList};
-use super::{Fields, Invite, InviteLinks, InviteMail, Meta};
+use super::{Fields, Invite, InviteKey, InviteLinks, InviteMail, Meta};
 
 /// The maximum number of invites in a request.
 pub(super) const MAX_PER_REQUEST: usize = 20;
@@ -73,27 +73,12 @@ impl NewInvite {
     }
 }
 
-/// The invites to create with one request: an array, or a single object.
-#[derive(Debug, Clone)]
-pub struct NewInvites(Result<Vec<NewInvite>>);
-
-impl NewInvites {
-    /// Parses a request body.
-    pub fn of(sent: Value) -> Self {
-        Self(read_all(sent))
-    }
-
-    /// Returns the 1 to 20 invites.
-    ///
-    /// # Errors
-    /// 400 if the body is neither an array nor an object, if the array is empty or too long, or if an element is not an
-    /// object.
-    pub fn get(&self) -> Result<&[NewInvite]> {
-        self.0.as_deref().map_err(Clone::clone)
-    }
-}
-
-fn read_all(sent: Value) -> Result<Vec<NewInvite>> {
+/// Parses the 1 to 20 invites to create with one request: an array, or a single object.
+///
+/// # Errors
+/// 400 if the body is neither an array nor an object, if the array is empty or too long, or if an element is not an
+/// object.
+pub(super) fn read_all(sent: Value) -> Result<Vec<NewInvite>> {
     let items = match sent {
         Value::Array(items) => items,
         one @ Value::Object(_) => vec![one],
@@ -219,11 +204,13 @@ fn visible_to(tx: &impl Tx, row: &Row<'_, Invite>, member: &Membership) -> Resul
     serde_json::to_vec(&fields).map(Some).map_err(Error::internal)
 }
 
-/// Returns the response to the creation of an invite. Contains the link if no mail sends it and the caller passes
-/// `links`.
+/// Returns the JSON of a new invite, with its link if no mail was queued and the caller passes `links`.
+///
+/// # Errors
+/// 404 if the invite does not exist.
 pub(super) fn created(
     tx: &impl Tx,
-    key: (OrganizationId, InviteId),
+    key: InviteKey,
     links: Option<&InviteLinks>,
     now: Timestamp,
 ) -> Result<Versioned> {

@@ -13,9 +13,9 @@ use crate::http::routes::Routes;
 use crate::ids::InviteId;
 use crate::store::Order;
 
-use super::api::{CreatedInvite, InviteBody, MAX_PER_REQUEST};
+use super::api::{CreatedInvite, InviteBody, MAX_PER_REQUEST, created, read_all};
 use super::mail::{InviteMailBody, ListedInviteMail};
-use super::{Invite, InviteConfig, InviteFields, MailService, NewInvite, NewInvites};
+use super::{Invite, InviteConfig, InviteFields, MailService, NewInvite};
 
 const LIST: &str = "/api/organizations/{organization_id}/invites/";
 const BULK: &str = "/api/organizations/{organization_id}/invites/bulk/";
@@ -83,7 +83,7 @@ async fn create(
     app.post(&access, move |tx, _, InOrganization { member }: &InOrganization, now| {
         let id = super::create(tx, member, terms, &new, &mut seed.rng(), now)?;
         let links = terms.can_see_link(member).then_some(&links);
-        super::body(tx, member.organization, id, links, now).map(ApiResponse::Created)
+        created(tx, (member.organization, id), links, now).map(ApiResponse::Created)
     })
     .await
 }
@@ -93,7 +93,7 @@ async fn create_all(
     access: WriteAccess<InOrganization>,
     AnyJsonBody(sent): AnyJsonBody,
 ) -> ApiResult {
-    let (new, seed, terms) = (NewInvites::of(sent), Seed::generate(), invite_config(&app));
+    let (new, seed, terms) = (read_all(sent), Seed::generate(), invite_config(&app));
     app.post(&access, move |tx, _, tenant: &InOrganization, now| {
         super::create_all(tx, &tenant.member, terms, &new, &mut seed.rng(), now)?;
         Ok(ApiResponse::Empty)
@@ -108,8 +108,8 @@ async fn destroy(
 ) -> ApiResult {
     let id = id?;
     app.delete::<Invite, _>(&access, move |tx, _, tenant: &InOrganization, _| {
-        super::delete(tx, tenant.member.organization, id)?;
-        Ok((tenant.member.organization, id))
+        let key = (tenant.member.organization, id);
+        super::delete(tx, key).map(|()| key)
     })
     .await
 }
@@ -132,9 +132,8 @@ async fn mail(
     access: ReadAccess<InOrganization>,
     PathId(id): PathId<InviteId>,
 ) -> ApiResult {
-    let organization = access.tenant.member.organization;
-    let service = mail_service(&app);
-    super::mail_body(&*access.snapshot, organization, id?, &service).map(ApiResponse::Json)
+    let key = (access.tenant.member.organization, id?);
+    super::mail_body(&*access.snapshot, key, &mail_service(&app)).map(ApiResponse::Json)
 }
 
 fn mail_service(app: &App) -> MailService {

@@ -13,7 +13,7 @@ use crate::mail::worker::CurrentAttempt;
 use crate::resources::shared::reading::walk_page;
 use crate::store::{Reference, Tx, Window, WriteTx, impl_record};
 
-use super::{BY_SERIAL, Fields, Invite};
+use super::{BY_SERIAL, Fields, Invite, InviteKey};
 
 /// What became of an invite's mail. Stored after the first attempt, and deleted with the invite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub struct InviteMail {
 
 impl_record!(InviteMail {
     table: InviteMails,
-    key: |mail| -> (OrganizationId, InviteId) { (mail.organization, mail.invite) },
+    key: |mail| -> InviteKey { (mail.organization, mail.invite) },
     owner: |mail, _| Ok(Some(mail.organization.owner())),
     references: |mail| [Reference::to::<Invite>(&(mail.organization, mail.invite))],
 });
@@ -102,14 +102,9 @@ pub struct MailService {
 ///
 /// # Errors
 /// 404 if the invite does not exist.
-pub fn mail_body(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    id: InviteId,
-    service: &MailService,
-) -> Result<Vec<u8>> {
-    let invite: Invite = tx.get(&(organization, id))?;
-    mail_of(tx, &invite.fields, organization, service)?.to_json(256)
+pub fn mail_body(tx: &impl Tx, key: InviteKey, service: &MailService) -> Result<Vec<u8>> {
+    let invite: Invite = tx.get(&key)?;
+    mail_of(tx, &invite.fields, key.0, service)?.to_json(256)
 }
 
 /// Lists the states of the mails of an organization's invites, in the order of the list of invites. Returns the number of
@@ -138,8 +133,26 @@ fn mail_of(
     let queued = outbox::find(tx, outbox_id(invite.id))?;
     let mail = tx.meta::<InviteMail>(&(organization, invite.id))?;
     Ok(match (queued, mail) {
-        (Some(message), mail) => queued_body(&message, mail, service),
-        (None, Some(mail)) => finished_body(mail),
+        (Some(message), mail) => {
+            let is_sending = service.current.contains(&(message.id, message.attempts));
+            let waits = service.sends_mail && !is_sending;
+            InviteMailBody {
+                state: if is_sending { InviteMailState::Sending } else { InviteMailState::Queued },
+                queued_at: Some(message.written_at),
+                attempts: message.attempts,
+                next_attempt_at: Some(message.retry_at).filter(|_| waits),
+                last_error: mail.and_then(|mail| mail.last_error),
+                ..NO_MAIL
+            }
+        }
+        (None, Some(mail)) => InviteMailBody {
+            state: mail.sent_at.map_or(InviteMailState::Failed, |_| InviteMailState::Sent),
+            queued_at: Some(mail.queued_at),
+            sent_at: mail.sent_at,
+            attempts: mail.attempts,
+            last_error: mail.last_error,
+            ..NO_MAIL
+        },
         (None, None) if invite.emailing_attempt_made => {
             InviteMailBody { state: InviteMailState::Unknown, ..NO_MAIL }
         }
@@ -156,35 +169,6 @@ const NO_MAIL: InviteMailBody = InviteMailBody {
     next_attempt_at: None,
     last_error: None,
 };
-
-fn queued_body(
-    message: &OutboxMessage,
-    mail: Option<InviteMail>,
-    service: &MailService,
-) -> InviteMailBody {
-    let is_sending = service.current.contains(&(message.id, message.attempts));
-    let waits = service.sends_mail && !is_sending;
-    InviteMailBody {
-        state: if is_sending { InviteMailState::Sending } else { InviteMailState::Queued },
-        queued_at: Some(message.written_at),
-        sent_at: None,
-        attempts: message.attempts,
-        next_attempt_at: Some(message.retry_at).filter(|_| waits),
-        last_error: mail.and_then(|mail| mail.last_error),
-    }
-}
-
-fn finished_body(mail: InviteMail) -> InviteMailBody {
-    let is_sent = mail.sent_at.is_some();
-    InviteMailBody {
-        state: if is_sent { InviteMailState::Sent } else { InviteMailState::Failed },
-        queued_at: Some(mail.queued_at),
-        sent_at: mail.sent_at,
-        attempts: mail.attempts,
-        next_attempt_at: None,
-        last_error: mail.last_error,
-    }
-}
 
 /// Stores what became of an invite's mail. An invite that was deleted with its organization gets no record.
 pub fn record_mail(
@@ -213,13 +197,9 @@ pub fn record_mail(
 }
 
 /// Deletes the state of an invite's mail, and the mail if it is not yet sent.
-pub(super) fn withdraw(
-    tx: &mut WriteTx<'_>,
-    organization: OrganizationId,
-    id: InviteId,
-) -> Result<()> {
-    outbox::cancel(tx, outbox_id(id))?;
-    tx.remove::<InviteMail>(&(organization, id)).map(drop)
+pub(super) fn withdraw(tx: &mut WriteTx<'_>, key: InviteKey) -> Result<()> {
+    outbox::cancel(tx, outbox_id(key.1))?;
+    tx.remove::<InviteMail>(&key).map(drop)
 }
 
 /// Returns the id of an invite's mail in the outbox.

@@ -16,7 +16,6 @@ use utoipa::ToSchema;
 use crate::base::error::{Error, Result};
 use crate::base::secret::SeededRng;
 use crate::base::time::Timestamp;
-use crate::exchange::etag::Versioned;
 use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
@@ -25,11 +24,14 @@ use crate::resources::shared::reading::walk_page;
 use crate::resources::users;
 use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
 
-pub use api::{InviteFields, NewInvite, NewInvites, RECORDS};
+pub use api::{InviteFields, NewInvite, RECORDS};
 pub use links::{InviteLinks, TokenKind};
 pub use mail::{InviteMail, MailService, list_mails, mail_body, record_mail};
 use project_access::GrantedLevel;
 pub use project_access::ProjectAccess;
+
+/// The organization and the id of an invite.
+pub type InviteKey = (OrganizationId, InviteId);
 
 /// An invite.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,7 +106,7 @@ pub const BY_SERIAL: Index<Invite, (OrganizationId, u64)> =
 
 impl_record!(Invite {
     table: Invites,
-    key: |invite| -> (OrganizationId, InviteId) { (invite.meta.organization, invite.meta.id) },
+    key: |invite| -> InviteKey { (invite.meta.organization, invite.meta.id) },
     parts: meta: Meta, fields: Fields,
     projection: |meta, fields| Meta { level: fields.level, ..meta.clone() },
     indexes: [&BY_ID, &BY_ADDRESS, &BY_SERIAL],
@@ -166,11 +168,11 @@ pub fn create_all(
     tx: &mut WriteTx<'_>,
     caller: &Membership,
     terms: InviteConfig,
-    new: &NewInvites,
+    new: &Result<Vec<NewInvite>>,
     rng: &mut SeededRng,
     now: Timestamp,
 ) -> Result<()> {
-    let new = new.get()?;
+    let new = new.as_deref().map_err(Clone::clone)?;
     new.iter().try_for_each(|new| new.require_level_within(caller))?;
     let mut all = Vec::with_capacity(new.len());
     for (index, new) in new.iter().enumerate() {
@@ -273,9 +275,9 @@ fn combine(tx: &impl Tx, caller: &Membership, invite: &mut Invite, pending: &Inv
 ///
 /// # Errors
 /// 404 if the invite does not exist.
-pub fn delete(tx: &mut WriteTx<'_>, organization: OrganizationId, id: InviteId) -> Result<()> {
-    tx.remove::<Invite>(&(organization, id))?.ok_or_else(Error::not_found)?;
-    mail::withdraw(tx, organization, id)
+pub fn delete(tx: &mut WriteTx<'_>, key: InviteKey) -> Result<()> {
+    tx.remove::<Invite>(&key)?.ok_or_else(Error::not_found)?;
+    mail::withdraw(tx, key)
 }
 
 /// Deletes the invite for an address and its unsent mail. Returns the invite.
@@ -287,7 +289,7 @@ pub fn take(
     let Some(key) = tx.lookup(&BY_ADDRESS, &(organization, address.to_owned()))? else {
         return Ok(None);
     };
-    mail::withdraw(tx, organization, key.1)?;
+    mail::withdraw(tx, key)?;
     tx.remove::<Invite>(&key)
 }
 
@@ -327,20 +329,6 @@ pub fn list(
     let push = |row: Row<'_, Invite>| items.push(tx, &row, now);
     let count = walk_page(tx, &BY_SERIAL, &caller.organization, window, push)?;
     Ok((count, items.text.into_bytes()))
-}
-
-/// Returns the JSON of a new invite, with its link if no mail was queued and the caller passes `links`.
-///
-/// # Errors
-/// 404 if the invite does not exist.
-pub fn body(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    id: InviteId,
-    links: Option<&InviteLinks>,
-    now: Timestamp,
-) -> Result<Versioned> {
-    api::created(tx, (organization, id), links, now)
 }
 
 impl InviteConfig {

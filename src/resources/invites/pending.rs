@@ -27,7 +27,7 @@ pub(super) fn require_room(
         return Ok(());
     }
     for id in oldest_expired(tx, organization, now)? {
-        delete(tx, organization, id)?;
+        delete(tx, (organization, id))?;
         if tx.count::<Invite>(&organization)? < most {
             return Ok(());
         }
@@ -70,6 +70,6 @@ pub(super) fn delete_created_by(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    created.iter().try_for_each(|id| delete(tx, organization, *id))?;
+    created.iter().try_for_each(|id| delete(tx, (organization, *id)))?;
     Ok(created.len())
 }

@@ -80,12 +80,6 @@ pub struct LogRules {
     pub names_of: fn(&WriteTx<'_>, &[u8]) -> Result<Names>,
 }
 
-/// A record of another installation, and its version.
-struct Arriving<R> {
-    record: R,
-    version: u64,
-}
-
 /// A key that begins with a `P`.
 pub trait StartsWith<P> {}
 
@@ -201,18 +195,18 @@ impl<R: Record> Registration<R> {
         self
     }
 
-    /// Reads a record of another installation, with the numbers that its users have here.
-    fn arriving(&self, payload: &[u8], users: &UserMap) -> Result<Arriving<R>> {
+    /// Reads a record of another installation and its version, with the numbers that its users have here.
+    fn arriving(&self, payload: &[u8], users: &UserMap) -> Result<(R, u64)> {
         let row = Row::<R>::read(payload)?;
-        let mut arriving = Arriving { version: row.version, record: row.into_record()? };
+        let (version, mut record) = (row.version, row.into_record()?);
         if let Some(visit) = self.users {
-            visit(&mut arriving.record, &mut |user| {
+            visit(&mut record, &mut |user| {
                 if let Some(here) = users.get(user) {
                     *user = *here;
                 }
             });
         }
-        Ok(arriving)
+        Ok((record, version))
     }
 
     /// Declares that `delete` deletes the records of an account when the owner of its address takes it over.
@@ -336,7 +330,7 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         payload: &[u8],
         users: &UserMap,
     ) -> Result<Option<Table>> {
-        find_used_key(tx, &self.arriving(payload, users)?.record)
+        find_used_key(tx, &self.arriving(payload, users)?.0)
     }
 
     fn adopt(
@@ -345,7 +339,7 @@ impl<R: Record> RegisteredRecord for Registration<R> {
         payload: &[u8],
         users: &UserMap,
     ) -> Result<Option<Table>> {
-        let Arriving { mut record, version } = self.arriving(payload, users)?;
+        let (mut record, version) = self.arriving(payload, users)?;
         if let Some(adapt) = self.adapt {
             adapt(&mut record, tx)?;
         }
