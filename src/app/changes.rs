@@ -1,17 +1,20 @@
 //! Writes of callers and of the operator. One transaction contains the authorization check, the rule and the activity
 //! entry.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::auth::authorize::AuthContext;
-use crate::auth::{Caller, PublicAccess, ReadAccess, Tenant, WriteAccess};
+use crate::auth::{Authorization, Caller, PublicAccess, ReadAccess, Tenant};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::base::time::Timestamp;
 use crate::exchange::dry_run::DryRun;
+use crate::exchange::etag::{IfMatch, Versioned};
 use crate::exchange::idempotency::{self, IdempotencyKey, IdempotencyRequest, IdempotentResponse};
 use crate::exchange::response::ApiResponse;
 use crate::fair::fair_queue::Consumer;
+use crate::fair::memory_budget::RequestMemory;
 use crate::ids::RequesterId;
 use crate::mail::worker::MailWorker;
 use crate::resources::api_keys::KeyPermissions;
@@ -21,19 +24,39 @@ use crate::store::{Record, Snapshot, WakeOnCommit, WriteTx};
 use super::App;
 use super::quota::Allowance;
 
-impl App {
+/// Proof that the caller is authorized to change something. It holds no snapshot: the body may arrive slowly, and the
+/// write authorizes the caller again.
+pub struct WriteAccess<P> {
+    /// The service that makes the change.
+    pub app: App,
+    /// The check, to repeat it inside the write.
+    pub auth: Arc<Authorization>,
+    /// The versions that `If-Match` expects.
+    pub if_match: IfMatch,
+    /// The idempotent request, if it has an idempotency key.
+    pub idempotency: Option<IdempotencyRequest>,
+    /// Set if the request asks for a dry run.
+    pub dry_run: Option<DryRun>,
+    /// The tenant that the request counts towards.
+    pub consumer: Consumer,
+    /// The memory of the request, in which a large response is reserved.
+    pub memory: Option<RequestMemory>,
+    /// The tenant of the route.
+    pub tenant: PhantomData<P>,
+}
+
+impl<P: Tenant> WriteAccess<P> {
     /// Reads data that a later write of the same caller depends on. Authorizes the caller again in a new snapshot,
     /// which is released before this returns.
     ///
     /// # Errors
     /// The errors of the authorization and of `read`.
-    pub(crate) fn read_for_change<P: Tenant, T>(
+    pub(crate) fn read_for_change<T>(
         &self,
-        access: &WriteAccess<P>,
         read: impl FnOnce(&Snapshot, &P) -> Result<T>,
     ) -> Result<T> {
-        let tx = self.store().snapshot()?;
-        let context = access.auth.renew(&*tx, self.now())?;
+        let tx = self.app.store().snapshot()?;
+        let context = self.auth.renew(&*tx, self.app.now())?;
         read(&tx, &P::of(&context)?)
     }
 
@@ -42,10 +65,10 @@ impl App {
     ///
     /// # Errors
     /// The errors of the authorization.
-    pub(crate) fn read_access<P: Tenant>(&self, access: &WriteAccess<P>) -> Result<ReadAccess<P>> {
-        let snapshot = self.store().snapshot()?;
-        let context = access.auth.renew(&*snapshot, self.now())?;
-        let (tenant, consumer) = (P::of(&context)?, access.consumer);
+    pub(crate) fn read_access(&self) -> Result<ReadAccess<P>> {
+        let snapshot = self.app.store().snapshot()?;
+        let context = self.auth.renew(&*snapshot, self.app.now())?;
+        let (tenant, consumer) = (P::of(&context)?, self.consumer);
         Ok(ReadAccess { caller: context.caller.clone(), tenant, consumer, snapshot })
     }
 
@@ -54,14 +77,12 @@ impl App {
     ///
     /// # Errors
     /// The errors of the authorization and of `rule`; 503 if the transaction cannot be committed.
-    pub(crate) async fn change<P: Tenant, T: Send + 'static>(
+    pub(crate) async fn change<T: Send + 'static>(
         &self,
-        access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let auth = Arc::clone(&access.auth);
-        let options = WriteOptions::of(self, access);
-        let written = self.write(options, move |tx, now| {
+        let auth = Arc::clone(&self.auth);
+        let written = self.app.write(WriteOptions::of(self), move |tx, now| {
             let context = auth.renew(tx, now)?;
             let response = rule(tx, &context.caller, &P::of(&context)?, now)?;
             Ok((Author::of(context), response))
@@ -69,18 +90,37 @@ impl App {
         written.await.map(|(changed, _)| changed)
     }
 
+    /// Updates an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the updated record, whose
+    /// version the request's `If-Match` must allow, and the body of the response.
+    ///
+    /// # Errors
+    /// As [`change`](Self::change), and 412 for another version.
+    pub(crate) async fn update<R: Record>(
+        &self,
+        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<(R::Key, Versioned)>
+        + Send
+        + 'static,
+    ) -> Result<ApiResponse> {
+        let expected = self.if_match.clone();
+        let update = self.change(move |tx, caller, tenant, now| {
+            let (key, body) = rule(tx, caller, tenant, now)?;
+            expected.require::<R>(tx, &key)?;
+            Ok(body)
+        });
+        update.await.map(ApiResponse::Object)
+    }
+
     /// Deletes an object for a caller, as [`change`](Self::change) does. `rule` returns the key of the deleted record, whose
     /// version the request's `If-Match` must allow.
     ///
     /// # Errors
     /// As [`change`](Self::change), and 412 for another version.
-    pub(crate) async fn delete<R: Record, P: Tenant>(
+    pub(crate) async fn delete<R: Record>(
         &self,
-        access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<R::Key> + Send + 'static,
     ) -> Result<ApiResponse> {
-        let expected = access.if_match.clone();
-        let deletion = self.change(access, move |tx, caller, tenant, now| {
+        let expected = self.if_match.clone();
+        let deletion = self.change(move |tx, caller, tenant, now| {
             let key = rule(tx, caller, tenant, now)?;
             expected.require::<R>(tx, &key)
         });
@@ -93,14 +133,12 @@ impl App {
     /// # Errors
     /// The errors of the authorization and of `rule`; 422 if the idempotency key was used with another body; 503 if
     /// the transaction cannot be committed.
-    pub(crate) async fn post<P: Tenant>(
+    pub(crate) async fn post(
         &self,
-        access: &WriteAccess<P>,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp) -> Result<ApiResponse> + Send + 'static,
     ) -> Result<ApiResponse> {
-        let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
-        let options = WriteOptions::of(self, access);
-        let write = self.write(options, move |tx, now| {
+        let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
+        let write = self.app.write(WriteOptions::of(self), move |tx, now| {
             let context = auth.renew(tx, now)?;
             let (caller, tenant) = (&context.caller, P::of(&context)?);
             let key = idempotency_key(key.as_ref(), &context)?;
@@ -112,31 +150,18 @@ impl App {
     }
 
     /// Returns the stored response of the request's idempotency key, if there is one. For a handler that reads data
-    /// before it posts, and whose rule requires no rights beyond those of the route. The caller is authorized again.
+    /// before it posts. The caller is authorized again. `rule` fails if the request would fail now. Its errors about
+    /// rights always take precedence. Its other errors count only if no response is stored.
     ///
     /// # Errors
-    /// The errors of the authorization; 422 if the idempotency key was used with another body.
-    pub(crate) fn find_stored_response<P: Tenant>(
+    /// The errors of the authorization and of `rule`; 422 if the idempotency key was used with another body.
+    pub(crate) fn find_stored_response(
         &self,
-        access: &WriteAccess<P>,
-    ) -> Result<Option<ApiResponse>> {
-        self.find_stored_response_if(access, |_, _, _| Ok(()))
-    }
-
-    /// Returns the stored response as [`find_stored_response`](Self::find_stored_response) does, for a handler whose
-    /// rule requires further rights. `rule` fails if the request would fail now. Its errors about rights always take
-    /// precedence. Its other errors count only if no response is stored.
-    ///
-    /// # Errors
-    /// As [`find_stored_response`](Self::find_stored_response), and the errors of `rule`.
-    pub(crate) fn find_stored_response_if<P: Tenant>(
-        &self,
-        access: &WriteAccess<P>,
         rule: impl FnOnce(&Snapshot, &Caller, Timestamp) -> Result<()>,
     ) -> Result<Option<ApiResponse>> {
-        let (tx, now) = (self.store().snapshot()?, self.now());
-        let context = access.auth.renew(&*tx, now)?;
-        let key = idempotency_key(access.idempotency.as_ref(), &context)?;
+        let (tx, now) = (self.app.store().snapshot()?, self.app.now());
+        let context = self.auth.renew(&*tx, now)?;
+        let key = idempotency_key(self.idempotency.as_ref(), &context)?;
         let kept = key.map_or(Ok(None), |key| idempotency::find(&*tx, &key, now));
         match (kept, rule(&tx, &context.caller, now)) {
             (Ok(None), ruled) => ruled.map(|()| None),
@@ -144,11 +169,13 @@ impl App {
             (kept, _) => Ok(kept?.map(ApiResponse::Replayed)),
         }
     }
+}
 
-    /// As [`find_stored_response`](Self::find_stored_response), for a route where a key is optional.
+impl App {
+    /// As [`WriteAccess::find_stored_response`], for a route where a key is optional, without a rule.
     ///
     /// # Errors
-    /// As [`find_stored_response`](Self::find_stored_response).
+    /// As [`WriteAccess::find_stored_response`].
     pub(crate) fn find_stored_response_public(
         &self,
         access: &PublicAccess,
@@ -175,7 +202,7 @@ impl App {
     /// transaction. `rule` also returns the user for the activity entry.
     ///
     /// # Errors
-    /// As [`post`](Self::post).
+    /// As [`WriteAccess::post`].
     pub(crate) async fn post_public(
         &self,
         access: &PublicAccess,
@@ -250,10 +277,10 @@ pub(super) struct WriteOptions {
 
 impl WriteOptions {
     /// The tenant that a request works for.
-    pub(super) fn of<P>(app: &App, access: &WriteAccess<P>) -> Self {
+    pub(super) fn of<P>(access: &WriteAccess<P>) -> Self {
         Self {
             consumer: Some(access.consumer),
-            allowance: Some(app.allowance(Some(access.consumer))),
+            allowance: Some(access.app.allowance(Some(access.consumer))),
             dry_run: access.dry_run.clone(),
         }
     }

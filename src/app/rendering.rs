@@ -12,18 +12,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::auth::{Caller, Tenant, WriteAccess};
+use crate::auth::{Caller, Tenant};
 use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
 use crate::exchange::etag::Versioned;
 use crate::exchange::idempotency::IdempotentResponse;
 use crate::exchange::response::ApiResponse;
-use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, Slot};
+use crate::fair::fair_queue::{FairQueue, FairQueueLimits, Slot};
 use crate::fair::low_priority::{Priority, run_low_priority};
-use crate::store::{AnyTx, Snapshot, WriteTx};
+use crate::store::{AnyTx, Record, Snapshot, WriteTx};
 
 use super::changes::{
-    Author, PostOutcome, RuleOutcome, WriteOptions, idempotency_key, run_idempotent,
+    Author, PostOutcome, RuleOutcome, WriteAccess, WriteOptions, idempotency_key, run_idempotent,
 };
 use super::{App, fair_limits};
 
@@ -152,54 +152,63 @@ fn replayed(status: u16, object: Versioned) -> IdempotentResponse {
     IdempotentResponse { status, version: Some(version), body: json, object: None }
 }
 
-impl App {
-    /// Runs a change for a caller, as [`change`](Self::change) does, and returns the body that `render` renders. `rule`
-    /// returns whether the body is large: then it is rendered from the snapshot of the commit.
+impl<P: Tenant> WriteAccess<P> {
+    /// Updates an object for a caller, as [`update`](Self::update) does, and returns the body that `render` renders. `rule`
+    /// returns the key of the updated record, and whether the body is large: then it is rendered from the snapshot of the
+    /// commit.
     ///
     /// # Errors
-    /// The errors of authorization, `rule` and `render`; 503 if too many large responses wait, or if the commit failed.
-    pub(crate) fn change_and_render<P: Tenant>(
+    /// The errors of [`update`](Self::update) and `render`; 503 if too many large responses wait.
+    pub(crate) fn update_and_render<R: Record>(
         &self,
-        access: &WriteAccess<P>,
-        rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<bool>
+        rule: impl Fn(
+            &mut WriteTx<'_>,
+            &Caller,
+            &P,
+            Timestamp,
+            &LargeResponse,
+        ) -> Result<(R::Key, bool)>
         + Send
         + Sync
         + 'static,
         render: impl Fn(&AnyTx<'_>, &Caller, &P) -> Result<Versioned> + Send + Sync + 'static,
-    ) -> impl Future<Output = Result<Versioned>> + Send {
-        let (auth, is_dry_run) = (Arc::clone(&access.auth), access.dry_run.is_some());
+    ) -> impl Future<Output = Result<ApiResponse>> + Send {
+        let (auth, is_dry_run) = (Arc::clone(&self.auth), self.dry_run.is_some());
+        let expected = self.if_match.clone();
         let render = Arc::new(render);
         let render_small = Arc::clone(&render);
         // Allocated here, so that the future does not have room for the parsed body several times.
         let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = auth.renew(tx, now)?;
             let tenant = P::of(&context)?;
-            let is_large = rule(tx, &context.caller, &tenant, now, large)?;
+            let (key, is_large) = rule(tx, &context.caller, &tenant, now, large)?;
+            expected.require::<R>(tx, &key)?;
             let render = |tx: &AnyTx<'_>| render_small(tx, &context.caller, &tenant);
             let body = render_in_write(tx, (is_large, is_dry_run), render)?;
             let caller = context.caller.clone();
             Ok((Author::of(context), (body, caller, tenant)))
         });
         async move {
-            let (((body, caller, tenant), snapshot), slot) = self.with_slot(access, write).await?;
-            match body {
-                Some(body) => Ok(body),
+            let (((body, caller, tenant), snapshot), slot) = self.with_slot(write).await?;
+            let body = match body {
+                Some(body) => body,
                 None => {
-                    run_blocking(slot, move || render(&AnyTx(&*snapshot), &caller, &tenant)).await
+                    let render = move || render(&AnyTx(&*snapshot), &caller, &tenant);
+                    run_blocking(slot, render).await?
                 }
-            }
+            };
+            Ok(ApiResponse::Object(body))
         }
     }
 
     /// Runs a POST for a caller, as [`post`](Self::post) does, and returns the object that `rule` created, which `render`
-    /// renders as in [`change_and_render`](Self::change_and_render). If a request is repeated with its idempotency key and
+    /// renders as in [`update_and_render`](Self::update_and_render). If a request is repeated with its idempotency key and
     /// its response was large, the response is the object as it is now. `status` is 200 or 201.
     ///
     /// # Errors
-    /// As [`change_and_render`](Self::change_and_render); 422 if the idempotency key was used with another body.
-    pub(crate) fn post_and_render<P: Tenant>(
+    /// As [`update_and_render`](Self::update_and_render); 422 if the idempotency key was used with another body.
+    pub(crate) fn post_and_render(
         &self,
-        access: &WriteAccess<P>,
         status: u16,
         rule: impl Fn(&mut WriteTx<'_>, &Caller, &P, Timestamp, &LargeResponse) -> Result<NewObject>
         + Send
@@ -207,8 +216,8 @@ impl App {
         + 'static,
         render: impl Fn(&AnyTx<'_>, &P, u64) -> Result<Versioned> + Send + Sync + 'static,
     ) -> impl Future<Output = Result<ApiResponse>> + Send {
-        let (auth, key) = (Arc::clone(&access.auth), access.idempotency.clone());
-        let (is_dry_run, render) = (access.dry_run.is_some(), Arc::new(render));
+        let (auth, key) = (Arc::clone(&self.auth), self.idempotency.clone());
+        let (is_dry_run, render) = (self.dry_run.is_some(), Arc::new(render));
         let render_small = Arc::clone(&render);
         let write = Arc::new(move |tx: &mut WriteTx<'_>, now, large: &LargeResponse| {
             let context = auth.renew(tx, now)?;
@@ -227,16 +236,15 @@ impl App {
             Ok((Author::of(context), (done, tenant)))
         });
         async move {
-            let (((done, tenant), snapshot), slot) = self.with_slot(access, write).await?;
+            let (((done, tenant), snapshot), slot) = self.with_slot(write).await?;
             let render = |id| run_blocking(slot, move || render(&AnyTx(&*snapshot), &tenant, id));
             to_response(done, render).await
         }
     }
 
     /// Runs a write. If its response is large, acquires a slot and memory, and runs the write again.
-    async fn with_slot<P, T: Send + 'static>(
+    async fn with_slot<T: Send + 'static>(
         &self,
-        access: &WriteAccess<P>,
         write: Arc<
             impl Fn(&mut WriteTx<'_>, Timestamp, &LargeResponse) -> Result<RuleOutcome<T>>
             + Send
@@ -244,30 +252,26 @@ impl App {
             + 'static,
         >,
     ) -> Result<((T, Arc<Snapshot>), Option<Slot>)> {
-        let consumer = access.consumer;
         let (mut slot, mut reserved) = (None, None);
         for _ in 1..MAX_ATTEMPTS {
             let large = Arc::new(LargeResponse { reserved, ..LargeResponse::default() });
             let (write, response) = (Arc::clone(&write), Arc::clone(&large));
             let write = move |tx: &mut WriteTx<'_>, now| write(tx, now, &response);
-            let written = self.write(WriteOptions::of(self, access), write).await;
+            let written = self.app.write(WriteOptions::of(self), write).await;
             let wanted = large.needed.load(Ordering::Relaxed);
             if written.is_ok() || wanted == 0 {
                 return Ok((written?, slot));
             }
             if slot.is_none() {
-                slot = Some(self.rendering_slot(consumer).boxed().await?);
+                let full = |_| Error::overloaded(RETRY_AFTER, "too many large responses wait");
+                let acquired = self.app.0.renderings.acquire(self.consumer).boxed().await;
+                slot = Some(acquired.map_err(full)?);
             }
-            if let Some(memory) = &access.memory {
+            if let Some(memory) = &self.memory {
                 memory.reserve(wanted)?;
             }
             reserved = Some(wanted);
         }
         Err(Error::overloaded(RETRY_AFTER, "the response grew while memory was reserved for it"))
-    }
-
-    async fn rendering_slot(&self, consumer: Consumer) -> Result<Slot> {
-        let full = |_| Error::overloaded(RETRY_AFTER, "too many large responses wait");
-        self.0.renderings.acquire(consumer).await.map_err(full)
     }
 }

@@ -15,6 +15,4 @@ pub use authorization::Authorization;
 pub use caller::{Caller, CallerKey, Credential};
 pub use key_reach::KeyReach;
 pub use requirements::{PathTarget, Requirements};
-pub use tenant::{
-    Global, InOrganization, InProject, PublicAccess, ReadAccess, Tenant, WriteAccess,
-};
+pub use tenant::{Global, InOrganization, InProject, PublicAccess, ReadAccess, Tenant};

@@ -1,14 +1,11 @@
 //! The tenant of a route, and the proofs that the caller was authorized.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::base::error::{Error, Result};
 use crate::exchange::dry_run::DryRun;
-use crate::exchange::etag::IfMatch;
 use crate::exchange::idempotency::IdempotencyRequest;
 use crate::fair::fair_queue::Consumer;
-use crate::fair::memory_budget::RequestMemory;
 use crate::resources::members::Membership;
 use crate::resources::projects;
 use crate::store::Snapshot;
@@ -81,34 +78,6 @@ pub struct ReadAccess<P> {
     pub consumer: Consumer,
     /// The snapshot of the response.
     pub snapshot: Arc<Snapshot>,
-}
-
-/// Proof that the caller is authorized to change something. It holds no snapshot: the body may arrive slowly, and the
-/// write authorizes the caller again.
-pub struct WriteAccess<P> {
-    /// The check, to repeat it inside the write.
-    pub auth: Arc<Authorization>,
-    /// The versions that `If-Match` expects.
-    pub if_match: IfMatch,
-    /// The idempotent request, if it has an idempotency key.
-    pub idempotency: Option<IdempotencyRequest>,
-    /// Set if the request asks for a dry run.
-    pub dry_run: Option<DryRun>,
-    /// The tenant that the request counts towards.
-    pub consumer: Consumer,
-    /// The memory of the request, in which a large response is reserved.
-    pub memory: Option<RequestMemory>,
-    /// The tenant of the route.
-    pub tenant: PhantomData<P>,
-}
-
-impl<P> WriteAccess<P> {
-    /// Takes fields that the body leaves out from the caller's key. The idempotent request then differs for a key
-    /// with other permissions.
-    #[must_use]
-    pub fn inheriting_key_scope(self) -> Self {
-        Self { idempotency: self.idempotency.map(IdempotencyRequest::inheriting_key_scope), ..self }
-    }
 }
 
 /// The caller of a public route, with or without a key.

@@ -14,11 +14,10 @@ use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
-use crate::app::App;
 use crate::app::rate_limit::RateLimitStatus;
+use crate::app::{App, WriteAccess};
 use crate::auth::{
     Authorization, Credential, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
-    WriteAccess,
 };
 use crate::base::error::{Error, Result};
 use crate::exchange::dry_run::DryRun;
@@ -250,13 +249,14 @@ impl<P: Tenant> FromRequestParts<App> for ReadAccess<P> {
 impl<P: Tenant> FromRequestParts<App> for WriteAccess<P> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let AuthorizedRequest { auth, .. } = AuthorizedRequest::take(parts)?;
         P::of(auth.context())?;
+        let (app, tenant) = (app.clone(), PhantomData);
         let if_match = if_match(&parts.headers);
         let (idempotency, consumer) = (parts.extensions.remove(), auth.context().consumer());
         let (memory, dry_run) = (parts.extensions.get().cloned(), parts.extensions.remove());
-        Ok(Self { auth, if_match, idempotency, dry_run, consumer, memory, tenant: PhantomData })
+        Ok(Self { app, auth, if_match, idempotency, dry_run, consumer, memory, tenant })
     }
 }
 

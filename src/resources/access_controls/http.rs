@@ -3,8 +3,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InProject, ReadAccess, Requirements};
 use crate::base::error::Result;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
@@ -141,16 +141,10 @@ async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiR
     app.long_reads().read(access, |tx, at| super::body(tx, &at.tenant)).await.map(ApiResponse::Json)
 }
 
-async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
     let sent = Parsed::<NewAccessControl>::new(&sent);
-    let rule = app
-        .change(&access, move |tx, _, tenant: &InProject, now| {
-            super::update(tx, tenant, &sent, now)
-        })
+    let rule = at
+        .change(move |tx, _, tenant: &InProject, now| super::update(tx, tenant, &sent, now))
         .await?;
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
@@ -167,16 +161,10 @@ async fn retrieve_all(
         .map(ApiResponse::Json)
 }
 
-async fn update_all(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn update_all(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
     let sent = Parsed::<NewResourceAccessControl>::new(&sent);
-    let rule = app
-        .change(&access, move |tx, _, tenant: &InProject, now| {
-            super::update_all(tx, tenant, &sent, now)
-        })
+    let rule = at
+        .change(move |tx, _, tenant: &InProject, now| super::update_all(tx, tenant, &sent, now))
         .await?;
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
@@ -195,14 +183,13 @@ async fn retrieve_one<R: Shared>(
 }
 
 async fn update_one<R: Shared>(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathId(named): PathId<R::Ref>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (named, sent) = (named?, Parsed::<NewObjectAccessControl>::new(&sent));
-    let rule = app
-        .change(&access, move |tx, _, tenant: &InProject, now| {
+    let rule = at
+        .change(move |tx, _, tenant: &InProject, now| {
             let (object, level) = get_object::<R>(tx, tenant, &named)?;
             super::update_one(tx, tenant, object, level, &sent, now)
         })

@@ -3,11 +3,12 @@
 use axum::extract::State;
 use uuid::Uuid;
 
-use crate::app::App;
-use crate::auth::{Caller, Global, KeyReach, PathTarget, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{Caller, Global, KeyReach, PathTarget, ReadAccess, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json::{Array, output};
 use crate::base::time::Timestamp;
+use crate::exchange::idempotency::IdempotencyRequest;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
 use crate::http::path::PathId;
@@ -80,7 +81,7 @@ pub fn routes(routes: &mut Routes) {
         .id::<ApiKeyId>()
         .returns_all::<KeyOperation>();
     let table = routes.table();
-    let of_new_key = move |app, access, body| of_new_key(app, access, body, table.clone());
+    let of_new_key = move |at, body| of_new_key(at, body, table.clone());
     routes
         .post(OPERATIONS, "personal_api_keys_operations_create", read, of_new_key)
         .summary(
@@ -107,21 +108,18 @@ async fn retrieve(access: ReadAccess<Global>, PathId(id): PathId<ApiKeyId>) -> A
     super::body(&*access.snapshot, id).map(ApiResponse::Object)
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let at = access.inheriting_key_scope();
+async fn create(mut at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {
+    // The new key takes what the body leaves out from the caller's key.
+    at.idempotency = at.idempotency.map(IdempotencyRequest::inheriting_key_scope);
     let new = Parsed::<PersonalApiKeyFields>::new(&sent);
-    let stored = app.find_stored_response_if(&at, |tx, caller, now| {
+    let stored = at.find_stored_response(|tx, caller, now| {
         super::require_issuable(tx, &caller.key.permissions, &new, now)
     });
     if let Some(reply) = stored? {
-        return app.repeat(reply).await;
+        return at.app.repeat(reply).await;
     }
-    let issued = app.issue_key(None)?;
-    app.post(&at, move |tx, caller, _: &Global, now| {
+    let issued = at.app.issue_key(None)?;
+    at.post(move |tx, caller, _: &Global, now| {
         super::issue(tx, &caller.key.permissions, &new, issued.id(), issued.secret(), now)?;
         super::body_with(tx, issued.id(), Some(issued.value())).map(ApiResponse::Created)
     })
@@ -129,29 +127,21 @@ async fn create(
 }
 
 async fn update(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
+    at: WriteAccess<Global>,
     PathId(id): PathId<ApiKeyId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, patch) = (id?, Parsed::<PersonalApiKeyPatch>::new(&sent));
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, caller, _: &Global, now| {
+    at.update::<ApiKey>(move |tx, caller, _: &Global, now| {
         super::update(tx, &caller.key.permissions, id, &patch, now)?;
-        expected.require::<ApiKey>(tx, &id)?;
-        super::body(tx, id)
+        Ok((id, super::body(tx, id)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
-async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
-    PathId(id): PathId<ApiKeyId>,
-) -> ApiResult {
+async fn destroy(at: WriteAccess<Global>, PathId(id): PathId<ApiKeyId>) -> ApiResult {
     let id = id?;
-    app.delete::<ApiKey, _>(&access, move |tx, caller, _: &Global, _| {
+    at.delete::<ApiKey>(move |tx, caller, _: &Global, _| {
         super::revoke(tx, &caller.key.permissions, id)?;
         Ok(id)
     })
@@ -159,20 +149,19 @@ async fn destroy(
 }
 
 async fn roll(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
+    at: WriteAccess<Global>,
     PathId(id): PathId<ApiKeyId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, sent) = (id?, Parsed::<RollFields>::new(&sent));
-    let stored = app.find_stored_response_if(&access, |tx, caller, _| {
+    let stored = at.find_stored_response(|tx, caller, _| {
         super::require_can_rotate(tx, &caller.key.permissions, id, &sent)
     });
     if let Some(reply) = stored? {
-        return app.repeat(reply).await;
+        return at.app.repeat(reply).await;
     }
-    let issued = app.issue_key(Some(id))?;
-    app.post(&access, move |tx, caller, _: &Global, now| {
+    let issued = at.app.issue_key(Some(id))?;
+    at.post(move |tx, caller, _: &Global, now| {
         super::rotate(tx, &caller.key.permissions, id, &sent, issued.secret(), now)?;
         super::body_with(tx, id, Some(issued.value())).map(ApiResponse::Object)
     })
@@ -220,13 +209,12 @@ async fn of_key(
 
 /// Lists what a key could do that the caller could create with this access.
 async fn of_new_key(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
+    at: WriteAccess<Global>,
     JsonBody(sent): JsonBody,
     table: RouteTable,
 ) -> ApiResult {
-    let (wanted, now) = (Parsed::<PersonalApiKeyAccess>::new(&sent), app.now());
-    let listed = app.long_reads().read(app.read_access(&access)?, move |tx, at| {
+    let (wanted, now) = (Parsed::<PersonalApiKeyAccess>::new(&sent), at.app.now());
+    let listed = at.app.long_reads().read(at.read_access()?, move |tx, at| {
         let grantor = &at.caller.key.permissions;
         let permissions = api_keys::issuable_permissions(tx, grantor, &wanted, now)?;
         let key = (ApiKeyId(Uuid::nil()), permissions);

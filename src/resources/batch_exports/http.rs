@@ -2,10 +2,8 @@
 
 use std::collections::HashSet;
 
-use axum::extract::State;
-
-use crate::app::App;
-use crate::auth::{InOrganization, InProject, ReadAccess, Requirements, Tenant, WriteAccess};
+use crate::app::WriteAccess;
+use crate::auth::{InOrganization, InProject, ReadAccess, Requirements, Tenant};
 use crate::base::error::Result;
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -159,12 +157,11 @@ async fn list_in_project(access: ReadAccess<InProject>, page: PageParams) -> Api
 }
 
 async fn create_in_organization(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (new, seed) = (Parsed::<OrganizationBatchExportFields>::new(&sent), Seed::generate());
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         let new = new.get()?;
         let project = super::named_project(tx, &tenant.member, new.project)?;
         let id = super::create(tx, &project, &new.fields, &mut seed.rng(), now)?;
@@ -173,13 +170,9 @@ async fn create_in_organization(
     .await
 }
 
-async fn create_in_project(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn create_in_project(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
     let (new, seed) = (Parsed::<BatchExportFields>::new(&sent), Seed::generate());
-    app.post(&access, move |tx, _, tenant: &InProject, now| {
+    at.post(move |tx, _, tenant: &InProject, now| {
         let id = super::create(tx, &tenant.project, &new, &mut seed.rng(), now)?;
         super::body(tx, (tenant.project.id, id)).map(ApiResponse::Created)
     })
@@ -217,29 +210,25 @@ async fn retrieve<P: ExportTenant>(
 }
 
 async fn update<P: ExportTenant>(
-    State(app): State<App>,
-    access: WriteAccess<P>,
+    at: WriteAccess<P>,
     PathId(id): PathId<BatchExportId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch, expected) = (id?, PatchBody::of(&sent), access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &P, now| {
+    let (id, patch) = (id?, PatchBody::of(&sent));
+    at.update::<BatchExport>(move |tx, _, tenant: &P, now| {
         let of = tenant.key_of(tx, id)?;
         super::update(tx, of, &patch, now)?;
-        expected.require::<BatchExport>(tx, &of)?;
-        super::body(tx, of)
+        Ok((of, super::body(tx, of)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
 async fn destroy<P: ExportTenant>(
-    State(app): State<App>,
-    access: WriteAccess<P>,
+    at: WriteAccess<P>,
     PathId(id): PathId<BatchExportId>,
 ) -> ApiResult {
     let id = id?;
-    app.delete::<BatchExport, _>(&access, move |tx, _, tenant: &P, _| {
+    at.delete::<BatchExport>(move |tx, _, tenant: &P, _| {
         let of = tenant.key_of(tx, id)?;
         super::delete(tx, of)?;
         Ok(of)
@@ -248,13 +237,12 @@ async fn destroy<P: ExportTenant>(
 }
 
 async fn set_paused<P: ExportTenant, const PAUSED: bool>(
-    State(app): State<App>,
-    access: WriteAccess<P>,
+    at: WriteAccess<P>,
     PathId(id): PathId<BatchExportId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, sent) = (id?, Parsed::<BatchExportState>::new(&sent));
-    app.post(&access, move |tx, _, tenant: &P, now| {
+    at.post(move |tx, _, tenant: &P, now| {
         super::set_paused(tx, tenant.key_of(tx, id)?, PAUSED, &sent, now)?;
         Ok(ApiResponse::Empty)
     })

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InProject, ReadAccess, Requirements};
 use crate::base::error::Result;
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -62,13 +62,12 @@ async fn list(
 }
 
 async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathParam(id): PathParam<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, new, seed) = (id?, Parsed::<NewCollaborator>::new(&sent), Seed::generate());
-    app.post(&access, move |tx, _, tenant: &InProject, now| {
+    at.post(move |tx, _, tenant: &InProject, now| {
         let dashboard = get_editable(tx, tenant, id)?;
         let row = super::create(tx, tenant, dashboard, &new, &mut seed.rng(), now)?;
         super::body(tx, &row).map(ApiResponse::Created)
@@ -77,13 +76,12 @@ async fn create(
 }
 
 async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathParam(id): PathParam<DashboardId>,
     PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
     let id = id?;
-    app.delete::<Collaborator, _>(&access, move |tx, caller, tenant: &InProject, _| {
+    at.delete::<Collaborator>(move |tx, caller, tenant: &InProject, _| {
         let dashboard = get_editable(tx, tenant, id)?;
         let user = match named.clone()? {
             PathUser::Uuid(uuid) => users::get_by_uuid(tx, uuid)?,

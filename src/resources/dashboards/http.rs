@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, LargeResponse, NewObject};
-use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, LargeResponse, NewObject, WriteAccess};
+use crate::auth::{InProject, ReadAccess, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::exchange::etag::Versioned;
@@ -122,14 +122,9 @@ async fn list(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
         .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
     let (new, seed) = (Parsed::<NewDashboard>::new(&sent), Seed::generate());
-    app.post_and_render(
-        &access,
+    at.post_and_render(
         201,
         move |tx, caller, tenant: &InProject, now, large| {
             if let Some(size) = super::large_copy(tx, tenant, &new)? {
@@ -143,14 +138,9 @@ async fn create(
     .await
 }
 
-async fn create_from_template(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn create_from_template(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
     let (sent, seed) = (Parsed::<FromTemplate>::new(&sent), Seed::generate());
-    app.post_and_render(
-        &access,
+    at.post_and_render(
         200,
         move |tx, caller, tenant: &InProject, now, large| {
             large.require_reserved(0)?;
@@ -204,27 +194,23 @@ async fn retrieve(
 }
 
 async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathId(id): PathId<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch) = (id?, ParsedPatch::new(&sent));
-    let (seed, expected) = (Seed::generate(), access.if_match.clone());
+    let (id, patch, seed) = (id?, ParsedPatch::new(&sent), Seed::generate());
     let once = patch.fields.get().map(ResponseOptions::of).unwrap_or_default();
-    let updated = app.change_and_render(
-        &access,
+    at.update_and_render::<Dashboard>(
         move |tx, _, tenant: &InProject, now, large| {
             if let Some(size) = super::large_answer(tx, tenant.project.id, id)? {
                 large.require_reserved(size)?;
             }
             super::update(tx, tenant, id, &patch, &mut seed.rng(), now)?;
-            expected.require::<Dashboard>(tx, &(tenant.project.id, id))?;
-            is_large(tx, tenant, id, once, large)
+            Ok(((tenant.project.id, id), is_large(tx, tenant, id, once, large)?))
         },
         move |tx, _, tenant| super::body(tx, tenant, id, once),
-    );
-    updated.await.map(ApiResponse::Object)
+    )
+    .await
 }
 
 /// Answers 405 for every ID, as PostHog does: a dashboard is deleted by PATCH.
@@ -246,14 +232,13 @@ async fn list_deleted_tiles(
 }
 
 async fn move_tile(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathId(id): PathId<DashboardId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, sent) = (id?, Parsed::<TileMove>::new(&sent));
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, _, tenant: &InProject, _| {
+    let expected = at.if_match.clone();
+    at.change(move |tx, _, tenant: &InProject, _| {
         tiles::move_tile(tx, tenant, id, &sent)?;
         expected.require::<Dashboard>(tx, &(tenant.project.id, id))
     })

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InOrganization, ReadAccess, Requirements};
 use crate::base::json::WriteJson;
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -85,14 +85,9 @@ async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult
     .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let new = NewDomain::of(&sent);
-    let seed = Seed::generate();
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
+    let (new, seed) = (NewDomain::of(&sent), Seed::generate());
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let id = super::create(tx, organization, &new, &mut seed.rng(), now)?;
         super::body(tx, (organization, id)).map(ApiResponse::Created)
@@ -106,30 +101,22 @@ async fn retrieve(access: ReadAccess<InOrganization>, PathId(id): PathId<DomainI
 }
 
 async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathId(id): PathId<DomainId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, patch) = (id?, Parsed::<DomainPatch>::new(&sent));
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, _, tenant: &InOrganization, _| {
+    at.update::<Domain>(move |tx, _, tenant: &InOrganization, _| {
         let key = (tenant.member.organization, id);
         super::update(tx, key, &patch)?;
-        expected.require::<Domain>(tx, &key)?;
-        super::body(tx, key)
+        Ok((key, super::body(tx, key)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
-async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    PathId(id): PathId<DomainId>,
-) -> ApiResult {
+async fn destroy(at: WriteAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
     let id = id?;
-    app.delete::<Domain, _>(&access, move |tx, _, tenant: &InOrganization, _| {
+    at.delete::<Domain>(move |tx, _, tenant: &InOrganization, _| {
         let key = (tenant.member.organization, id);
         super::delete(tx, key).map(|()| key)
     })
@@ -138,23 +125,22 @@ async fn destroy(
 
 /// Holds no snapshot or transaction during the DNS lookup. The fields of the body have no effect, as in PostHog.
 async fn verify(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathId(id): PathId<DomainId>,
     _: IgnoredBody,
 ) -> ApiResult {
     let id = id?;
-    if let Some(reply) = app.find_stored_response(&access)? {
-        return app.repeat(reply).await;
+    if let Some(reply) = at.find_stored_response(|_, _, _| Ok(()))? {
+        return at.app.repeat(reply).await;
     }
-    let challenge = app.read_for_change(&access, |tx, tenant: &InOrganization| {
+    let challenge = at.read_for_change(|tx, tenant: &InOrganization| {
         Challenge::of(tx, (tenant.member.organization, id))
     })?;
     challenge.require_unverified()?;
-    let name = challenge.name(&app.config().dns_challenge_prefix);
-    let records = app.dns().lookup_txt(&format!("{name}."), access.consumer).await?;
+    let name = challenge.name(&at.app.config().dns_challenge_prefix);
+    let records = at.app.dns().lookup_txt(&format!("{name}."), at.consumer).await?;
     let met = challenge.is_met_by(&records);
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         if met {
             super::verify(tx, tenant.member.organization, id, now)?;
         }

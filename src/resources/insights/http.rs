@@ -9,8 +9,8 @@ use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
-use crate::app::App;
-use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InProject, ReadAccess, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json;
 use crate::base::secret::Seed;
@@ -133,13 +133,9 @@ async fn list(
         .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
     let (new, seed) = (ParsedBody::new(&sent), Seed::generate());
-    app.post(&access, move |tx, _, tenant: &InProject, now| {
+    at.post(move |tx, _, tenant: &InProject, now| {
         let id = super::create(tx, tenant, &new, &mut seed.rng(), now)?;
         super::body(tx, tenant, id, ResponseOptions::default()).map(ApiResponse::Created)
     })
@@ -161,21 +157,18 @@ async fn retrieve(
 }
 
 async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathId(id): PathId<InsightRef>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (id, patch) = (id?, ParsedBody::new(&sent));
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, _, tenant: &InProject, now| {
+    at.update::<Insight>(move |tx, _, tenant: &InProject, now| {
         let id = super::update(tx, tenant, &id, &patch, now)?;
-        expected.require::<Insight>(tx, &(tenant.project.id, id))?;
         let show_deleted = patch.deletes();
-        super::body(tx, tenant, id, ResponseOptions { show_deleted, ..ResponseOptions::default() })
+        let options = ResponseOptions { show_deleted, ..ResponseOptions::default() };
+        Ok(((tenant.project.id, id), super::body(tx, tenant, id, options)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
 /// Answers 405 for every ID, as PostHog does: an insight is deleted by PATCH.

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InOrganization, ReadAccess, Requirements};
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::{AnyJsonBody, JsonBody};
@@ -73,14 +73,10 @@ async fn list(
     .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
     let (new, seed) = (NewInvite::of(&sent), Seed::generate());
-    let (terms, links) = (invite_config(&app), app.links().clone());
-    app.post(&access, move |tx, _, InOrganization { member }: &InOrganization, now| {
+    let (terms, links) = (invite_config(&at.app), at.app.links().clone());
+    at.post(move |tx, _, InOrganization { member }: &InOrganization, now| {
         let id = super::create(tx, member, terms, &new, &mut seed.rng(), now)?;
         let links = terms.can_see_link(member).then_some(&links);
         created(tx, (member.organization, id), links, now).map(ApiResponse::Created)
@@ -88,26 +84,18 @@ async fn create(
     .await
 }
 
-async fn create_all(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    AnyJsonBody(sent): AnyJsonBody,
-) -> ApiResult {
-    let (new, seed, terms) = (read_all(sent), Seed::generate(), invite_config(&app));
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+async fn create_all(at: WriteAccess<InOrganization>, AnyJsonBody(sent): AnyJsonBody) -> ApiResult {
+    let (new, seed, terms) = (read_all(sent), Seed::generate(), invite_config(&at.app));
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         super::create_all(tx, &tenant.member, terms, &new, &mut seed.rng(), now)?;
         Ok(ApiResponse::Empty)
     })
     .await
 }
 
-async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    PathId(id): PathId<InviteId>,
-) -> ApiResult {
+async fn destroy(at: WriteAccess<InOrganization>, PathId(id): PathId<InviteId>) -> ApiResult {
     let id = id?;
-    app.delete::<Invite, _>(&access, move |tx, _, tenant: &InOrganization, _| {
+    at.delete::<Invite>(move |tx, _, tenant: &InOrganization, _| {
         let key = (tenant.member.organization, id);
         super::delete(tx, key).map(|()| key)
     })

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InOrganization, ReadAccess, Requirements};
 use crate::base::time::Timestamp;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
@@ -110,30 +110,26 @@ async fn rights(
 }
 
 async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathParam(named): PathParam<PathUser>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (named, patch) = (named?, Parsed::<MemberPatch>::new(&sent));
-    let expected = access.if_match.clone();
-    app.change(&access, move |tx, _, tenant: &InOrganization, now| {
+    at.update::<Membership>(move |tx, _, tenant: &InOrganization, now| {
         let user = named.resolve(tx, tenant.member.user)?;
         super::update(tx, &tenant.member, user, &patch, now)?;
-        expected.require::<Membership>(tx, &(tenant.member.organization, user))?;
-        super::body(tx, tenant.member.organization, user)
+        let organization = tenant.member.organization;
+        Ok(((organization, user), super::body(tx, organization, user)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
 async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
     let named = named?;
-    app.delete::<Membership, _>(&access, move |tx, _, tenant: &InOrganization, _| {
+    at.delete::<Membership>(move |tx, _, tenant: &InOrganization, _| {
         let user = named.resolve(tx, tenant.member.user)?;
         cascade_delete::delete_member(tx, &tenant.member, user)?;
         Ok((tenant.member.organization, user))

@@ -4,8 +4,8 @@ pub mod body;
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{CallerKey, Global, InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{CallerKey, Global, InOrganization, ReadAccess, Requirements};
 use crate::base::error::Result;
 use crate::base::json::{JsonItems, WrittenBy};
 use crate::base::secret::Seed;
@@ -76,14 +76,9 @@ async fn list(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
     .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let new = Parsed::<NewOrganization>::new(&sent);
-    let seed = Seed::generate();
-    app.post(&access, move |tx, caller, _: &Global, now| {
+async fn create(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {
+    let (new, seed) = (Parsed::<NewOrganization>::new(&sent), Seed::generate());
+    at.post(move |tx, caller, _: &Global, now| {
         let mut rng = seed.rng();
         let id = super::create(tx, new.get()?, &mut rng, now)?;
         let first = NewProject::of(&crate::input::JsonObject::new());
@@ -99,14 +94,9 @@ async fn retrieve(State(app): State<App>, access: ReadAccess<InOrganization>) ->
     fields.await.map(ApiResponse::Object)
 }
 
-async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let (patch, expected) = (Parsed::<OrganizationPatch>::new(&sent), access.if_match.clone());
-    let updated = app.change_and_render(
-        &access,
+async fn update(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
+    let patch = Parsed::<OrganizationPatch>::new(&sent);
+    at.update_and_render::<Organization>(
         move |tx, _, tenant: &InOrganization, now, large| {
             let id = tenant.member.organization;
             let is_large = is_expensive(tx, id)?;
@@ -116,16 +106,15 @@ async fn update(
             let patch = patch.get()?;
             super::update(tx, id, patch, now)?;
             roles::set_default(tx, id, &patch.default_role_id, now)?;
-            expected.require::<Organization>(tx, &id)?;
-            Ok(is_large)
+            Ok((id, is_large))
         },
         |tx, caller, tenant| body(tx, &tenant.member, &caller.key),
-    );
-    updated.await.map(ApiResponse::Object)
+    )
+    .await
 }
 
-async fn destroy(State(app): State<App>, access: WriteAccess<InOrganization>) -> ApiResult {
-    app.delete::<Organization, _>(&access, |tx, _, tenant: &InOrganization, _| {
+async fn destroy(at: WriteAccess<InOrganization>) -> ApiResult {
+    at.delete::<Organization>(|tx, _, tenant: &InOrganization, _| {
         cascade_delete::delete_organization(tx, tenant.member.organization)?;
         Ok(tenant.member.organization)
     })

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{Global, InOrganization, InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{Global, InOrganization, InProject, ReadAccess, Requirements};
 use crate::base::error::Result;
 use crate::base::json::JsonItems;
 use crate::base::secret::Seed;
@@ -151,15 +151,9 @@ async fn list_mine(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
     .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let new = NewProject::of(&sent);
-    let seed = Seed::generate();
-    let signer = app.clone();
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
+    let (new, seed, signer) = (NewProject::of(&sent), Seed::generate(), at.app.clone());
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         let id = super::create(tx, &tenant.member, &new, &mut seed.rng(), now)?;
         body(tx, &signer, &tenant.member, id).map(ApiResponse::Created)
     })
@@ -171,46 +165,32 @@ async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiR
         .map(ApiResponse::Object)
 }
 
-async fn update(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
-    let (fields, expected) = (Parsed::<ProjectFields>::new(&sent), access.if_match.clone());
-    let signer = app.clone();
-    app.change(&access, move |tx, _, tenant: &InProject, now| {
+async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
+    let (fields, signer) = (Parsed::<ProjectFields>::new(&sent), at.app.clone());
+    at.update::<Project>(move |tx, _, tenant: &InProject, now| {
         let id = tenant.project.id;
         super::update(tx, &tenant.member, id, &fields, is_live_dashboard, now)?;
-        expected.require::<Project>(tx, &(tenant.member.organization, id))?;
-        body(tx, &signer, &tenant.member, id)
+        Ok(((tenant.member.organization, id), body(tx, &signer, &tenant.member, id)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
-async fn reset_token(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
-    _: IgnoredBody,
-) -> ApiResult {
-    let (seed, expected) = (Seed::generate(), access.if_match.clone());
-    let signer = app.clone();
-    app.change(&access, move |tx, _, tenant: &InProject, now| {
+async fn reset_token(at: WriteAccess<InProject>, _: IgnoredBody) -> ApiResult {
+    let (seed, signer) = (Seed::generate(), at.app.clone());
+    at.update::<Project>(move |tx, _, tenant: &InProject, now| {
         let key = (tenant.member.organization, tenant.project.id);
         super::reset_token(tx, key, &mut seed.rng(), now)?;
-        expected.require::<Project>(tx, &key)?;
-        body(tx, &signer, &tenant.member, key.1)
+        Ok((key, body(tx, &signer, &tenant.member, key.1)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
 fn is_live_dashboard(tx: &WriteTx<'_>, project: ProjectId, dashboard: u64) -> Result<bool> {
     Ok(Dashboard::find_live(tx, project, &DashboardId(dashboard))?.is_some())
 }
 
-async fn destroy(State(app): State<App>, access: WriteAccess<InProject>) -> ApiResult {
-    app.delete::<Project, _>(&access, move |tx, _, tenant: &InProject, _| {
+async fn destroy(at: WriteAccess<InProject>) -> ApiResult {
+    at.delete::<Project>(move |tx, _, tenant: &InProject, _| {
         let (organization, id) = (tenant.project.organization, tenant.project.id);
         cascade_delete::delete_project(tx, organization, id)?;
         Ok((organization, id))

@@ -4,8 +4,8 @@ use axum::extract::State;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::App;
-use crate::auth::{InOrganization, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{InOrganization, ReadAccess, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -117,13 +117,9 @@ async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult
         .await
 }
 
-async fn create(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {
     let (new, seed) = (Parsed::<NewRole>::new(&sent), Seed::generate());
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let id = super::create(tx, organization, new.get()?, &mut seed.rng(), now)?;
         super::body(tx, (organization, id)).map(ApiResponse::Created)
@@ -147,14 +143,12 @@ async fn retrieve(
 
 /// Renames a role. An invalid body counts only if the role exists.
 async fn rename<N: Input + Into<RolePatch> + Send + 'static>(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathId(id): PathId<RoleId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
-    let (id, patch, expected) = (id?, N::parse(&sent).map(Into::into), access.if_match.clone());
-    let renamed = app.change_and_render(
-        &access,
+    let (id, patch) = (id?, N::parse(&sent).map(Into::into));
+    at.update_and_render::<Role>(
         move |tx, _, tenant: &InOrganization, _, large| {
             let key = (tenant.member.organization, id);
             let is_large = super::is_expensive(tx, key)?;
@@ -162,21 +156,16 @@ async fn rename<N: Input + Into<RolePatch> + Send + 'static>(
                 large.require_reserved(0)?;
             }
             super::rename(tx, key, &patch)?;
-            expected.require::<Role>(tx, &key)?;
-            Ok(is_large)
+            Ok((key, is_large))
         },
         move |tx, _, tenant| super::body(tx, (tenant.member.organization, id)),
-    );
-    renamed.await.map(ApiResponse::Object)
+    )
+    .await
 }
 
-async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
-    PathId(id): PathId<RoleId>,
-) -> ApiResult {
+async fn destroy(at: WriteAccess<InOrganization>, PathId(id): PathId<RoleId>) -> ApiResult {
     let id = id?;
-    app.delete::<Role, _>(&access, move |tx, _, tenant: &InOrganization, now| {
+    at.delete::<Role>(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         cascade_delete::delete_role(tx, organization, id, now)?;
         Ok((organization, id))
@@ -210,14 +199,13 @@ async fn list_memberships(
 }
 
 async fn add_member(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathParam(role): PathParam<RoleId>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (new, seed) = (Parsed::<NewRoleMembership>::new(&sent), Seed::generate());
     let role = role.ok();
-    app.post(&access, move |tx, _, tenant: &InOrganization, now| {
+    at.post(move |tx, _, tenant: &InOrganization, now| {
         let organization = tenant.member.organization;
         let added = memberships::add(tx, organization, role, &new, &mut seed.rng(), now)?;
         member_body(tx, &added).map(ApiResponse::Created)
@@ -236,13 +224,12 @@ async fn retrieve_membership(
 }
 
 async fn remove_member(
-    State(app): State<App>,
-    access: WriteAccess<InOrganization>,
+    at: WriteAccess<InOrganization>,
     PathParam(role): PathParam<RoleId>,
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
     let (role, id) = (role?, id?);
-    app.delete::<RoleMembership, _>(&access, move |tx, _, tenant: &InOrganization, _| {
+    at.delete::<RoleMembership>(move |tx, _, tenant: &InOrganization, _| {
         let member = memberships::get(tx, (tenant.member.organization, role), id)?;
         memberships::remove(tx, &member)?;
         Ok(member.key())

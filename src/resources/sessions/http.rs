@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 
-use crate::app::App;
-use crate::auth::{Global, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{Global, ReadAccess, Requirements};
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
@@ -40,18 +40,14 @@ async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
     listed.await.map(ApiResponse::Json)
 }
 
-async fn destroy(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
-    PathId(id): PathId<SessionId>,
-) -> ApiResult {
+async fn destroy(at: WriteAccess<Global>, PathId(id): PathId<SessionId>) -> ApiResult {
     let id = id?;
-    let end = app.change(&access, move |tx, caller, _: &Global, now| {
+    let end = at.change(move |tx, caller, _: &Global, now| {
         super::end(tx, caller.user.id, id, now)?;
         Ok(caller.user.id)
     });
     let user = end.await?;
-    if access.dry_run.is_none() {
+    if at.dry_run.is_none() {
         tracing::info!(session = %id, %user, "session ended by its user");
     }
     Ok(ApiResponse::NoContent)

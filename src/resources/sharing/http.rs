@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, PageKey};
-use crate::auth::{InProject, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, PageKey, WriteAccess};
+use crate::auth::{InProject, ReadAccess, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json::Either;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -112,31 +112,27 @@ async fn retrieve<R: Shared + Loggable>(
 }
 
 async fn update<R: Shared + Loggable>(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathObject(named): PathObject<R>,
     JsonBody(sent): JsonBody,
 ) -> ApiResult {
     let (named, patch) = (named?, Parsed::<SharingPatch>::new(&sent));
-    let (tokens, expected) = (app.sharing().clone(), access.if_match.clone());
-    app.change(&access, move |tx, _, tenant: &InProject, now| {
+    let tokens = at.app.sharing().clone();
+    at.update::<Sharing>(move |tx, _, tenant: &InProject, now| {
         let of = Shareable::find::<R>(tx, tenant, &named)?.require_share()?;
         super::update(tx, tenant, &tokens, of, &patch, now)?;
-        expected.require::<Sharing>(tx, &of)?;
-        super::body(tx, &tokens, of, true)
+        Ok((of, super::body(tx, &tokens, of, true)?))
     })
     .await
-    .map(ApiResponse::Object)
 }
 
 async fn refresh<R: Shared + Loggable>(
-    State(app): State<App>,
-    access: WriteAccess<InProject>,
+    at: WriteAccess<InProject>,
     PathObject(named): PathObject<R>,
     _: IgnoredBody,
 ) -> ApiResult {
-    let (named, tokens) = (named?, app.sharing().clone());
-    app.post(&access, move |tx, _, tenant: &InProject, now| {
+    let (named, tokens) = (named?, at.app.sharing().clone());
+    at.post(move |tx, _, tenant: &InProject, now| {
         let of = Shareable::find::<R>(tx, tenant, &named)?.require_share()?;
         super::rotate(tx, &tokens, of, now)?;
         super::body(tx, &tokens, of, true).map(ApiResponse::Object)

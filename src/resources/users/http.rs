@@ -7,8 +7,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use serde_json::{Map, Value};
 
-use crate::app::App;
-use crate::auth::{Caller, Global, ReadAccess, Requirements, WriteAccess};
+use crate::app::{App, WriteAccess};
+use crate::auth::{Caller, Global, ReadAccess, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
 use crate::base::patch::Patch;
@@ -54,31 +54,24 @@ async fn retrieve(State(app): State<App>, access: ReadAccess<Global>) -> ApiResu
     app.long_reads().read(access, |tx, at| body(tx, &at.caller)).await.map(ApiResponse::Object)
 }
 
-async fn update(
-    State(app): State<App>,
-    access: WriteAccess<Global>,
-    JsonBody(sent): JsonBody,
-) -> ApiResult {
+async fn update(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {
     // An acceptance of an invite takes any role.
     let patch = ParsedWithKept::<UserPatch>::new(&sent, "role_at_organization");
-    let expected = access.if_match.clone();
-    let updated = app.change_and_render(
-        &access,
+    at.update_and_render::<User>(
         move |tx, caller, _: &Global, _, large| {
             let role = tx.get::<User>(&caller.user.id)?.fields.role_at_organization;
             let patch = patch.get(role.as_deref())?;
             let current = current_after(tx, caller, patch)?;
             super::update(tx, caller.user.id, patch, current)?;
-            expected.require::<User>(tx, &caller.user.id)?;
             let is_large = is_expensive(tx, &reload_caller(tx, caller)?)?;
             if is_large {
                 large.require_reserved(0)?;
             }
-            Ok(is_large)
+            Ok((caller.user.id, is_large))
         },
         |tx, caller, _| body(tx, &reload_caller(tx, caller)?),
-    );
-    updated.await.map(ApiResponse::Object)
+    )
+    .await
 }
 
 /// Returns the caller with the updated user.
