@@ -4,18 +4,66 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::auth::ReadAccess;
+use crate::auth::Caller;
 use crate::base::error::{Error, Result};
 use crate::fair::fair_queue::{Consumer, FairQueue, FairQueueLimits, QueueFull};
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::metrics::{Counter, Histogram, Metrics, Series, record_seconds};
 use crate::store::{BoundedRead, CancelToken, Snapshot};
 
+use super::App;
+
 /// The `Retry-After` when the queue is full, in seconds.
 const RETRY_AFTER: u32 = 2;
 
-/// Slots for long reads, given to tenants in turn. Clones share the slots.
-#[derive(Clone)]
+/// Proof that the caller is authorized to read, with the snapshot that authorization used. The whole response is read
+/// from that snapshot.
+pub struct ReadAccess<P> {
+    /// The service that reads.
+    pub app: App,
+    /// The authenticated caller.
+    pub caller: Caller,
+    /// The tenant of the route.
+    pub tenant: P,
+    /// The tenant that the request counts towards.
+    pub consumer: Consumer,
+    /// The snapshot of the response.
+    pub snapshot: Arc<Snapshot>,
+}
+
+impl<P: Send + 'static> ReadAccess<P> {
+    /// Runs `read`: on this thread while it is short, otherwise again from the start on a blocking thread.
+    ///
+    /// # Errors
+    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
+    pub async fn read<T: Send + 'static>(
+        self,
+        read: impl Fn(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        {
+            let short = BoundedRead::short(&self.snapshot);
+            let response = read(&short, &self);
+            if !short.is_exceeded() {
+                return response;
+            }
+        }
+        self.read_long(read).await
+    }
+
+    /// Runs `read` on a blocking thread, for reads that are known to be long.
+    ///
+    /// # Errors
+    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
+    pub async fn read_long<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&BoundedRead<'_>, &Self) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let (app, consumer, tx) = (self.app.clone(), self.consumer, Arc::clone(&self.snapshot));
+        app.long_reads().run(consumer, tx, move |tx| read(tx, &self)).await
+    }
+}
+
+/// Slots for long reads, given to tenants in turn.
 pub struct BlockingPool {
     queue: FairQueue,
     /// The longest time for a read, including its wait.
@@ -33,39 +81,6 @@ impl BlockingPool {
             refused: metrics.counter(Series::READS_REFUSED, &[]),
             times: metrics.histogram(Series::READ_TIME, &[]),
         }
-    }
-
-    /// Runs `read` for an admitted request: on this thread while it is short, otherwise again from the start on a
-    /// blocking thread.
-    ///
-    /// # Errors
-    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
-    pub async fn read<P: Send + 'static, T: Send + 'static>(
-        &self,
-        access: ReadAccess<P>,
-        read: impl Fn(&BoundedRead<'_>, &ReadAccess<P>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        {
-            let short = BoundedRead::short(&access.snapshot);
-            let response = read(&short, &access);
-            if !short.is_exceeded() {
-                return response;
-            }
-        }
-        self.read_long(access, read).await
-    }
-
-    /// Runs `read` for an admitted request on a blocking thread, for reads that are known to be long.
-    ///
-    /// # Errors
-    /// The errors of `read`; 503 if too many reads of the tenant wait, or if the read exceeds its time limit.
-    pub async fn read_long<P: Send + 'static, T: Send + 'static>(
-        &self,
-        access: ReadAccess<P>,
-        read: impl FnOnce(&BoundedRead<'_>, &ReadAccess<P>) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
-        let (consumer, tx) = (access.consumer, Arc::clone(&access.snapshot));
-        self.run(consumer, tx, move |tx| read(tx, &access)).await
     }
 
     /// Runs `work` over a snapshot on a blocking thread when it is the consumer's turn. Dropping the future stops the

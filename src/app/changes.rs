@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::auth::authorize::AuthContext;
-use crate::auth::{Authorization, Caller, PublicAccess, ReadAccess, Tenant};
+use crate::auth::{Authorization, Caller, PublicAccess, Tenant};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::base::time::Timestamp;
@@ -21,8 +21,8 @@ use crate::resources::api_keys::KeyPermissions;
 use crate::resources::{activity, users};
 use crate::store::{Record, Snapshot, WakeOnCommit, WriteTx};
 
-use super::App;
 use super::quota::Allowance;
+use super::{App, ReadAccess};
 
 /// Proof that the caller is authorized to change something. It holds no snapshot: the body may arrive slowly, and the
 /// write authorizes the caller again.
@@ -68,8 +68,8 @@ impl<P: Tenant> WriteAccess<P> {
     pub(crate) fn read_access(&self) -> Result<ReadAccess<P>> {
         let snapshot = self.app.store().snapshot()?;
         let context = self.auth.renew(&*snapshot, self.app.now())?;
-        let (tenant, consumer) = (P::of(&context)?, self.consumer);
-        Ok(ReadAccess { caller: context.caller.clone(), tenant, consumer, snapshot })
+        let (app, tenant, consumer) = (self.app.clone(), P::of(&context)?, self.consumer);
+        Ok(ReadAccess { app, caller: context.caller.clone(), tenant, consumer, snapshot })
     }
 
     /// Writes for a caller. One transaction authorizes the caller again, runs `rule` and writes the activity entry.

@@ -52,6 +52,7 @@ use metrics::MetricsCollector;
 use readiness::Readiness;
 use signing::SigningKeys;
 
+pub use blocking_pool::ReadAccess;
 pub use changes::WriteAccess;
 pub use health::Health;
 pub use organization_import::ImportedOrganization;

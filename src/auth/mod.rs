@@ -1,7 +1,7 @@
 //! Authentication and authorization: verified API keys and console sessions, and the authorization of every request.
 //!
 //! Handlers and rules never compare scopes or levels themselves. They call this module, or take a proof
-//! ([`ReadAccess`]) that the caller was authorized.
+//! (`ReadAccess`) that the caller was authorized.
 
 pub mod authorization;
 pub mod authorize;
@@ -15,4 +15,4 @@ pub use authorization::Authorization;
 pub use caller::{Caller, CallerKey, Credential};
 pub use key_reach::KeyReach;
 pub use requirements::{PathTarget, Requirements};
-pub use tenant::{Global, InOrganization, InProject, PublicAccess, ReadAccess, Tenant};
+pub use tenant::{Global, InOrganization, InProject, PublicAccess, Tenant};

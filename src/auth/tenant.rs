@@ -1,4 +1,4 @@
-//! The tenant of a route, and the proofs that the caller was authorized.
+//! The tenant of a route, and the caller of a public route.
 
 use std::sync::Arc;
 
@@ -8,7 +8,6 @@ use crate::exchange::idempotency::IdempotencyRequest;
 use crate::fair::fair_queue::Consumer;
 use crate::resources::members::Membership;
 use crate::resources::projects;
-use crate::store::Snapshot;
 
 use super::authorization::Authorization;
 use super::authorize::AuthContext;
@@ -65,19 +64,6 @@ impl Tenant for InProject {
         let project = project.ok_or_else(|| Error::internal("the path names no project"))?;
         Ok(Self { member, project })
     }
-}
-
-/// Proof that the caller is authorized to read, with the snapshot that authorization used. The whole response is read
-/// from that snapshot.
-pub struct ReadAccess<P> {
-    /// The authenticated caller.
-    pub caller: Caller,
-    /// The tenant of the route.
-    pub tenant: P,
-    /// The tenant that the request counts towards.
-    pub consumer: Consumer,
-    /// The snapshot of the response.
-    pub snapshot: Arc<Snapshot>,
 }
 
 /// The caller of a public route, with or without a key.

@@ -5,9 +5,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use url::form_urlencoded::Serializer;
 
-use crate::app::App;
-use crate::app::blocking_pool::BlockingPool;
-use crate::auth::ReadAccess;
+use crate::app::{App, ReadAccess};
 use crate::base::error::{Error, Result};
 use crate::base::json::{WriteJson, WrittenBy, output};
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -44,8 +42,6 @@ pub struct PageParams {
     offset: usize,
     /// Whether the list reads more rows than it returns.
     scans: bool,
-    /// The thread pool for long reads.
-    pool: BlockingPool,
     base: String,
     path: String,
     /// The other query parameters.
@@ -60,18 +56,12 @@ impl FromRequestParts<App> for PageParams {
         let base = client.base_url(app.config().public_url.as_deref()).into_owned();
         let query = parts.uri.query().unwrap_or_default();
         let most_values = app.config().caps.query_values;
-        Self::parse(base, parts.uri.path(), query, most_values, app.long_reads().clone())
+        Self::parse(base, parts.uri.path(), query, most_values)
     }
 }
 
 impl PageParams {
-    fn parse(
-        base: String,
-        path: &str,
-        query: &str,
-        max_values: usize,
-        pool: BlockingPool,
-    ) -> Result<Self> {
+    fn parse(base: String, path: &str, query: &str, max_values: usize) -> Result<Self> {
         let mut query = QueryParams::parse(query, max_values)?;
         let paging = query.take(&["limit", "offset"]);
         let number = |wanted: &str| {
@@ -85,7 +75,6 @@ impl PageParams {
                 .min(MAX_LIMIT),
             offset: number("offset").unwrap_or(0),
             scans: false,
-            pool,
             base,
             path: path.to_owned(),
             query,
@@ -121,13 +110,12 @@ impl PageParams {
         + Send
         + 'static,
     ) -> ApiResult {
-        let pool = self.pool.clone();
         let is_long = self.offset > MAX_INLINE_OFFSET || self.limit > DEFAULT_LIMIT || self.scans;
         let read = move |tx: &BoundedRead<'_>, at: &ReadAccess<P>| {
             let (count, items) = list(tx, at, &self)?;
             self.envelope(count, &items)
         };
-        if is_long { pool.read_long(access, read).await } else { pool.read(access, read).await }
+        if is_long { access.read_long(read).await } else { access.read(read).await }
     }
 
     fn envelope(&self, count: u64, items: &[u8]) -> ApiResult {
@@ -176,24 +164,11 @@ fn python_integer(text: &str) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use crate::fair::fair_queue::FairQueueLimits;
-    use crate::metrics::Metrics;
-
     use super::*;
 
     fn page(query: &str) -> PageParams {
-        let limits = FairQueueLimits {
-            slots: 1,
-            slots_per_consumer: 1,
-            waiting_per_consumer: 1,
-            waiting: 1,
-            max_wait: None,
-        };
-        let pool = BlockingPool::new(limits, Duration::from_secs(1), &Metrics::default());
         let base = "http://a.example".to_owned();
-        PageParams::parse(base, "/api/x/", query, usize::MAX, pool).expect("within the limit")
+        PageParams::parse(base, "/api/x/", query, usize::MAX).expect("within the limit")
     }
 
     #[test]

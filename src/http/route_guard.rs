@@ -15,10 +15,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 
 use crate::app::rate_limit::RateLimitStatus;
-use crate::app::{App, WriteAccess};
-use crate::auth::{
-    Authorization, Credential, PathTarget, PublicAccess, ReadAccess, Requirements, Tenant,
-};
+use crate::app::{App, ReadAccess, WriteAccess};
+use crate::auth::{Authorization, Credential, PathTarget, PublicAccess, Requirements, Tenant};
 use crate::base::error::{Error, Result};
 use crate::exchange::dry_run::DryRun;
 use crate::exchange::idempotency::IdempotencyRequest;
@@ -238,11 +236,11 @@ fn bearer_token(header: &str) -> Option<&str> {
 impl<P: Tenant> FromRequestParts<App> for ReadAccess<P> {
     type Rejection = Error;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self> {
         let AuthorizedRequest { auth, snapshot } = AuthorizedRequest::take(parts)?;
         let context = auth.context();
-        let (tenant, consumer) = (P::of(context)?, context.consumer());
-        Ok(Self { caller: context.caller.clone(), tenant, consumer, snapshot })
+        let (app, tenant, consumer) = (app.clone(), P::of(context)?, context.consumer());
+        Ok(Self { app, caller: context.caller.clone(), tenant, consumer, snapshot })
     }
 }
 

@@ -1,10 +1,8 @@
 //! `/api/projects/:project_id/access_controls/`, `/api/projects/:project_id/resource_access_controls/` and
 //! `access_controls/` and `access/` below dashboards and insights.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{InProject, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InProject, Requirements};
 use crate::base::error::Result;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
@@ -137,8 +135,8 @@ pub fn routes(routes: &mut Routes) {
         .id::<InsightRef>();
 }
 
-async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
-    app.long_reads().read(access, |tx, at| super::body(tx, &at.tenant)).await.map(ApiResponse::Json)
+async fn retrieve(at: ReadAccess<InProject>) -> ApiResult {
+    at.read(|tx, at| super::body(tx, &at.tenant)).await.map(ApiResponse::Json)
 }
 
 async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
@@ -149,16 +147,9 @@ async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResu
     Ok(rule.map_or(ApiResponse::NoContent, ApiResponse::Json))
 }
 
-async fn retrieve_all(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
-    query: QueryParams,
-) -> ApiResult {
+async fn retrieve_all(at: ReadAccess<InProject>, query: QueryParams) -> ApiResult {
     let kind = query.read::<KindField>("resource")?.unwrap_or(Kind::Dashboard);
-    app.long_reads()
-        .read(access, move |tx, at| super::body_of_all(tx, &at.tenant, kind))
-        .await
-        .map(ApiResponse::Json)
+    at.read(move |tx, at| super::body_of_all(tx, &at.tenant, kind)).await.map(ApiResponse::Json)
 }
 
 async fn update_all(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {
@@ -170,12 +161,11 @@ async fn update_all(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> Api
 }
 
 async fn retrieve_one<R: Shared>(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
+    at: ReadAccess<InProject>,
     PathId(named): PathId<R::Ref>,
 ) -> ApiResult {
     let named = named?;
-    let fields = app.long_reads().read(access, move |tx, at| {
+    let fields = at.read(move |tx, at| {
         let (object, level) = get_object::<R>(tx, &at.tenant, &named)?;
         super::body_of_one(tx, &at.tenant, object, level)
     });
@@ -198,11 +188,8 @@ async fn update_one<R: Shared>(
 }
 
 /// Answers 400, as PostHog does: rules on all objects of a kind belong to the project.
-async fn refuse<R: Shared>(
-    access: ReadAccess<InProject>,
-    PathId(named): PathId<R::Ref>,
-) -> ApiResult {
-    let (_, level) = get_object::<R>(&*access.snapshot, &access.tenant, &named?)?;
+async fn refuse<R: Shared>(at: ReadAccess<InProject>, PathId(named): PathId<R::Ref>) -> ApiResult {
+    let (_, level) = get_object::<R>(&*at.snapshot, &at.tenant, &named?)?;
     level.require(AccessLevel::Viewer)?;
     Err(invalid("Resource-level access controls can only be configured for projects."))
 }
@@ -227,13 +214,13 @@ fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
 }
 
 async fn list_members<R: Shared>(
-    access: ReadAccess<InProject>,
+    at: ReadAccess<InProject>,
     PathId(named): PathId<R::Ref>,
     page: PageParams,
 ) -> ApiResult {
     let (named, filter) = (named?, filter(&page)?);
     page.with_scan(filter.scans())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             let (object, level) = get_object::<R>(tx, &at.tenant, &named)?;
             require_read(tx, &at.tenant, level)?;
             let visibility = NameVisibility::of(&at.caller.key);

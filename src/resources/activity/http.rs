@@ -1,6 +1,7 @@
 //! `/api/organizations/:organization_id/activity_log/` and `/api/projects/:project_id/activity_log/`.
 
-use crate::auth::{InOrganization, InProject, ReadAccess, Requirements};
+use crate::app::ReadAccess;
+use crate::auth::{InOrganization, InProject, Requirements};
 use crate::base::error::Result;
 use crate::base::time::Timestamp;
 use crate::exchange::response::ApiResult;
@@ -46,10 +47,10 @@ fn with_filters(row: &mut RouteSpec) -> &mut RouteSpec {
         .may_return(400)
 }
 
-async fn list_of_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+async fn list_of_organization(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             let visibility = Visibility::of_organization(tx, &at.tenant.member)?;
             let window = page.window(Order::Descending);
             super::list(tx, &visibility, at.caller.user.id, &filter, window)
@@ -57,10 +58,10 @@ async fn list_of_organization(access: ReadAccess<InOrganization>, page: PagePara
         .await
 }
 
-async fn list_of_project(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
+async fn list_of_project(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
     let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             let visibility = Visibility::of_project(tx, &at.tenant)?;
             let window = page.window(Order::Descending);
             super::list(tx, &visibility, at.caller.user.id, &filter, window)

@@ -1,10 +1,9 @@
 //! `/api/personal_api_keys/`.
 
-use axum::extract::State;
 use uuid::Uuid;
 
-use crate::app::{App, WriteAccess};
-use crate::auth::{Caller, Global, KeyReach, PathTarget, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{Caller, Global, KeyReach, PathTarget, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json::{Array, output};
 use crate::base::time::Timestamp;
@@ -72,7 +71,7 @@ pub fn routes(routes: &mut Routes) {
         .example(r#"{"grace_seconds": 3600}"#)
         .returns::<PersonalApiKeyBody>(200);
     let table = routes.table();
-    let of_key = move |State(app), access, id| of_key(app, access, id, table.clone());
+    let of_key = move |at, id| of_key(at, id, table.clone());
     routes
         .get(OPERATIONS_OF_ONE, "personal_api_keys_operations_list", read, of_key)
         .summary(
@@ -93,19 +92,18 @@ pub fn routes(routes: &mut Routes) {
         .returns_all::<KeyOperation>();
 }
 
-async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
-    let listed = app.long_reads().read(access, |tx, at| super::list(tx, at.caller.user.id));
-    listed.await.map(ApiResponse::Json)
+async fn list(at: ReadAccess<Global>) -> ApiResult {
+    at.read(|tx, at| super::list(tx, at.caller.user.id)).await.map(ApiResponse::Json)
 }
 
-async fn current(access: ReadAccess<Global>) -> ApiResult {
-    let id = access.caller.key.id.ok_or_else(Error::not_found)?;
-    super::body(&*access.snapshot, id).map(ApiResponse::Object)
+async fn current(at: ReadAccess<Global>) -> ApiResult {
+    let id = at.caller.key.id.ok_or_else(Error::not_found)?;
+    super::body(&*at.snapshot, id).map(ApiResponse::Object)
 }
 
-async fn retrieve(access: ReadAccess<Global>, PathId(id): PathId<ApiKeyId>) -> ApiResult {
-    let id = super::get_own(&*access.snapshot, access.caller.user.id, id?)?.meta.id;
-    super::body(&*access.snapshot, id).map(ApiResponse::Object)
+async fn retrieve(at: ReadAccess<Global>, PathId(id): PathId<ApiKeyId>) -> ApiResult {
+    let id = super::get_own(&*at.snapshot, at.caller.user.id, id?)?.meta.id;
+    super::body(&*at.snapshot, id).map(ApiResponse::Object)
 }
 
 async fn create(mut at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {
@@ -193,13 +191,12 @@ output! {
 
 /// Lists what one of the caller's keys can do.
 async fn of_key(
-    app: App,
-    access: ReadAccess<Global>,
+    at: ReadAccess<Global>,
     PathId(id): PathId<ApiKeyId>,
     table: RouteTable,
 ) -> ApiResult {
-    let (id, now) = (id?, app.now());
-    let listed = app.long_reads().read(access, move |tx, at| {
+    let (id, now) = (id?, at.app.now());
+    let listed = at.read(move |tx, at| {
         let key = api_keys::get_own(tx, at.caller.user.id, id)?;
         let key = (id, KeyPermissions::of(key.meta));
         operations(tx, &at.caller, key, table.specs(), now)
@@ -214,7 +211,7 @@ async fn of_new_key(
     table: RouteTable,
 ) -> ApiResult {
     let (wanted, now) = (Parsed::<PersonalApiKeyAccess>::new(&sent), at.app.now());
-    let listed = at.app.long_reads().read(at.read_access()?, move |tx, at| {
+    let listed = at.read_access()?.read(move |tx, at| {
         let grantor = &at.caller.key.permissions;
         let permissions = api_keys::issuable_permissions(tx, grantor, &wanted, now)?;
         let key = (ApiKeyId(Uuid::nil()), permissions);

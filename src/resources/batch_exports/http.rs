@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::app::WriteAccess;
-use crate::auth::{InOrganization, InProject, ReadAccess, Requirements, Tenant};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InOrganization, InProject, Requirements, Tenant};
 use crate::base::error::Result;
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -132,8 +132,8 @@ pub fn routes(routes: &mut Routes) {
     );
 }
 
-async fn list_in_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
+async fn list_in_organization(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    page.respond(at, |tx, at, page| {
         let hidden = hidden_projects(tx, &at.tenant.member)?;
         let organization = at.tenant.member.organization;
         super::list_in_organization(tx, organization, &hidden, page.window(Order::Descending))
@@ -149,8 +149,8 @@ fn hidden_projects(tx: &impl Tx, member: &Membership) -> Result<HashSet<ProjectI
     Ok(hidden)
 }
 
-async fn list_in_project(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
+async fn list_in_project(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
+    page.respond(at, |tx, at, page| {
         super::list_in_project(tx, at.tenant.project.id, page.window(Order::Descending))
     })
     .await
@@ -201,12 +201,11 @@ impl ExportTenant for InProject {
 }
 
 async fn retrieve<P: ExportTenant>(
-    access: ReadAccess<P>,
+    at: ReadAccess<P>,
     PathId(id): PathId<BatchExportId>,
 ) -> ApiResult {
     let id = id?;
-    super::body(&*access.snapshot, access.tenant.key_of(&*access.snapshot, id)?)
-        .map(ApiResponse::Object)
+    super::body(&*at.snapshot, at.tenant.key_of(&*at.snapshot, id)?).map(ApiResponse::Object)
 }
 
 async fn update<P: ExportTenant>(

@@ -1,9 +1,7 @@
 //! `/api/projects/:project_id/dashboards/:dashboard_id/collaborators/`.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{InProject, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InProject, Requirements};
 use crate::base::error::Result;
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -47,13 +45,9 @@ pub fn routes(routes: &mut Routes) {
         .may_return(400);
 }
 
-async fn list(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
-    PathParam(id): PathParam<DashboardId>,
-) -> ApiResult {
+async fn list(at: ReadAccess<InProject>, PathParam(id): PathParam<DashboardId>) -> ApiResult {
     let id = id?;
-    let listed = app.long_reads().read(access, move |tx, at| {
+    let listed = at.read(move |tx, at| {
         let meta = dashboards::get_live(tx, at.tenant.project.id, id)?;
         meta.rights(tx, &at.tenant)?.require_view()?;
         super::list(tx, &at.tenant, meta.id)

@@ -1,13 +1,12 @@
 //! `/api/projects/:project_id/dashboards/`.
 
-use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, LargeResponse, NewObject, WriteAccess};
-use crate::auth::{InProject, ReadAccess, Requirements};
+use crate::app::{LargeResponse, NewObject, ReadAccess, WriteAccess};
+use crate::auth::{InProject, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::exchange::etag::Versioned;
@@ -113,10 +112,10 @@ pub fn routes(routes: &mut Routes) {
         .example(r#"{"tile": {"id": 3}, "toDashboard": 2}"#);
 }
 
-async fn list(access: ReadAccess<InProject>, page: PageParams) -> ApiResult {
+async fn list(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
     let filter = filter(page.query())?;
     page.with_scan(filter.narrows())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             super::list(tx, &at.tenant, &filter, page.window(Order::Ascending))
         })
         .await
@@ -182,15 +181,9 @@ fn render(tx: &AnyTx<'_>, tenant: &InProject, id: u64) -> Result<Versioned> {
     super::body(tx, tenant, DashboardId(id), ResponseOptions::default())
 }
 
-async fn retrieve(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
-    PathId(id): PathId<DashboardId>,
-) -> ApiResult {
+async fn retrieve(at: ReadAccess<InProject>, PathId(id): PathId<DashboardId>) -> ApiResult {
     let (id, options) = (id?, ResponseOptions::default());
-    let read =
-        app.long_reads().read(access, move |tx, at| super::body(tx, &at.tenant, id, options));
-    read.await.map(ApiResponse::Object)
+    at.read(move |tx, at| super::body(tx, &at.tenant, id, options)).await.map(ApiResponse::Object)
 }
 
 async fn update(
@@ -220,12 +213,12 @@ async fn destroy(_: ReadAccess<InProject>) -> Response {
 }
 
 async fn list_deleted_tiles(
-    access: ReadAccess<InProject>,
+    at: ReadAccess<InProject>,
     PathId(id): PathId<DashboardId>,
     page: PageParams,
 ) -> ApiResult {
     let id = id?;
-    page.respond(access, move |tx, at, page| {
+    page.respond(at, move |tx, at, page| {
         tiles::list_deleted(tx, &at.tenant, id, page.window(Order::Descending))
     })
     .await

@@ -1,9 +1,7 @@
 //! `/api/organizations/:organization_id/domains/`.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{InOrganization, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InOrganization, Requirements};
 use crate::base::json::WriteJson;
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -78,8 +76,8 @@ pub fn routes(routes: &mut Routes) {
         .unversioned();
 }
 
-async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
+async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    page.respond(at, |tx, at, page| {
         super::list(tx, at.tenant.member.organization, page.window(Order::Ascending))
     })
     .await
@@ -95,9 +93,9 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
     .await
 }
 
-async fn retrieve(access: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
-    let key = (access.tenant.member.organization, id?);
-    super::body(&*access.snapshot, key).map(ApiResponse::Object)
+async fn retrieve(at: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
+    let key = (at.tenant.member.organization, id?);
+    super::body(&*at.snapshot, key).map(ApiResponse::Object)
 }
 
 async fn update(
@@ -151,8 +149,7 @@ async fn verify(
 
 /// Holds no snapshot during the DNS lookup.
 async fn lookup(
-    State(app): State<App>,
-    ReadAccess { tenant, consumer, snapshot, .. }: ReadAccess<InOrganization>,
+    ReadAccess { app, tenant, consumer, snapshot, .. }: ReadAccess<InOrganization>,
     PathId(id): PathId<DomainId>,
 ) -> ApiResult {
     let challenge = Challenge::of(&*snapshot, (tenant.member.organization, id?))?;
@@ -162,12 +159,8 @@ async fn lookup(
     challenge.findings(name, answer)?.to_json(1024).map(ApiResponse::Json)
 }
 
-async fn certificate(
-    State(app): State<App>,
-    access: ReadAccess<InOrganization>,
-    PathId(id): PathId<DomainId>,
-) -> ApiResult {
-    let domain: Domain = access.snapshot.get(&(access.tenant.member.organization, id?))?;
+async fn certificate(at: ReadAccess<InOrganization>, PathId(id): PathId<DomainId>) -> ApiResult {
+    let domain: Domain = at.snapshot.get(&(at.tenant.member.organization, id?))?;
     let text = domain.fields.saml_x509_cert.unwrap_or_default();
-    certificate::describe(&text, app.now()).to_json(512).map(ApiResponse::Json)
+    certificate::describe(&text, at.app.now()).to_json(512).map(ApiResponse::Json)
 }

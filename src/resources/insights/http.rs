@@ -2,15 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::ArrayBuilder;
 
-use crate::app::{App, WriteAccess};
-use crate::auth::{InProject, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InProject, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json;
 use crate::base::secret::Seed;
@@ -26,7 +25,7 @@ use crate::input::{DateTime, FieldType, Flag, Identifier, Integer, Schema};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::dashboards::insights::body::InsightBody;
 use crate::resources::dashboards::insights::{Insight, InsightRef};
-use crate::store::{BoundedRead, Order};
+use crate::store::Order;
 
 use super::api::{AnyInsight, ListedInsight};
 use super::filter::{Filter, QueryType, TimeRange};
@@ -120,14 +119,10 @@ pub fn routes(routes: &mut Routes) {
         .returns_empty(405);
 }
 
-async fn list(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
-    page: PageParams,
-) -> ApiResult {
-    let options = list_options(page.query(), app.now())?;
+async fn list(at: ReadAccess<InProject>, page: PageParams) -> ApiResult {
+    let options = list_options(page.query(), at.app.now())?;
     page.with_scan(options.scans())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             super::list(tx, &at.tenant, &options, page.window(Order::Ascending))
         })
         .await
@@ -143,17 +138,16 @@ async fn create(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResu
 }
 
 async fn retrieve(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
+    at: ReadAccess<InProject>,
     PathId(id): PathId<InsightRef>,
     query: QueryParams,
 ) -> ApiResult {
     let (named, options) = (id?, options(&query)?);
-    let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InProject>| {
+    let read = at.read(move |tx, at| {
         let id = Insight::get_live(tx, at.tenant.project.id, &named)?.id;
         super::body(tx, &at.tenant, id, options)
-    };
-    app.long_reads().read(access, body).await.map(ApiResponse::Object)
+    });
+    read.await.map(ApiResponse::Object)
 }
 
 async fn update(

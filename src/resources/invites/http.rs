@@ -1,9 +1,7 @@
 //! `/api/organizations/:organization_id/invites/`.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{InOrganization, ReadAccess, Requirements};
+use crate::app::{App, ReadAccess, WriteAccess};
+use crate::auth::{InOrganization, Requirements};
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::{AnyJsonBody, JsonBody};
@@ -61,13 +59,9 @@ pub fn routes(routes: &mut Routes) {
         .unversioned();
 }
 
-async fn list(
-    State(app): State<App>,
-    access: ReadAccess<InOrganization>,
-    page: PageParams,
-) -> ApiResult {
-    let now = app.now();
-    page.respond(access, move |tx, at, page| {
+async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    let now = at.app.now();
+    page.respond(at, move |tx, at, page| {
         super::list(tx, &at.tenant.member, page.window(Order::Descending), now)
     })
     .await
@@ -102,26 +96,18 @@ async fn destroy(at: WriteAccess<InOrganization>, PathId(id): PathId<InviteId>) 
     .await
 }
 
-async fn mails(
-    State(app): State<App>,
-    access: ReadAccess<InOrganization>,
-    page: PageParams,
-) -> ApiResult {
-    let service = mail_service(&app);
-    page.respond(access, move |tx, at, page| {
+async fn mails(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    let service = mail_service(&at.app);
+    page.respond(at, move |tx, at, page| {
         let organization = at.tenant.member.organization;
         super::list_mails(tx, organization, page.window(Order::Descending), &service)
     })
     .await
 }
 
-async fn mail(
-    State(app): State<App>,
-    access: ReadAccess<InOrganization>,
-    PathId(id): PathId<InviteId>,
-) -> ApiResult {
-    let key = (access.tenant.member.organization, id?);
-    super::mail_body(&*access.snapshot, key, &mail_service(&app)).map(ApiResponse::Json)
+async fn mail(at: ReadAccess<InOrganization>, PathId(id): PathId<InviteId>) -> ApiResult {
+    let key = (at.tenant.member.organization, id?);
+    super::mail_body(&*at.snapshot, key, &mail_service(&at.app)).map(ApiResponse::Json)
 }
 
 fn mail_service(app: &App) -> MailService {

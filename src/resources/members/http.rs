@@ -1,9 +1,7 @@
 //! `/api/organizations/:organization_id/members/`.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{InOrganization, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InOrganization, Requirements};
 use crate::base::time::Timestamp;
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::body::JsonBody;
@@ -13,7 +11,7 @@ use crate::http::routes::Routes;
 use crate::input::{Choice, DateTime, Email, Parsed};
 use crate::resources::cascade_delete;
 use crate::resources::users::http::path::PathUser;
-use crate::store::{BoundedRead, Order};
+use crate::store::Order;
 
 use super::api::{MemberBody, MemberRightsBody};
 use super::{Filter, MemberPatch, Membership, Orders};
@@ -69,7 +67,7 @@ pub fn routes(routes: &mut Routes) {
         .may_return(400);
 }
 
-async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     let query = page.query();
     let filter = Filter {
         email: query.read::<Email>("email")?,
@@ -81,32 +79,31 @@ async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult
         _ => Order::Descending,
     };
     page.with_scan(filter.scans())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             super::list(tx, at.tenant.member.organization, &filter, page.window(order))
         })
         .await
 }
 
 async fn retrieve(
-    State(app): State<App>,
-    access: ReadAccess<InOrganization>,
+    at: ReadAccess<InOrganization>,
     PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
     let named = named?;
-    let body = move |tx: &BoundedRead<'_>, at: &ReadAccess<InOrganization>| {
+    let read = at.read(move |tx, at| {
         let caller = &at.tenant.member;
         super::listed_body(tx, caller.organization, named.resolve(tx, caller.user)?)
-    };
-    app.long_reads().read(access, body).await.map(ApiResponse::Object)
+    });
+    read.await.map(ApiResponse::Object)
 }
 
 async fn rights(
-    access: ReadAccess<InOrganization>,
+    at: ReadAccess<InOrganization>,
     PathParam(named): PathParam<PathUser>,
 ) -> ApiResult {
-    let caller = &access.tenant.member;
-    let user = named?.resolve(&*access.snapshot, caller.user)?;
-    super::api::body(&*access.snapshot, caller, user).map(ApiResponse::Json)
+    let caller = &at.tenant.member;
+    let user = named?.resolve(&*at.snapshot, caller.user)?;
+    super::api::body(&*at.snapshot, caller, user).map(ApiResponse::Json)
 }
 
 async fn update(

@@ -2,10 +2,8 @@
 
 pub mod body;
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{CallerKey, Global, InOrganization, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{CallerKey, Global, InOrganization, Requirements};
 use crate::base::error::Result;
 use crate::base::json::{JsonItems, WrittenBy};
 use crate::base::secret::Seed;
@@ -59,8 +57,8 @@ pub fn routes(routes: &mut Routes) {
         .summary("Delete an organization and everything in it.");
 }
 
-async fn list(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
+async fn list(at: ReadAccess<Global>, page: PageParams) -> ApiResult {
+    page.respond(at, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
         let mine = at.caller.open_memberships(tx, usize::MAX)?;
         let mut items = JsonItems::default();
@@ -88,10 +86,8 @@ async fn create(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult 
     .await
 }
 
-async fn retrieve(State(app): State<App>, access: ReadAccess<InOrganization>) -> ApiResult {
-    let fields =
-        app.long_reads().read(access, |tx, at| body(tx, &at.tenant.member, &at.caller.key));
-    fields.await.map(ApiResponse::Object)
+async fn retrieve(at: ReadAccess<InOrganization>) -> ApiResult {
+    at.read(|tx, at| body(tx, &at.tenant.member, &at.caller.key)).await.map(ApiResponse::Object)
 }
 
 async fn update(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> ApiResult {

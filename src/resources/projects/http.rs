@@ -1,9 +1,7 @@
 //! `/api/organizations/:organization_id/projects/` and `/api/projects/`.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{Global, InOrganization, InProject, ReadAccess, Requirements};
+use crate::app::{App, ReadAccess, WriteAccess};
+use crate::auth::{Global, InOrganization, InProject, Requirements};
 use crate::base::error::Result;
 use crate::base::json::JsonItems;
 use crate::base::secret::Seed;
@@ -104,8 +102,8 @@ pub fn routes(routes: &mut Routes) {
     }
 }
 
-async fn list_in_organization(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
+async fn list_in_organization(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+    page.respond(at, |tx, at, page| {
         let mut items = JsonItems::default();
         let window = page.window(Order::Ascending);
         let only = at.caller.key.scoped_projects();
@@ -118,12 +116,12 @@ async fn list_in_organization(access: ReadAccess<InOrganization>, page: PagePara
 }
 
 async fn list_of_member(
-    access: ReadAccess<InOrganization>,
+    at: ReadAccess<InOrganization>,
     PathParam(named): PathParam<PathUser>,
     page: PageParams,
 ) -> ApiResult {
     let named = named?;
-    page.respond(access, move |tx, at, page| {
+    page.respond(at, move |tx, at, page| {
         let (caller, key) = (&at.tenant.member, &at.caller.key);
         let user = named.resolve(tx, caller.user)?;
         let only = key.scoped_projects();
@@ -136,8 +134,8 @@ async fn list_of_member(
 }
 
 /// Lists the projects that the caller may see in all their organizations, ordered by ID.
-async fn list_mine(access: ReadAccess<Global>, page: PageParams) -> ApiResult {
-    page.respond(access, |tx, at, page| {
+async fn list_mine(at: ReadAccess<Global>, page: PageParams) -> ApiResult {
+    page.respond(at, |tx, at, page| {
         let Window { offset, limit, .. } = page.window(Order::Ascending);
         let memberships = at.caller.open_memberships(tx, usize::MAX)?;
         let only = at.caller.key.scoped_projects();
@@ -160,9 +158,8 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
     .await
 }
 
-async fn retrieve(State(app): State<App>, access: ReadAccess<InProject>) -> ApiResult {
-    body(&*access.snapshot, &app, &access.tenant.member, access.tenant.project.id)
-        .map(ApiResponse::Object)
+async fn retrieve(at: ReadAccess<InProject>) -> ApiResult {
+    body(&*at.snapshot, &at.app, &at.tenant.member, at.tenant.project.id).map(ApiResponse::Object)
 }
 
 async fn update(at: WriteAccess<InProject>, JsonBody(sent): JsonBody) -> ApiResult {

@@ -1,11 +1,10 @@
 //! `/api/organizations/:organization_id/roles/`.
 
-use axum::extract::State;
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, WriteAccess};
-use crate::auth::{InOrganization, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{InOrganization, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::secret::Seed;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -105,12 +104,12 @@ pub fn routes(routes: &mut Routes) {
         .id::<RoleMembershipId>();
 }
 
-async fn list(access: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
+async fn list(at: ReadAccess<InOrganization>, page: PageParams) -> ApiResult {
     let user = page.query().read::<UserFilter>("user")?;
     let is_basic = page.query().read::<Flag>("basic")?.unwrap_or(false);
     let options = ListOptions { user, is_basic };
     page.with_scan(user.is_some())
-        .respond(access, move |tx, at, page| {
+        .respond(at, move |tx, at, page| {
             let (organization, caller) = (at.tenant.member.organization, at.caller.user.id);
             super::list(tx, organization, caller, options, page.window(Order::Ascending))
         })
@@ -128,13 +127,12 @@ async fn create(at: WriteAccess<InOrganization>, JsonBody(sent): JsonBody) -> Ap
 }
 
 async fn retrieve(
-    State(app): State<App>,
-    access: ReadAccess<InOrganization>,
+    at: ReadAccess<InOrganization>,
     PathId(id): PathId<RoleId>,
     query: QueryParams,
 ) -> ApiResult {
     let (id, is_basic) = (id?, query.read::<Flag>("basic")?.unwrap_or(false));
-    let read = app.long_reads().read(access, move |tx, at| {
+    let read = at.read(move |tx, at| {
         let key = (at.tenant.member.organization, id);
         if is_basic { basic_body(tx, key) } else { super::body(tx, key) }
     });
@@ -187,12 +185,12 @@ impl PathParameter for RoleId {
 }
 
 async fn list_memberships(
-    access: ReadAccess<InOrganization>,
+    at: ReadAccess<InOrganization>,
     PathParam(role): PathParam<RoleId>,
     page: PageParams,
 ) -> ApiResult {
     let role = role?;
-    page.respond(access, move |tx, at, page| {
+    page.respond(at, move |tx, at, page| {
         list_members(tx, (at.tenant.member.organization, role), page.window(Order::Ascending))
     })
     .await
@@ -214,13 +212,13 @@ async fn add_member(
 }
 
 async fn retrieve_membership(
-    access: ReadAccess<InOrganization>,
+    at: ReadAccess<InOrganization>,
     PathParam(role): PathParam<RoleId>,
     PathId(id): PathId<RoleMembershipId>,
 ) -> ApiResult {
-    let role = (access.tenant.member.organization, role?);
-    let member = memberships::get(&*access.snapshot, role, id?)?;
-    member_body(&*access.snapshot, &member).map(ApiResponse::Object)
+    let role = (at.tenant.member.organization, role?);
+    let member = memberships::get(&*at.snapshot, role, id?)?;
+    member_body(&*at.snapshot, &member).map(ApiResponse::Object)
 }
 
 async fn remove_member(

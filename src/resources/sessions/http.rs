@@ -1,9 +1,7 @@
 //! `/api/users/@me/sessions/`.
 
-use axum::extract::State;
-
-use crate::app::{App, WriteAccess};
-use crate::auth::{Global, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{Global, Requirements};
 use crate::exchange::response::{ApiResponse, ApiResult};
 use crate::http::path::PathId;
 use crate::http::routes::Routes;
@@ -29,9 +27,9 @@ pub fn routes(routes: &mut Routes) {
         .id::<SessionId>();
 }
 
-async fn list(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
-    let now = app.now();
-    let listed = app.long_reads().read(access, move |tx, at| {
+async fn list(at: ReadAccess<Global>) -> ApiResult {
+    let now = at.app.now();
+    let listed = at.read(move |tx, at| {
         let caller = &at.caller;
         let sees_keys = caller.key.has_scope("personal_api_key:read");
         let viewer = Viewer { user: caller.user.id, session: caller.key.session, sees_keys };

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use utoipa::PartialSchema;
 use utoipa::openapi::RefOr;
 
-use crate::app::{App, PageKey, WriteAccess};
-use crate::auth::{InProject, ReadAccess, Requirements};
+use crate::app::{App, PageKey, ReadAccess, WriteAccess};
+use crate::auth::{InProject, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json::Either;
 use crate::exchange::response::{ApiResponse, ApiResult};
@@ -101,14 +101,13 @@ pub fn routes(routes: &mut Routes) {
 }
 
 async fn retrieve<R: Shared + Loggable>(
-    State(app): State<App>,
-    access: ReadAccess<InProject>,
+    at: ReadAccess<InProject>,
     PathObject(named): PathObject<R>,
 ) -> ApiResult {
-    let object = Shareable::find::<R>(&*access.snapshot, &access.tenant, &named?)?;
+    let object = Shareable::find::<R>(&*at.snapshot, &at.tenant, &named?)?;
     object.require_view()?;
-    let may_share = object.can_share && access.caller.key.has_scope(WRITE);
-    super::body(&*access.snapshot, app.sharing(), object.key, may_share).map(ApiResponse::Object)
+    let may_share = object.can_share && at.caller.key.has_scope(WRITE);
+    super::body(&*at.snapshot, at.app.sharing(), object.key, may_share).map(ApiResponse::Object)
 }
 
 async fn update<R: Shared + Loggable>(

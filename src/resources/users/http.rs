@@ -4,11 +4,10 @@ pub mod path;
 
 use std::sync::Arc;
 
-use axum::extract::State;
 use serde_json::{Map, Value};
 
-use crate::app::{App, WriteAccess};
-use crate::auth::{Caller, Global, ReadAccess, Requirements};
+use crate::app::{ReadAccess, WriteAccess};
+use crate::auth::{Caller, Global, Requirements};
 use crate::base::error::{Error, Result};
 use crate::base::json::{JsonText, WriteJson, WrittenBy, output};
 use crate::base::patch::Patch;
@@ -50,8 +49,8 @@ pub fn routes(routes: &mut Routes) {
         .returns::<CurrentUser>(200);
 }
 
-async fn retrieve(State(app): State<App>, access: ReadAccess<Global>) -> ApiResult {
-    app.long_reads().read(access, |tx, at| body(tx, &at.caller)).await.map(ApiResponse::Object)
+async fn retrieve(at: ReadAccess<Global>) -> ApiResult {
+    at.read(|tx, at| body(tx, &at.caller)).await.map(ApiResponse::Object)
 }
 
 async fn update(at: WriteAccess<Global>, JsonBody(sent): JsonBody) -> ApiResult {
