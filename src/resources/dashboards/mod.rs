@@ -4,7 +4,7 @@
 //! the free-form fields, and exists only if at least one of them is set.
 
 pub mod api;
-mod create;
+mod changes;
 pub mod deletions;
 pub mod http;
 pub mod insights;
@@ -14,7 +14,6 @@ mod registration;
 pub mod templates;
 pub mod texts;
 pub mod tiles;
-mod update;
 mod visible;
 
 use serde::{Deserialize, Serialize};
@@ -35,11 +34,10 @@ use crate::resources::shared::access_objects::{Kind, Object};
 use crate::store::{Index, Key, Record, Reference, Table, Tx, WriteTx, impl_record};
 
 pub use api::{DashboardPatch, NewDashboard, ParsedPatch, ResponseOptions, body, require_shown};
-pub use create::{create, large_copy};
+pub use changes::{create, large_copy, update};
 pub use list::{CreatedByFilter, CreationModes, Filter, list};
 pub use registration::RECORDS;
 pub use tiles::large_answer;
-pub use update::update;
 pub use visible::VisibleDashboards;
 
 /// A dashboard without its free-form fields.

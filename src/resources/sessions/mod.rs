@@ -6,10 +6,9 @@
 
 pub mod api;
 pub mod http;
-mod links;
 mod mail_code;
-mod mail_requests;
 mod session_text;
+mod sign_in;
 mod verified;
 
 use std::net::IpAddr;
@@ -26,15 +25,13 @@ use crate::resources::users::User;
 use crate::store::{Index, Order, Record, Reference, Table, Tx, Window, WriteTx, impl_record};
 
 pub use api::RECORDS;
-use links::LINKS_BY_USER;
-pub use links::{SignInLink, create_from_link, create_link, find_link};
 pub use mail_code::{BrowserDigest, BrowserNonce, KnownBrowser, MailCode, SignInLetter};
-use mail_requests::REQUESTS_BY_USER;
-pub use mail_requests::{
-    MailRecipient, NewSignInRequest, SignInRequest, count_requests, create_from_mail,
-    find_open_request, find_recipient, open_request,
-};
 pub use session_text::{CodeDigest, SessionDigest, SessionKeys, SessionText};
+use sign_in::{LINKS_BY_USER, REQUESTS_BY_USER};
+pub use sign_in::{
+    MailRecipient, NewSignInRequest, SignInLink, SignInRequest, count_requests, create_from_link,
+    create_from_mail, create_link, find_link, find_open_request, find_recipient, open_request,
+};
 pub use verified::{LiveSession, VerifiedSession, get_live, verify};
 
 /// The time after which every session ends: 7 days.
