@@ -154,24 +154,14 @@ impl CallerRules {
             Ok(())
         };
         let (organization, project) = (tenant.member.organization, tenant.project.id);
-        let everything = Window::all(Order::Ascending);
+        let rows = Window::all(Order::Ascending);
         for subject in named_subjects(tx, tenant, kind)? {
             match subject {
                 Subject::User(user) => {
-                    tx.walk(
-                        &BY_MEMBER,
-                        &(organization, user, project, kind),
-                        everything,
-                        &mut raise,
-                    )?;
+                    tx.walk(&BY_MEMBER, &(organization, user, project, kind), rows, &mut raise)?;
                 }
                 Subject::Role(role) => {
-                    tx.walk(
-                        &BY_ROLE,
-                        &(organization, role, project, kind),
-                        everything,
-                        &mut raise,
-                    )?;
+                    tx.walk(&BY_ROLE, &(organization, role, project, kind), rows, &mut raise)?;
                 }
                 Subject::Everyone => {}
             }

@@ -284,14 +284,12 @@ impl Loggable for ApiKey {
         let mut fields = public_fields(row)?;
         fields.retain(|name, _| name == "label" || name == "last_rolled_at");
         let Meta { scopes, organizations, projects, expires_at, .. } = &row.meta;
-        for (name, value) in [
-            ("scopes", json!(scopes)),
-            ("scoped_teams", json!(projects)),
-            ("scoped_organizations", json!(organizations)),
-            ("expires_at", json!(expires_at)),
-        ] {
-            fields.insert(name.to_owned(), value);
-        }
+        fields.extend([
+            ("scopes".to_owned(), json!(scopes)),
+            ("scoped_teams".to_owned(), json!(projects)),
+            ("scoped_organizations".to_owned(), json!(organizations)),
+            ("expires_at".to_owned(), json!(expires_at)),
+        ]);
         Ok(fields)
     }
 }

@@ -169,16 +169,11 @@ pub fn list(
         let all = Window::all(window.order);
         tx.walk(&BY_JOINING, &organization, all, |row| look_at(&row.meta))?;
     } else {
-        return list_all(tx, organization, window);
+        let push = |row: Row<'_, Membership>| items.push(tx, &row.meta);
+        let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
+        return Ok((count, items.text.into_bytes()));
     }
     Ok((count as u64, items.text.into_bytes()))
-}
-
-fn list_all(tx: &impl Tx, organization: OrganizationId, window: Window) -> Result<(u64, Vec<u8>)> {
-    let mut items = MemberItems::default();
-    let push = |row: Row<'_, Membership>| items.push(tx, &row.meta);
-    let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
-    Ok((count, items.text.into_bytes()))
 }
 
 fn find_by_address(

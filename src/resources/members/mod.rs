@@ -128,7 +128,9 @@ pub fn create(
     if find(tx, organization, user)?.is_some() {
         return Err(already_member());
     }
-    require_deletion_complete(tx, organization, user)?;
+    if is_pending_deletion(tx, organization, user)? {
+        return Err(Error::overloaded(1, "a former membership is still being removed"));
+    }
     let member = Membership {
         organization,
         user,
@@ -338,18 +340,6 @@ pub fn is_pending_deletion(
     user: UserId,
 ) -> Result<bool> {
     tx.exists::<PendingDeletion>(&PendingDeletion::Member(organization, user).key())
-}
-
-/// Fails with 503 while permissions of a former membership of the user are being deleted.
-fn require_deletion_complete(
-    tx: &impl Tx,
-    organization: OrganizationId,
-    user: UserId,
-) -> Result<()> {
-    if is_pending_deletion(tx, organization, user)? {
-        return Err(Error::overloaded(1, "a former membership is still being removed"));
-    }
-    Ok(())
 }
 
 /// Returns whether the organization has no other member, including members that lists do not show.

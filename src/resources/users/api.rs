@@ -176,13 +176,11 @@ impl Loggable for User {
     fn fields(row: &Row<'_, Self>, _: &impl Tx) -> Result<Map<String, Value>> {
         let mut fields = public_fields(row)?;
         let Meta { is_active, current_organization, current_project, .. } = &row.meta;
-        for (name, value) in [
-            ("is_active", json!(is_active)),
-            ("current_organization", json!(current_organization)),
-            ("current_project", json!(current_project)),
-        ] {
-            fields.insert(name.to_owned(), value);
-        }
+        fields.extend([
+            ("is_active".to_owned(), json!(is_active)),
+            ("current_organization".to_owned(), json!(current_organization)),
+            ("current_project".to_owned(), json!(current_project)),
+        ]);
         Ok(fields)
     }
 }
