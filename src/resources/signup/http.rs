@@ -144,9 +144,17 @@ impl AcceptInvite {
         // In a separate task, so that a takeover of several transactions completes even if the client disconnects.
         let taking_over = tokio::spawn(async move {
             while needs_batches(&app, account)? {
-                let sent = Arc::clone(&self.sent);
-                let piece = delete_account_batch(self.links.clone(), self.terms, sent);
-                app.post_public(&access, None, piece).await?;
+                let (links, terms, sent) = (self.links.clone(), self.terms, Arc::clone(&self.sent));
+                // The first part includes the keys of the account, so that it can change nothing in the meantime.
+                let delete_part = move |tx: &mut WriteTx<'_>, now: Timestamp| {
+                    let accepted = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
+                    let (organization, account) =
+                        accepted.taken_over().ok_or_else(Error::not_found)?;
+                    cascade_delete::delete_account_data(tx, organization, account)?;
+                    let meta = tx.meta::<User>(&account)?.ok_or_else(Error::not_found)?;
+                    Ok((meta, ApiResponse::Empty))
+                };
+                app.post_public(&access, None, delete_part).await?;
             }
             app.post_public(&access, key, self.in_write()).await
         });
@@ -168,22 +176,6 @@ impl AcceptInvite {
             let (user, body) = super::accept(tx, accepted, sends_mail, &sent, &by, &mut rng, now)?;
             Ok((user, ApiResponse::Created(body)))
         }
-    }
-}
-
-/// Deletes a part of the account that is about to be taken over. The first part includes its keys, so that the account
-/// can change nothing in the meantime.
-fn delete_account_batch(
-    links: InviteLinks,
-    terms: SignupConfig,
-    sent: Arc<Acceptance>,
-) -> impl Fn(&mut WriteTx<'_>, Timestamp) -> Result<(users::Meta, ApiResponse)> + Send + 'static {
-    move |tx: &mut WriteTx<'_>, now: Timestamp| {
-        let accepted = super::require_acceptable(tx, &links, terms, &sent, None, now)?;
-        let (organization, account) = accepted.taken_over().ok_or_else(Error::not_found)?;
-        cascade_delete::delete_account_data(tx, organization, account)?;
-        let meta = tx.meta::<User>(&account)?.ok_or_else(Error::not_found)?;
-        Ok((meta, ApiResponse::Empty))
     }
 }
 
