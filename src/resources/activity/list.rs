@@ -8,7 +8,7 @@ use crate::base::json::JsonItems;
 use crate::base::time::Timestamp;
 use crate::ids::{ActivityId, OrganizationId, UserId};
 use crate::resources::members::Membership;
-use crate::resources::shared::reading::continue_if;
+use crate::resources::shared::reading::{continue_if, parse_fields};
 use crate::resources::users::{EmbeddedUsers, UserFilter};
 use crate::store::{Key, Order, Record, Row, Tx, Window, WriteTx};
 
@@ -93,7 +93,7 @@ fn walk_visible(
 ) -> Result<()> {
     let mut position = 0;
     walk(tx, visibility.log, &Filter::default(), None, |row| {
-        if visibility.shows(&row.meta, &EntityRef::of(&row)?) {
+        if visibility.shows(&row.meta, &parse_fields(&row)?) {
             if window.shows(position) {
                 items.push(tx, &row)?;
             }
@@ -118,7 +118,7 @@ fn list_filtered(
     };
     let (mut scanned, mut count, mut items) = (0, 0, EntryItems::default());
     walk(tx, visibility.log, filter, actor, |row| {
-        let entity = EntityRef::of(&row)?;
+        let entity: EntityRef<'_> = parse_fields(&row)?;
         if visibility.log.holds(&row.meta) && visibility.shows(&row.meta, &entity) {
             if filter.matches(&row, &entity, actor) {
                 if window.shows(count) {
@@ -225,7 +225,7 @@ fn can_read(tx: &WriteTx<'_>, context: &AuthContext, row: &Row<'_, Entry>) -> Re
         None => caller.key.scoped_projects().is_none(),
     };
     match member.filter(|_| is_within_key) {
-        Some(member) => shows_to(tx, &member, entry, &EntityRef::of(row)?),
+        Some(member) => shows_to(tx, &member, entry, &parse_fields(row)?),
         None => Ok(false),
     }
 }

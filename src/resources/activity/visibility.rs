@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Deserialize;
 
 use crate::auth::InProject;
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::ids::{OrganizationId, ProjectId};
 use crate::resources::access_controls::shared::Shared;
 use crate::resources::access_controls::shared::{CallerLevels, level_on};
@@ -22,7 +22,7 @@ use crate::resources::projects::{self, Project};
 use crate::resources::shared::access_objects::Object;
 use crate::resources::shared::loggable::Loggable;
 use crate::resources::shared::registration::VisitUser;
-use crate::store::{Row, Tx};
+use crate::store::Tx;
 
 use super::api::Scope;
 use super::{CountKey, Entry, Fields, Meta};
@@ -78,10 +78,9 @@ impl Visibility {
         if can_read_all(member) {
             return Ok(Self { log, projects: None });
         }
-        let member = std::slice::from_ref(member);
         let mut within = HashMap::new();
-        for key in projects::list_visible(tx, member, None)? {
-            if let (Some(project), [member]) = (tx.meta::<Project>(&key)?, member) {
+        for key in projects::list_visible(tx, std::slice::from_ref(member), None)? {
+            if let Some(project) = tx.meta::<Project>(&key)? {
                 let tenant = InProject { member: member.clone(), project };
                 within.insert(key.1, hidden_objects(tx, &tenant)?);
             }
@@ -191,12 +190,7 @@ pub(super) struct EntityRef<'e> {
     pub(super) activity: Cow<'e, str>,
 }
 
-impl<'e> EntityRef<'e> {
-    /// Reads the target from the stored JSON of an entry.
-    pub(super) fn of(row: &Row<'e, Entry>) -> Result<Self> {
-        serde_json::from_slice(row.fields).map_err(Error::internal)
-    }
-
+impl EntityRef<'_> {
     /// Returns the object that a member must see to read the entry.
     pub(super) fn object(&self) -> Option<Object> {
         Scope::find(&self.scope)?.object_of(&self.item_id)

@@ -128,17 +128,12 @@ pub fn require_absent(tx: &impl Tx, organization: OrganizationId) -> Result<()> 
         tx.exists::<PendingDeletion>(&PendingDeletion::Organization(organization).key())?;
     let why = if tx.exists::<Organization>(&organization)? {
         "exists here already"
-    } else if is_pending || has_accounts(tx, organization)? {
+    } else if is_pending || !accounts(tx, &(true, organization), 1, |_| true)?.is_empty() {
         "is being deleted or imported here; try again when that is complete"
     } else {
         return Ok(());
     };
     Err(Error::invalid("not_imported", format!("the organization {organization} {why}")))
-}
-
-/// Returns whether marks of accounts remain from an earlier import of the organization.
-fn has_accounts(tx: &impl Tx, organization: OrganizationId) -> Result<bool> {
-    Ok(!accounts(tx, &(true, organization), 1, |_| true)?.is_empty())
 }
 
 /// Returns the organizations whose import is not complete.
