@@ -13,13 +13,14 @@ use crate::input::{
 };
 use crate::resources::members::{Level, Levels, Membership};
 use crate::resources::shared::loggable::{LogEntity, Loggable};
+use crate::resources::shared::reading::walk_page;
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
-use crate::store::{Row, Tx};
+use crate::store::{Row, Tx, Window};
 
 use super::pending::delete_created_by;
 use super::project_access::{self, ProjectAccessList};
-use super::{Fields, Invite, InviteKey, InviteLinks, InviteMail, Meta};
+use super::{BY_SERIAL, Fields, Invite, InviteKey, InviteLinks, InviteMail, Meta};
 
 /// The maximum number of invites in a request.
 pub(super) const MAX_PER_REQUEST: usize = 20;
@@ -163,30 +164,21 @@ output! {
     }
 }
 
-/// The items of a list of invites, for one caller.
-pub(super) struct InviteItems<'l> {
-    pub(super) text: JsonItems,
-    users: EmbeddedUsers,
-    caller: &'l Membership,
-}
-
-impl<'l> InviteItems<'l> {
-    /// Creates an empty list for this caller.
-    pub(super) fn of(caller: &'l Membership) -> Self {
-        Self { text: JsonItems::default(), users: EmbeddedUsers::default(), caller }
-    }
-
-    pub(super) fn push(
-        &mut self,
-        tx: &impl Tx,
-        row: &Row<'_, Invite>,
-        now: Timestamp,
-    ) -> Result<()> {
-        let visible = visible_to(tx, row, self.caller)?;
+/// Lists the invites of the caller's organization. Returns the total and the items in `window` as the items of a JSON
+/// array, without projects that the caller may not see.
+pub fn list(
+    tx: &impl Tx,
+    caller: &Membership,
+    window: Window,
+    now: Timestamp,
+) -> Result<(u64, Vec<u8>)> {
+    let (mut items, mut users) = (JsonItems::default(), EmbeddedUsers::default());
+    let count = walk_page(tx, &BY_SERIAL, &caller.organization, window, |row| {
+        let visible = visible_to(tx, &row, caller)?;
         let own = visible.as_deref().map_or_else(|| row.json(), JsonText::new);
-        let invite = body(tx, &row.meta, own, &mut self.users, now)?;
-        self.text.push(invite)
-    }
+        items.push(body(tx, &row.meta, own, &mut users, now)?)
+    })?;
+    Ok((count, items.into_bytes()))
 }
 
 /// Returns the stored fields without projects that the member may not see, or `None` if no project has to be removed.

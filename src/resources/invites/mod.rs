@@ -20,11 +20,10 @@ use crate::ids::{InviteId, OrganizationId, UserId};
 use crate::mail::outbox::{self, Notification};
 use crate::resources::members::{self, Level, Membership};
 use crate::resources::organizations::Organization;
-use crate::resources::shared::reading::walk_page;
 use crate::resources::users;
-use crate::store::{Index, Key, Reference, Row, Table, Tx, Window, WriteTx, impl_record};
+use crate::store::{Index, Key, Reference, Table, Tx, WriteTx, impl_record};
 
-pub use api::{InviteFields, NewInvite, RECORDS};
+pub use api::{InviteFields, NewInvite, RECORDS, list};
 pub use links::{InviteLinks, TokenKind};
 pub use mail::{InviteMail, MailService, list_mails, mail_body, record_mail};
 use project_access::GrantedLevel;
@@ -315,20 +314,6 @@ fn is_valid(tx: &impl Tx, invite: &Invite) -> Result<bool> {
         return Ok(false);
     };
     project_access::can_still_grant(tx, &inviter, &invite.fields.private_project_access)
-}
-
-/// Lists the invites of the caller's organization. Returns the total and the items in `window` as the items of a JSON
-/// array, without projects that the caller may not see.
-pub fn list(
-    tx: &impl Tx,
-    caller: &Membership,
-    window: Window,
-    now: Timestamp,
-) -> Result<(u64, Vec<u8>)> {
-    let mut items = api::InviteItems::of(caller);
-    let push = |row: Row<'_, Invite>| items.push(tx, &row, now);
-    let count = walk_page(tx, &BY_SERIAL, &caller.organization, window, push)?;
-    Ok((count, items.text.into_bytes()))
 }
 
 impl InviteConfig {

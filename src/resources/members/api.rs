@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Error, Result};
-use crate::base::json::{self, WriteJson, output};
+use crate::base::json::{JsonItems, WriteJson, output};
 use crate::base::time::Timestamp;
 use crate::ids::{MembershipId, OrganizationId, UserId};
 use crate::input::choices;
@@ -151,11 +151,12 @@ pub fn list(
     filter: &Filter,
     window: Window,
 ) -> Result<(u64, Vec<u8>)> {
-    let (mut count, mut items) = (0, MemberItems::default());
+    let (mut items, mut reader) = (JsonItems::default(), MemberReader::default());
+    let mut count = 0;
     let mut look_at = |member: &Membership| {
         if filter.matches(tx, member)? {
             if window.shows(count) {
-                items.push(tx, member)?;
+                items.push(reader.body(tx, member)?)?;
             }
             count += 1;
         }
@@ -169,11 +170,11 @@ pub fn list(
         let all = Window::all(window.order);
         tx.walk(&BY_JOINING, &organization, all, |row| look_at(&row.meta))?;
     } else {
-        let push = |row: Row<'_, Membership>| items.push(tx, &row.meta);
+        let push = |row: Row<'_, Membership>| items.push(reader.body(tx, &row.meta)?);
         let count = walk_page(tx, &BY_JOINING, &organization, window, push)?;
-        return Ok((count, items.text.into_bytes()));
+        return Ok((count, items.into_bytes()));
     }
-    Ok((count as u64, items.text.into_bytes()))
+    Ok((count as u64, items.into_bytes()))
 }
 
 fn find_by_address(
@@ -184,18 +185,6 @@ fn find_by_address(
     match users::find_by_email(tx, email)? {
         Some(user) if user.fields.email == email => find_listed(tx, organization, user.meta.id),
         _ => Ok(None),
-    }
-}
-
-#[derive(Default)]
-struct MemberItems {
-    text: json::JsonItems,
-    reader: MemberReader,
-}
-
-impl MemberItems {
-    fn push(&mut self, tx: &impl Tx, member: &Membership) -> Result<()> {
-        self.text.push(self.reader.body(tx, member)?)
     }
 }
 
