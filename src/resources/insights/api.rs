@@ -135,35 +135,19 @@ input! {
 /// invalid.
 #[derive(Clone)]
 pub struct ParsedBody {
-    parsed: ParsedWithKept<InsightFields>,
-    deleted: Option<bool>,
+    /// The fields. The stored description of a template may be longer than one that a request sets.
+    pub fields: ParsedWithKept<InsightFields>,
+    /// The value of `deleted`, if it is a boolean.
+    pub deleted: Option<bool>,
 }
 
 impl ParsedBody {
     /// Parses `body` and keeps the input or the error.
     pub fn new(body: &JsonObject) -> Self {
         Self {
-            parsed: ParsedWithKept::new(body, "description"),
+            fields: ParsedWithKept::new(body, "description"),
             deleted: body.get("deleted").and_then(|deleted| Flag::read(deleted).ok()),
         }
-    }
-
-    /// Returns the input for an insight with this description. That of a template may be longer than one that a request sets.
-    ///
-    /// # Errors
-    /// 400 for the first invalid field.
-    pub(super) fn get(&self, description: Option<&str>) -> Result<&InsightFields> {
-        self.parsed.get(description)
-    }
-
-    /// Returns whether the body sends `deleted` as true.
-    pub(super) fn deletes(&self) -> bool {
-        self.deleted == Some(true)
-    }
-
-    /// Returns whether the body sends `deleted` as false.
-    pub(super) fn restores(&self) -> bool {
-        self.deleted == Some(false)
     }
 }
 

@@ -158,7 +158,7 @@ async fn update(
     let (id, patch) = (id?, ParsedBody::new(&sent));
     at.update::<Insight>(move |tx, _, tenant: &InProject, now| {
         let id = super::update(tx, tenant, &id, &patch, now)?;
-        let show_deleted = patch.deletes();
+        let show_deleted = patch.deleted == Some(true);
         let options = ResponseOptions { show_deleted, ..ResponseOptions::default() };
         Ok(((tenant.project.id, id), super::body(tx, tenant, id, options)?))
     })

@@ -47,7 +47,7 @@ pub fn create(
     now: Timestamp,
 ) -> Result<InsightId> {
     require_can_create::<Insight>(tx, tenant)?;
-    let new = new.get(None)?;
+    let new = new.fields.get(None)?;
     let mut insight = insights::blank(tx, tenant, rng, now)?;
     api::apply(new.clone(), &mut insight.fields);
     let id = insight.meta.id;
@@ -73,21 +73,22 @@ pub fn update(
     now: Timestamp,
 ) -> Result<InsightId> {
     let found = Insight::find_named(tx, tenant.project.id, named)?;
-    let found = found.filter(|meta| !meta.deleted || patch.restores());
+    let found = found.filter(|meta| !meta.deleted || patch.deleted == Some(false));
     let meta = found.ok_or_else(Error::not_found)?;
     let (id, key) = (meta.id, (tenant.project.id, meta.id));
     let mut dashboards = VisibleDashboards::of(tx, tenant)?;
     let level = level_on::<Insight>(tx, tenant, &meta)?;
     require_edit(&InsightView::of(tx, &meta, level, &mut dashboards, 0)?.rights)?;
     let before: Insight = tx.get(&key)?;
-    let patch = patch.get(before.fields.description.as_deref())?;
+    let patch = patch.fields.get(before.fields.description.as_deref())?;
     let mut after = before.clone();
     api::apply(patch.clone(), &mut after.fields);
     after.fields.deleted = patch.deleted.unwrap_or(false);
     let wanted = patch.dashboards.as_ref();
     let mut changes = DashboardChanges::between(tx, tenant, id, wanted, &mut dashboards)?;
     if after.fields.deleted {
-        changes = DashboardChanges::removal(tx, tenant.project.id, id)?;
+        let remove = tiles::live_tiles(tx, key)?;
+        changes = DashboardChanges { remove, ..DashboardChanges::default() };
     }
     if after == before && changes.is_empty() {
         return Ok(id);
@@ -215,12 +216,6 @@ impl DashboardChanges {
             changes.add.push(*id);
         }
         Ok(changes)
-    }
-
-    /// Returns the changes after which no dashboard shows the insight.
-    fn removal(tx: &impl Tx, project: ProjectId, insight: InsightId) -> Result<Self> {
-        let remove = tiles::live_tiles(tx, (project, insight))?;
-        Ok(Self { remove, ..Self::default() })
     }
 
     /// Returns whether no dashboard is added or removed.

@@ -139,10 +139,6 @@ fn whole_number(value: &Value) -> Option<u64> {
     value.is_number().then(|| Identifier::read(value).ok()).flatten()
 }
 
-fn refused(detail: &'static str) -> Error {
-    Error::field("private_project_access", "invalid_input", detail)
-}
-
 /// Checks that the caller may grant this access. Admins may grant any access in the organization. Plain members may
 /// grant up to their own level on the project, which is at least `member` on an open project.
 ///
@@ -154,19 +150,16 @@ pub(super) fn require_grantable(
     sent: &[ProjectAccess],
 ) -> Result<()> {
     for access in sent {
-        match grantable_level(tx, caller, access.id)? {
-            GrantableLevel::Nothing => {
-                return Err(refused(
-                    "Project does not exist on this organization, or it is private and you do not have access to it.",
-                ));
+        let detail = match grantable_level(tx, caller, access.id)? {
+            None => {
+                "Project does not exist on this organization, or it is private and you do not have access to it."
             }
-            GrantableLevel::UpTo(own) if access.level.granted() > own => {
-                return Err(refused(
-                    "You cannot invite to a private project with a higher level than your own.",
-                ));
+            Some(own) if access.level.granted() > own => {
+                "You cannot invite to a private project with a higher level than your own."
             }
-            GrantableLevel::UpTo(_) | GrantableLevel::Any => {}
-        }
+            Some(_) => continue,
+        };
+        return Err(Error::field("private_project_access", "invalid_input", detail));
     }
     Ok(())
 }
@@ -179,7 +172,7 @@ pub(super) fn visible_to(
 ) -> Result<Vec<ProjectAccess>> {
     let mut visible = Vec::with_capacity(all.len());
     for access in all {
-        if !matches!(grantable_level(tx, member, access.id)?, GrantableLevel::Nothing) {
+        if grantable_level(tx, member, access.id)?.is_some() {
             visible.push(access);
         }
     }
@@ -194,9 +187,8 @@ pub(super) fn can_still_grant(
 ) -> Result<bool> {
     for access in given {
         let holds = match grantable_level(tx, inviter, access.id)? {
-            GrantableLevel::Nothing => !tx.exists::<Project>(&(inviter.organization, access.id))?,
-            GrantableLevel::UpTo(own) => access.level.granted() <= own,
-            GrantableLevel::Any => true,
+            None => !tx.exists::<Project>(&(inviter.organization, access.id))?,
+            Some(own) => access.level.granted() <= own,
         };
         if !holds {
             return Ok(false);
@@ -213,32 +205,16 @@ pub(super) fn limit_to_grantable(
 ) -> Result<Vec<ProjectAccess>> {
     let mut kept = Vec::with_capacity(others.len());
     for ProjectAccess { id, level } in others.iter().copied() {
-        let level = match grantable_level(tx, caller, id)? {
-            GrantableLevel::Nothing => continue,
-            GrantableLevel::UpTo(own) => GrantedLevel::word(level.granted().min(own)),
-            GrantableLevel::Any => level,
-        };
-        kept.push(ProjectAccess { id, level });
+        if let Some(own) = grantable_level(tx, caller, id)? {
+            kept.push(ProjectAccess { id, level: GrantedLevel::word(level.granted().min(own)) });
+        }
     }
     Ok(kept)
 }
 
-/// The access to a project that a member may grant.
-enum GrantableLevel {
-    Nothing,
-    UpTo(GrantLevel),
-    Any,
-}
-
-fn grantable_level(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<GrantableLevel> {
-    let Some(project) = tx.meta::<Project>(&(caller.organization, id))? else {
-        return Ok(GrantableLevel::Nothing);
-    };
-    if caller.level.is_admin() {
-        return Ok(GrantableLevel::Any);
-    }
-    Ok(match grants::level_of(tx, &project, caller)? {
-        GrantLevel::None => GrantableLevel::Nothing,
-        own => GrantableLevel::UpTo(own),
-    })
+/// Returns the highest level on a project that a member may grant: the member's own.
+fn grantable_level(tx: &impl Tx, caller: &Membership, id: ProjectId) -> Result<Option<GrantLevel>> {
+    let Some(project) = tx.meta::<Project>(&(caller.organization, id))? else { return Ok(None) };
+    let own = grants::level_of(tx, &project, caller)?;
+    Ok(Some(own).filter(|own| *own > GrantLevel::None))
 }
