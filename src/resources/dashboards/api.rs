@@ -15,6 +15,7 @@ use crate::input::{
     Nullable, Parsed, Schema, Tags, Text, choices, invalid,
 };
 use crate::resources::access_controls::levels::{AccessLevel, DashboardRights, Restriction};
+use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::{self, EmbeddedUser};
 use crate::store::{Row, Tx};
 
@@ -351,7 +352,7 @@ fn visible_details(
     if visible.are_all() {
         return Ok(row.fields.to_vec());
     }
-    let mut details: DetailsFields = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    let mut details: DetailsFields = parse_fields(row)?;
     match details.use_dashboard {
         Some(source) if !visible.shows(tx, DashboardId(source))? => {
             details.use_dashboard = None;

@@ -11,7 +11,7 @@ use crate::base::error::{Error, Result};
 use crate::ids::UserId;
 use crate::input::{FieldType, Identifier, Schema, UuidField, choices};
 use crate::resources::shared::access_objects::Kind;
-use crate::resources::shared::reading::walk_visible;
+use crate::resources::shared::reading::{parse_fields, walk_visible};
 use crate::resources::users::UserFilter;
 use crate::store::{Order, Row, Tx, Window};
 
@@ -106,8 +106,7 @@ impl Filter {
         if !self.needs_fields() {
             return Ok(true);
         }
-        let SearchFields { name, description, pinned, creation_mode, tags } =
-            serde_json::from_slice(row.fields).map_err(Error::internal)?;
+        let SearchFields { name, description, pinned, creation_mode, tags } = parse_fields(row)?;
         let holds = |text: &str, sought: &str| text.to_lowercase().contains(sought);
         let found = |sought: &String| {
             name.is_some_and(|name| holds(&name, sought)) || holds(&description, sought)

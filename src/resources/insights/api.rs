@@ -27,6 +27,7 @@ use crate::resources::dashboards::deletions::Deletion;
 use crate::resources::dashboards::insights::body::{DashboardIds, InsightBody, TileOf, TileRefs};
 use crate::resources::dashboards::insights::{Fields, Insight, body as full};
 use crate::resources::dashboards::tiles::{self, MAX_TILES_OF_INSIGHT, Tile};
+use crate::resources::shared::reading::parse_fields;
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx};
 
@@ -303,7 +304,7 @@ fn write_one(
 
 /// Returns the stored fields of the basic form as JSON.
 fn basic_fields(row: &Row<'_, Insight>) -> Result<Vec<u8>> {
-    let fields: BasicFields<'_> = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    let fields: BasicFields<'_> = parse_fields(row)?;
     serde_json::to_vec(&fields).map_err(Error::internal)
 }
 

@@ -16,7 +16,7 @@ use crate::resources::shared::reading::parse_fields;
 use crate::store::Row;
 
 /// Filter of a list. An insight must match every criterion that is set.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Text that the name, the derived name, the description or a tag contains, ignoring case. Must be in lower case.
     pub search: Option<String>,
@@ -45,7 +45,7 @@ pub struct Filter {
 }
 
 /// The times after `from` and before `until`.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeRange {
     /// The time that all others follow.
     pub from: Option<Timestamp>,
@@ -163,12 +163,7 @@ impl<'r> SearchFields<'r> {
 impl Filter {
     /// Returns whether the filter can leave out insights that the caller may see.
     pub fn narrows(&self) -> bool {
-        self.mine
-            || self.created_by.is_some()
-            || self.short_id.is_some()
-            || !self.dashboards.is_empty()
-            || self.query.is_some()
-            || self.needs_fields()
+        Self { deleted: false, ..self.clone() } != Self::default()
     }
 
     fn needs_fields(&self) -> bool {

@@ -13,7 +13,7 @@ use crate::input::{
 };
 use crate::resources::members::{Level, Levels, Membership};
 use crate::resources::shared::loggable::{LogEntity, Loggable};
-use crate::resources::shared::reading::walk_page;
+use crate::resources::shared::reading::{parse_fields, walk_page};
 use crate::resources::shared::registration::{RegisteredRecord, record};
 use crate::resources::users::{self, EmbeddedUser, EmbeddedUsers};
 use crate::store::{Row, Tx, Window};
@@ -186,7 +186,7 @@ fn visible_to(tx: &impl Tx, row: &Row<'_, Invite>, member: &Membership) -> Resul
     if member.level.is_admin() {
         return Ok(None);
     }
-    let mut fields: Fields = serde_json::from_slice(row.fields).map_err(Error::internal)?;
+    let mut fields: Fields = parse_fields(row)?;
     let all = std::mem::take(&mut fields.private_project_access);
     let count = all.len();
     fields.private_project_access = project_access::visible_to(tx, member, all)?;
