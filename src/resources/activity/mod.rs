@@ -126,38 +126,26 @@ pub const BY_ITEM: Index<Entry, (OrganizationId, String)> =
         Some((entry.meta.organization, entry.fields.item_id.clone()))
     });
 
-/// The counters of entries. They give the number of entries that a member may read without visiting the entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CountKey {
-    /// All entries in an organization's log.
-    Organization(OrganizationId),
-    /// The entries of an organization that belong to no project and that every member may read.
-    Open(OrganizationId),
-    /// All entries in a project's log.
-    Project(ProjectId),
-    /// The entries of a project that refer to one object with access rules.
-    Object(ProjectId, Object),
+// The keys of the counters of entries. They give the number of entries that a member may read without visiting the entries.
+
+/// All entries in the log of an organization.
+const fn in_organization(id: OrganizationId) -> (u8, OrganizationId) {
+    (0, id)
 }
 
-impl Key for CountKey {
-    fn write(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Organization(id) => (0_u8, *id).write(out),
-            Self::Open(id) => (1_u8, *id).write(out),
-            Self::Project(id) => (2_u8, *id).write(out),
-            Self::Object(project, object) => (3_u8, *project, *object).write(out),
-        }
-    }
+/// The entries in the log of an organization without a project that every member may read.
+const fn open_in(id: OrganizationId) -> (u8, OrganizationId) {
+    (1, id)
+}
 
-    fn read(input: &mut &[u8]) -> Option<Self> {
-        match u8::read(input)? {
-            0 => Key::read(input).map(Self::Organization),
-            1 => Key::read(input).map(Self::Open),
-            2 => Key::read(input).map(Self::Project),
-            3 => <(ProjectId, Object)>::read(input).map(|(of, object)| Self::Object(of, object)),
-            _ => None,
-        }
-    }
+/// All entries in the log of a project.
+const fn in_project(id: ProjectId) -> (u8, ProjectId) {
+    (2, id)
+}
+
+/// The entries of a project that refer to one object with access rules.
+const fn about_object(project: ProjectId, object: Object) -> (u8, ProjectId, Object) {
+    (3, project, object)
 }
 
 impl_record!(Entry {
@@ -168,15 +156,15 @@ impl_record!(Entry {
     parts: meta: Meta, fields: Fields,
     indexes: [&BY_PROJECT, &BY_USER, &BY_ITEM],
     counts: [
-        |entry| Some(CountKey::Organization(entry.meta.organization).encoded()),
+        |entry| Some(in_organization(entry.meta.organization).encoded()),
         |entry| {
             let open = entry.meta.project.is_none() && !entry.entity_ref().is_for_admins();
-            open.then(|| CountKey::Open(entry.meta.organization).encoded())
+            open.then(|| open_in(entry.meta.organization).encoded())
         },
-        |entry| Some(CountKey::Project(entry.meta.project?).encoded()),
+        |entry| Some(in_project(entry.meta.project?).encoded()),
         |entry| {
             let object = entry.entity_ref().object()?;
-            Some(CountKey::Object(entry.meta.project?, object).encoded())
+            Some(about_object(entry.meta.project?, object).encoded())
         },
     ],
     owner: |entry, tx| {

@@ -25,7 +25,7 @@ use crate::resources::shared::registration::VisitUser;
 use crate::store::Tx;
 
 use super::api::Scope;
-use super::{CountKey, Entry, Fields, Meta};
+use super::{Entry, Fields, Meta, about_object, in_organization, in_project, open_in};
 
 /// An activity log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,10 +46,10 @@ impl LogScope {
 
     /// Returns the number of entries in the log, including hidden ones.
     fn length(self, tx: &impl Tx) -> Result<u64> {
-        tx.count::<Entry>(&match self {
-            Self::Organization(id) => CountKey::Organization(id),
-            Self::Project(_, id) => CountKey::Project(id),
-        })
+        match self {
+            Self::Organization(id) => tx.count::<Entry>(&in_organization(id)),
+            Self::Project(_, id) => tx.count::<Entry>(&in_project(id)),
+        }
     }
 
     /// Returns whether the log contains this entry of its organization.
@@ -115,13 +115,13 @@ impl Visibility {
         let length = self.log.length(tx)?;
         let Some(within) = &self.projects else { return Ok((length, true)) };
         let mut count = match self.log {
-            LogScope::Organization(id) => tx.count::<Entry>(&CountKey::Open(id))?,
+            LogScope::Organization(id) => tx.count::<Entry>(&open_in(id))?,
             LogScope::Project(..) => 0,
         };
         for (project, hidden) in within {
-            let mut visible = tx.count::<Entry>(&CountKey::Project(*project))?;
+            let mut visible = tx.count::<Entry>(&in_project(*project))?;
             for object in hidden {
-                let hidden = tx.count::<Entry>(&CountKey::Object(*project, *object))?;
+                let hidden = tx.count::<Entry>(&about_object(*project, *object))?;
                 visible = visible.saturating_sub(hidden);
             }
             count += visible;
