@@ -126,8 +126,7 @@ impl Object {
 
 impl Key for Object {
     fn write(&self, out: &mut Vec<u8>) {
-        self.kind().write(out);
-        self.number().write(out);
+        (self.kind(), self.number()).write(out);
     }
 
     fn read(input: &mut &[u8]) -> Option<Self> {

@@ -87,14 +87,8 @@ impl Key for Subject {
     fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Everyone => 0_u8.write(out),
-            Self::Role(role) => {
-                1_u8.write(out);
-                role.write(out);
-            }
-            Self::User(user) => {
-                2_u8.write(out);
-                user.write(out);
-            }
+            Self::Role(role) => (1_u8, *role).write(out),
+            Self::User(user) => (2_u8, *user).write(out),
         }
     }
 
