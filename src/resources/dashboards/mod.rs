@@ -69,7 +69,7 @@ pub struct Meta {
 }
 
 /// The stored fields that lists show, in the order of the API.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 #[schema(as = DashboardFixed)]
 pub struct Fields {
     /// Numeric ID, never reused.
@@ -284,15 +284,10 @@ fn blank(
     };
     let fields = Fields {
         id,
-        name: None,
-        description: String::new(),
-        pinned: false,
         created_at: now,
-        is_shared: false,
-        deleted: false,
         creation_mode: "default".to_owned(),
-        tags: Vec::new(),
         restriction_level: levels::EVERYONE_EDITS,
+        ..Fields::default()
     };
     Ok(Dashboard { meta, fields })
 }
