@@ -10,8 +10,8 @@ use crate::http::path::PathParam;
 use crate::http::routes::Routes;
 use crate::ids::DashboardId;
 use crate::input::Parsed;
+use crate::resources::dashboards;
 use crate::resources::users::http::path::PathUser;
-use crate::resources::{dashboards, users};
 use crate::store::Tx;
 
 use super::{Collaborator, CollaboratorBody, NewCollaborator, RestrictedDashboard};
@@ -77,10 +77,7 @@ async fn destroy(
     let id = id?;
     at.delete::<Collaborator>(move |tx, caller, tenant: &InProject, _| {
         let dashboard = get_editable(tx, tenant, id)?;
-        let user = match named.clone()? {
-            PathUser::Uuid(uuid) => users::get_by_uuid(tx, uuid)?,
-            PathUser::Caller => caller.user.id,
-        };
+        let user = named.clone()?.resolve(tx, caller.user.id)?;
         super::delete(tx, tenant, dashboard, user)?;
         Ok((tenant.project.id, id, user))
     })
