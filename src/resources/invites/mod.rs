@@ -201,8 +201,15 @@ fn put(
     now: Timestamp,
 ) -> Result<InviteId> {
     let organization = caller.organization;
-    require_person(&fields.target_email)?;
-    require_no_member(tx, organization, &fields.target_email)?;
+    // Lists do not show bots, so a bot must not become a member.
+    if members::is_bot(&fields.target_email) {
+        return Err(Error::field("target_email", "invalid_input", "Enter a valid email address."));
+    }
+    if let Some(user) = users::find_by_email(tx, &fields.target_email)?
+        && members::find(tx, organization, user.meta.id)?.is_some()
+    {
+        return Err(members::already_member());
+    }
     let id = InviteId(rng.uuid(now));
     let shown = api::fields_of(fields.clone(), id, terms.sends_mail, now);
     let mut invite = Invite {
@@ -232,22 +239,6 @@ fn put(
     }
     tx.put(&invite)?;
     Ok(id)
-}
-
-/// Checks that the address is not a bot's. Lists do not show bots, so a bot must not become a member.
-fn require_person(email: &str) -> Result<()> {
-    if members::is_bot(email) {
-        return Err(Error::field("target_email", "invalid_input", "Enter a valid email address."));
-    }
-    Ok(())
-}
-
-fn require_no_member(tx: &impl Tx, organization: OrganizationId, email: &str) -> Result<()> {
-    let Some(user) = users::find_by_email(tx, email)? else { return Ok(()) };
-    match members::find(tx, organization, user.meta.id)? {
-        None => Ok(()),
-        Some(_) => Err(members::already_member()),
-    }
 }
 
 /// Adds what the pending invite granted to `invite`: the higher level, and the higher level on each project, up to what

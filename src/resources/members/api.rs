@@ -133,14 +133,11 @@ impl Filter {
         if self.updated_after.is_some_and(|moment| member.updated_at < moment) {
             return Ok(false);
         }
-        self.search.as_ref().map_or(Ok(true), |search| matches_search(tx, member, search))
+        let Some(search) = &self.search else { return Ok(true) };
+        let User { fields, .. } = tx.get(&member.user)?;
+        let users::Fields { first_name, last_name, email, .. } = fields;
+        Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(search))
     }
-}
-
-fn matches_search(tx: &impl Tx, member: &Membership, search: &str) -> Result<bool> {
-    let user: User = tx.get(&member.user)?;
-    let users::Fields { first_name, last_name, email, .. } = user.fields;
-    Ok(format!("{first_name} {last_name} {email}").to_lowercase().contains(search))
 }
 
 /// Lists the members of an organization that match `filter`. Returns the total and the items in `window` as the items

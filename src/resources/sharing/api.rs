@@ -160,14 +160,12 @@ pub fn dashboard_json(tx: &impl Tx, key: DashboardKey) -> Result<Vec<u8>> {
         get_dashboard(tx, key)?;
     let details = tx.find::<Details>(&key)?.map(|details| details.fields).unwrap_or_default();
     let DetailsFields { filters, variables, .. } = details;
-    let tiles = WrittenBy(&mut |out| write_tiles(tx, key, out));
+    let tiles = WrittenBy(&mut |out| {
+        Array::write(out, |array| for_each_tile(tx, key, |tile| array.push(tile)))
+    });
     let dashboard =
         SharedBody { id, name, description, tags, filters, variables, tiles, created_at };
     PublicDashboard { dashboard }.to_json(0)
-}
-
-fn write_tiles(tx: &impl Tx, dashboard: DashboardKey, out: &mut Vec<u8>) -> Result<()> {
-    Array::write(out, |array| for_each_tile(tx, dashboard, |tile| array.push(tile)))
 }
 
 /// Passes the live tiles of a dashboard to `show` one at a time, ordered by position. Skips tiles whose

@@ -234,14 +234,6 @@ pub fn find_by_email(tx: &impl Tx, email: &str) -> Result<Option<User>> {
     }
 }
 
-/// Returns the numeric id of the user with this UUID.
-///
-/// # Errors
-/// 404 if the user does not exist.
-pub fn get_by_uuid(tx: &impl Tx, uuid: UserUuid) -> Result<UserId> {
-    tx.lookup(&BY_UUID, &uuid)?.ok_or_else(Error::not_found)
-}
-
 /// The JSON of an embedded user, or null: an `Option<Fields>`.
 #[derive(Clone)]
 pub struct EmbeddedUser(Option<Rc<[u8]>>);

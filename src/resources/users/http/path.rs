@@ -26,7 +26,7 @@ impl PathUser {
     /// 404 if there is none.
     pub fn resolve(self, tx: &impl Tx, caller: UserId) -> Result<UserId> {
         match self {
-            Self::Uuid(uuid) => users::get_by_uuid(tx, uuid),
+            Self::Uuid(uuid) => tx.lookup(&users::BY_UUID, &uuid)?.ok_or_else(Error::not_found),
             Self::Caller => Ok(caller),
         }
     }
