@@ -61,22 +61,52 @@ impl<'r> Pages<'r> {
         self.add(method, path, PageAccess::Public, erase(page));
     }
 
-    /// Adds a page that needs a session. Without one, a GET leads to the sign-in page.
-    pub(super) fn signed_in<F, R>(&mut self, method: Method, path: &'static str, page: F)
+    /// Adds a page that needs a session. Without one, it leads to the sign-in page.
+    pub(super) fn get<F, R>(&mut self, path: &'static str, page: F)
     where
         F: Fn(SignedIn) -> R + Send + Sync + 'static,
         R: Future<Output = PageResult> + Send + 'static,
     {
-        self.with_session(method, path, PageAccess::Session, erase(page));
+        self.with_session(Method::GET, path, PageAccess::Session, erase(page));
+    }
+
+    /// Adds an action that needs a session. Without one, a page keeps the form.
+    pub(super) fn post<F, R>(&mut self, path: &'static str, action: F)
+    where
+        F: Fn(SignedIn) -> R + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
+    {
+        self.with_session(Method::POST, path, PageAccess::Session, erase(action));
+    }
+
+    /// Adds a page, and the action of its form.
+    pub(super) fn form<P, Q, A, R>(&mut self, path: &'static str, page: P, action: A)
+    where
+        P: Fn(SignedIn) -> Q + Send + Sync + 'static,
+        Q: Future<Output = PageResult> + Send + 'static,
+        A: Fn(SignedIn) -> R + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
+    {
+        self.get(path, page);
+        self.post(path, action);
+    }
+
+    /// Adds a page that asks before an action, and the action. One function answers both.
+    pub(super) fn confirm<F, R>(&mut self, path: &'static str, page: F)
+    where
+        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
+    {
+        self.form(path, page.clone(), page);
     }
 
     /// Adds a page that needs an operator's session.
-    pub(super) fn operator<F, R>(&mut self, method: Method, path: &'static str, page: F)
+    pub(super) fn operator<F, R>(&mut self, path: &'static str, page: F)
     where
         F: Fn(SignedIn) -> R + Send + Sync + 'static,
         R: Future<Output = PageResult> + Send + 'static,
     {
-        self.with_session(method, path, PageAccess::Operator, erase(page));
+        self.with_session(Method::GET, path, PageAccess::Operator, erase(page));
     }
 
     fn with_session(

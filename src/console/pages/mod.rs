@@ -32,11 +32,8 @@ use super::headers::EmbeddedFile;
 use super::registry::{PageResult, Pages};
 use super::visit::Visit;
 
-/// The style sheet, the script and the icons.
-const FILE: &str = "/console/assets/{asset}/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.public(Method::GET, FILE, file);
+    pages.public(Method::GET, "/console/assets/{asset}/", file);
     home::routes(pages);
     dashboards::routes(pages);
     insights::routes(pages);

@@ -14,7 +14,7 @@ use std::fmt::Display;
 
 use askama::Template;
 use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use axum::http::{HeaderValue, Method, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
 use serde_json::json;
 
@@ -35,25 +35,18 @@ use diff::DiffBudget;
 use log::{Entry, Filters, Log, item_query, keep_open_projects};
 use row::{ChangeRow, Row, Sentence};
 
-const OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/";
-const OF_PROJECT: &str = "/console/projects/{project_id}/activity/";
-const FIELDS_OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/fields/";
-const FIELDS_OF_PROJECT: &str = "/console/projects/{project_id}/activity/fields/";
-const NEWS_OF_ORGANIZATION: &str = "/console/organizations/{organization_id}/activity/news/";
-const NEWS_OF_PROJECT: &str = "/console/projects/{project_id}/activity/news/";
-
 /// The number of entries on a page.
 const PAGE_SIZE: u64 = 50;
 /// With more changes than this, the page is rendered on a thread of its own.
 const MAX_INLINE_CHANGES: usize = 40;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, OF_ORGANIZATION, list);
-    pages.signed_in(Method::GET, OF_PROJECT, list);
-    pages.signed_in(Method::GET, NEWS_OF_ORGANIZATION, news);
-    pages.signed_in(Method::GET, NEWS_OF_PROJECT, news);
-    pages.signed_in(Method::GET, FIELDS_OF_ORGANIZATION, fields);
-    pages.signed_in(Method::GET, FIELDS_OF_PROJECT, fields);
+    pages.get("/console/organizations/{organization_id}/activity/", list);
+    pages.get("/console/projects/{project_id}/activity/", list);
+    pages.get("/console/organizations/{organization_id}/activity/news/", news);
+    pages.get("/console/projects/{project_id}/activity/news/", news);
+    pages.get("/console/organizations/{organization_id}/activity/fields/", fields);
+    pages.get("/console/projects/{project_id}/activity/fields/", fields);
     revert::routes(pages);
 }
 

@@ -1,7 +1,7 @@
 //! Asks before a change is reverted or an object is restored, and does it by one request.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde_json::Value;
 
 use crate::base::error::{Error, Result};
@@ -31,8 +31,7 @@ const VERSION: &str = "version";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for path in [OF_ORGANIZATION, OF_PROJECT] {
-        pages.signed_in(Method::GET, path, ask);
-        pages.signed_in(Method::POST, path, revert);
+        pages.form(path, ask, revert);
     }
 }
 

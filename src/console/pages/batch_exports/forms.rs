@@ -2,7 +2,6 @@
 //! choose first.
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::json;
 
 use crate::base::error::{Error, Result};
@@ -201,11 +200,8 @@ pub(super) fn interval_label(value: &str) -> &str {
     INTERVALS.iter().find(|(known, _)| *known == value).map_or(value, |(_, label)| *label)
 }
 
-const NEW: &str = "/console/projects/{project_id}/batch_exports/new/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, NEW, page);
-    pages.signed_in(Method::POST, NEW, create);
+    pages.form("/console/projects/{project_id}/batch_exports/new/", page, create);
 }
 
 #[derive(Template)]

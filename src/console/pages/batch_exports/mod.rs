@@ -4,7 +4,6 @@ mod forms;
 mod one;
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::json;
 
 use crate::base::error::{Error, Result};
@@ -23,11 +22,8 @@ use super::object::BATCH_EXPORTS;
 use super::project_id;
 use forms::{destination_label, interval_label};
 
-const LIST: &str = "/console/projects/{project_id}/batch_exports/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, act);
+    pages.form("/console/projects/{project_id}/batch_exports/", list, act);
     forms::routes(pages);
     one::routes(pages);
 }

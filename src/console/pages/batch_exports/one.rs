@@ -1,7 +1,6 @@
 //! One batch export: the form of its fields, and the actions that pause, unpause and delete it.
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::Value;
 
 use crate::base::error::{Error, Result};
@@ -18,10 +17,8 @@ use crate::console::visit::SignedIn;
 use super::forms::{Destination, find_destination};
 use super::{Action, PAUSE, UNPAUSE};
 
-const EXPORT: &str = "/console/projects/{project_id}/batch_exports/{id}/";
 const PAUSES: &str = "/console/projects/{project_id}/batch_exports/{id}/pause/";
 const UNPAUSES: &str = "/console/projects/{project_id}/batch_exports/{id}/unpause/";
-const DELETE: &str = "/console/projects/{project_id}/batch_exports/{id}/delete/";
 
 /// The operation that changes an export.
 const UPDATE: &str = "projects_batch_exports_partial_update";
@@ -29,12 +26,10 @@ const UPDATE: &str = "projects_batch_exports_partial_update";
 const DESTROY: &str = "projects_batch_exports_destroy";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, EXPORT, page);
-    pages.signed_in(Method::POST, EXPORT, save);
-    pages.signed_in(Method::POST, PAUSES, |request| act(request, PAUSE));
-    pages.signed_in(Method::POST, UNPAUSES, |request| act(request, UNPAUSE));
-    pages.signed_in(Method::GET, DELETE, delete);
-    pages.signed_in(Method::POST, DELETE, delete);
+    pages.form("/console/projects/{project_id}/batch_exports/{id}/", page, save);
+    pages.post(PAUSES, |request| act(request, PAUSE));
+    pages.post(UNPAUSES, |request| act(request, UNPAUSE));
+    pages.confirm("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
 }
 
 #[derive(Template)]

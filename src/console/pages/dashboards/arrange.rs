@@ -1,7 +1,7 @@
 //! Arranges the tiles of a dashboard: by numbers in a form, or with the script by mouse and by keyboard.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde_json::{Map, Value, json};
 
 use crate::base::error::{Error, Result};
@@ -20,11 +20,8 @@ use crate::http::form::Form;
 
 use super::tile::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};
 
-const ARRANGE: &str = "/console/projects/{project_id}/dashboards/{id}/arrange/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, ARRANGE, page);
-    pages.signed_in(Method::POST, ARRANGE, save);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/arrange/", page, save);
 }
 
 /// The dashboard with the form.

@@ -2,7 +2,6 @@
 //! what pages read about a dashboard before they show a form.
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::Value;
 
 use crate::base::error::{Error, Result};
@@ -21,9 +20,6 @@ use crate::resources::dashboards::templates::{BuiltIn, built_in};
 
 use super::dashboard_choices;
 
-const NEW: &str = "/console/projects/{project_id}/dashboards/new/";
-const EDIT: &str = "/console/projects/{project_id}/dashboards/{id}/edit/";
-
 const FORM: FormSpec = FormSpec::change(
     "Save",
     &[
@@ -41,10 +37,8 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, NEW, new_page);
-    pages.signed_in(Method::POST, NEW, create);
-    pages.signed_in(Method::GET, EDIT, edit_page);
-    pages.signed_in(Method::POST, EDIT, save);
+    pages.form("/console/projects/{project_id}/dashboards/new/", new_page, create);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", edit_page, save);
 }
 
 #[derive(Template)]

@@ -8,7 +8,6 @@ mod tile;
 mod tiles;
 
 use askama::Template;
-use axum::http::Method;
 use uuid::Uuid;
 
 use crate::base::error::{Error, Result};
@@ -31,11 +30,8 @@ use super::project_id;
 use super::shareable::DASHBOARD;
 use change::Changes;
 
-const LIST: &str = "/console/projects/{project_id}/dashboards/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, apply);
+    pages.form("/console/projects/{project_id}/dashboards/", list, apply);
     forms::routes(pages);
     one::routes(pages);
     tiles::routes(pages);

@@ -1,7 +1,7 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the forms of its description and tags.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 
 use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Versioned};
@@ -19,8 +19,6 @@ use crate::fair::low_priority::{Priority, run_low_priority};
 use super::tile::{self, Card};
 use super::tiles;
 
-const PAGE: &str = "/console/projects/{project_id}/dashboards/{id}/";
-const TILES: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/";
 const DESCRIPTION: &str = "/console/projects/{project_id}/dashboards/{id}/description/";
 const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
 
@@ -28,10 +26,10 @@ const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
 const MAX_INLINE_TILES: usize = 16;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, PAGE, page);
-    pages.signed_in(Method::POST, TILES, change_tile);
-    pages.signed_in(Method::POST, DESCRIPTION, |request| save(request, Part::Description));
-    pages.signed_in(Method::POST, TAGS, |request| save(request, Part::Tags));
+    pages.get("/console/projects/{project_id}/dashboards/{id}/", page);
+    pages.post("/console/projects/{project_id}/dashboards/{id}/tiles/", change_tile);
+    pages.post(DESCRIPTION, |request| save(request, Part::Description));
+    pages.post(TAGS, |request| save(request, Part::Tags));
 }
 
 /// The actions that the page offers.

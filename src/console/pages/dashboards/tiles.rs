@@ -1,7 +1,7 @@
 //! Changes of the tiles of a dashboard.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -23,19 +23,13 @@ use super::dashboard_choices;
 use super::forms::{name_in, name_of, name_version_and_refusal};
 use super::tile::{COLORS, DeletedTile};
 
-const NEW: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/new/";
-const TILE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/";
 const MOVE: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/move/";
-const TRASH: &str = "/console/projects/{project_id}/dashboards/{id}/tiles/trash/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, NEW, new_page);
-    pages.signed_in(Method::POST, NEW, add);
-    pages.signed_in(Method::GET, TILE, edit_page);
-    pages.signed_in(Method::POST, TILE, save);
-    pages.signed_in(Method::GET, MOVE, move_page);
-    pages.signed_in(Method::POST, MOVE, move_tile);
-    pages.signed_in(Method::GET, TRASH, trash_page);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/new/", new_page, add);
+    pages.form("/console/projects/{project_id}/dashboards/{id}/tiles/{tile_id}/", edit_page, save);
+    pages.form(MOVE, move_page, move_tile);
+    pages.get("/console/projects/{project_id}/dashboards/{id}/tiles/trash/", trash_page);
 }
 
 /// Applies a button of one tile: `only` has its action and the id of the tile. Returns the page that follows, or why the

@@ -3,7 +3,7 @@
 mod one;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 
 use crate::console::api::{Operation, Versioned};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -18,16 +18,13 @@ use super::object::{DOMAINS, page_of};
 use super::organization_id;
 use one::provider_name;
 
-const LIST: &str = "/console/organizations/{organization_id}/domains/";
-
 const FORM: FormSpec = FormSpec::create(
     "Add",
     &[Input::new("domain").label("Domain").hint("In lower case, for example corp.example.")],
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, create);
+    pages.form("/console/organizations/{organization_id}/domains/", list, create);
     one::routes(pages);
 }
 

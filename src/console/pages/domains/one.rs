@@ -1,7 +1,7 @@
 //! One domain: the proof of its ownership, and how people with addresses in it sign in.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -14,10 +14,6 @@ use crate::console::model::Domain;
 use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-
-const DOMAIN: &str = "/console/organizations/{organization_id}/domains/{id}/";
-const VERIFY: &str = "/console/organizations/{organization_id}/domains/{id}/verify/";
-const DELETE: &str = "/console/organizations/{organization_id}/domains/{id}/delete/";
 
 /// The operation that changes a domain.
 const UPDATE: &str = "domains_partial_update";
@@ -69,11 +65,9 @@ pub(super) fn provider_name(provider: &str) -> &'static str {
 }
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, DOMAIN, page);
-    pages.signed_in(Method::POST, DOMAIN, save);
-    pages.signed_in(Method::POST, VERIFY, verify);
-    pages.signed_in(Method::GET, DELETE, delete);
-    pages.signed_in(Method::POST, DELETE, delete);
+    pages.form("/console/organizations/{organization_id}/domains/{id}/", page, save);
+    pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
+    pages.confirm("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
 }
 
 #[derive(Template)]

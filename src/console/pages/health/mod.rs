@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use askama::Template;
-use axum::http::Method;
 use bytesize::ByteSize;
 
 use crate::app::Health;
@@ -12,10 +11,8 @@ use crate::console::layout::{self, Frame, In, Section, quote};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-const HEALTH: &str = "/console/health/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.operator(Method::GET, HEALTH, page);
+    pages.operator("/console/health/", page);
 }
 
 /// Commands of the operator, each with what it does. They act on the data file of the service.

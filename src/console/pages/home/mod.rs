@@ -1,7 +1,6 @@
 //! The start page with the first steps of a new workspace, the start page of an organization, and the page for unknown paths.
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -17,15 +16,12 @@ use crate::console::visit::SignedIn;
 use super::activity::Latest;
 
 const HOME: &str = "/console/";
-const ORGANIZATION: &str = "/console/organizations/{organization_id}/";
-const ANY: &str = "/console/{*rest}";
-const DISMISS: &str = "/console/steps/dismiss/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, HOME, home);
-    pages.signed_in(Method::GET, ORGANIZATION, organization);
-    pages.signed_in(Method::GET, ANY, unknown);
-    pages.signed_in(Method::POST, DISMISS, dismiss);
+    pages.get(HOME, home);
+    pages.get("/console/organizations/{organization_id}/", organization);
+    pages.get("/console/{*rest}", unknown);
+    pages.post("/console/steps/dismiss/", dismiss);
 }
 
 /// The start page of a session that sees no project.

@@ -1,7 +1,6 @@
 //! The forms that create and edit an insight.
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::base::error::{Error, Result};
@@ -16,9 +15,6 @@ use crate::console::pages::project_id;
 use crate::console::pages::shareable::INSIGHT;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
-
-const NEW: &str = "/console/projects/{project_id}/insights/new/";
-const EDIT: &str = "/console/projects/{project_id}/insights/{id}/edit/";
 
 const INPUTS: &[Input] = &[
     Input::new("name").label("Name").required(),
@@ -44,10 +40,8 @@ const NEW_FORM: FormSpec = FormSpec::create("Create insight", INPUTS);
 const EDIT_FORM: FormSpec = FormSpec::change("Save", INPUTS);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, NEW, new);
-    pages.signed_in(Method::POST, NEW, create);
-    pages.signed_in(Method::GET, EDIT, edit);
-    pages.signed_in(Method::POST, EDIT, save);
+    pages.form("/console/projects/{project_id}/insights/new/", new, create);
+    pages.form("/console/projects/{project_id}/insights/{id}/edit/", edit, save);
 }
 
 #[derive(Template)]

@@ -4,7 +4,6 @@ mod forms;
 mod one;
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::assets::icon;
@@ -22,10 +21,8 @@ use super::people::People;
 use super::shareable::INSIGHT;
 use super::{excerpt, project_id};
 
-const LIST: &str = "/console/projects/{project_id}/insights/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
+    pages.get("/console/projects/{project_id}/insights/", list);
     forms::routes(pages);
     one::routes(pages);
 }

@@ -1,7 +1,6 @@
 //! One insight: what it asks, where it is shown, what the session may do with it, and actions that need no form.
 
 use askama::Template;
-use axum::http::Method;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -18,14 +17,10 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::resources::sharing::page::Definition;
 
-const PAGE: &str = "/console/projects/{project_id}/insights/{id}/";
-const FAVORITE: &str = "/console/projects/{project_id}/insights/{id}/favorite/";
-const RESTORE: &str = "/console/projects/{project_id}/insights/{id}/restore/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, PAGE, page);
-    pages.signed_in(Method::POST, FAVORITE, favorite);
-    pages.signed_in(Method::POST, RESTORE, restore);
+    pages.get("/console/projects/{project_id}/insights/{id}/", page);
+    pages.post("/console/projects/{project_id}/insights/{id}/favorite/", favorite);
+    pages.post("/console/projects/{project_id}/insights/{id}/restore/", restore);
 }
 
 /// An insight, as the API describes it.

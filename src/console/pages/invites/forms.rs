@@ -1,7 +1,6 @@
 //! The form that invites up to 20 people at once, and the actions on one invite: create it again, which sends a new mail or
 //! returns a new link, and delete it.
 
-use axum::http::Method;
 use futures_util::future::try_join_all;
 use serde_json::{Map, Value, json};
 
@@ -51,14 +50,10 @@ const FORM: FormSpec = FormSpec::create(
 /// The text below the addresses if the service has no mail server.
 const WITHOUT_MAIL: &str = "One on each line, at most 20. The given name of the person may follow the address. The service has no mail server: the next page shows the links to hand over.";
 
-const AGAIN: &str = "/console/organizations/{organization_id}/invites/again/";
-const DELETE: &str = "/console/organizations/{organization_id}/invites/{id}/delete/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::POST, LIST, create);
-    pages.signed_in(Method::POST, AGAIN, again);
-    pages.signed_in(Method::GET, DELETE, delete);
-    pages.signed_in(Method::POST, DELETE, delete);
+    pages.post(LIST, create);
+    pages.post("/console/organizations/{organization_id}/invites/again/", again);
+    pages.confirm("/console/organizations/{organization_id}/invites/{id}/delete/", delete);
 }
 
 /// One address of the form: what errors name, and the members of its object.

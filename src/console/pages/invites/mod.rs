@@ -5,7 +5,7 @@ mod forms;
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ const LIST: &str = "/console/organizations/{organization_id}/invites/";
 const PAGE_SIZE: u64 = 20;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
+    pages.get(LIST, list);
     forms::routes(pages);
 }
 

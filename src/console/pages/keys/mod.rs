@@ -5,7 +5,6 @@ mod new;
 mod one;
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::Value;
 
 use crate::base::error::Result;
@@ -27,7 +26,7 @@ const LIST: &str = "/console/keys/";
 const API: &str = "/api/personal_api_keys/";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
+    pages.get(LIST, list);
     new::routes(pages);
     one::routes(pages);
 }

@@ -1,7 +1,6 @@
 //! A new key: scopes to choose from, what the key could do, and its value.
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::json;
 
 use crate::base::time::Timestamp;
@@ -44,8 +43,7 @@ const FORM: FormSpec = FormSpec::create(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, NEW, page);
-    pages.signed_in(Method::POST, NEW, create);
+    pages.form(NEW, page, create);
 }
 
 #[derive(Template)]

@@ -1,7 +1,6 @@
 //! One key: what it can do, its change, its rotation and its revocation.
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -21,9 +20,6 @@ use crate::ids::ApiKeyId;
 use super::access::{Abilities, Access};
 use super::{LIST, show_value};
 
-const ONE: &str = "/console/keys/{id}/";
-const ROTATE: &str = "/console/keys/{id}/rotate/";
-const REVOKE: &str = "/console/keys/{id}/revoke/";
 const UPDATE: &str = "personal_api_keys_partial_update";
 
 /// The seconds for which the old value of a rotated key works, unless the user chooses another time.
@@ -55,11 +51,9 @@ const ROTATION: FormSpec = FormSpec::create(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, ONE, page);
-    pages.signed_in(Method::POST, ONE, save);
-    pages.signed_in(Method::POST, ROTATE, rotate);
-    pages.signed_in(Method::GET, REVOKE, revoke);
-    pages.signed_in(Method::POST, REVOKE, revoke);
+    pages.form("/console/keys/{id}/", page, save);
+    pages.post("/console/keys/{id}/rotate/", rotate);
+    pages.confirm("/console/keys/{id}/revoke/", revoke);
 }
 
 /// Returns the id of the key in the path.

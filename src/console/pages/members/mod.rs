@@ -5,7 +5,6 @@ mod one;
 use std::collections::HashMap;
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -25,11 +24,8 @@ use crate::console::words::{LEVELS, level_name};
 use super::object::MEMBERS;
 use super::organization_id;
 
-const LIST: &str = "/console/organizations/{organization_id}/members/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, change_level);
+    pages.form("/console/organizations/{organization_id}/members/", list, change_level);
     one::routes(pages);
 }
 

@@ -1,7 +1,7 @@
 //! One member: level, roles and projects, and the removal.
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
@@ -21,19 +21,14 @@ use crate::console::visit::SignedIn;
 
 use super::{MemberRights, own_uuid};
 
-const MEMBER: &str = "/console/organizations/{organization_id}/members/{user_uuid}/";
-const REMOVE: &str = "/console/organizations/{organization_id}/members/{user_uuid}/remove/";
-
 /// The operation that changes the level.
 const UPDATE: &str = "members_partial_update";
 
 const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, MEMBER, page);
-    pages.signed_in(Method::POST, MEMBER, save);
-    pages.signed_in(Method::GET, REMOVE, remove);
-    pages.signed_in(Method::POST, REMOVE, remove);
+    pages.form("/console/organizations/{organization_id}/members/{user_uuid}/", page, save);
+    pages.confirm("/console/organizations/{organization_id}/members/{user_uuid}/remove/", remove);
 }
 
 #[derive(Template)]

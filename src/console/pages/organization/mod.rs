@@ -1,7 +1,6 @@
 //! The settings of an organization, its deletion, and a new organization.
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,8 +18,6 @@ use crate::console::visit::SignedIn;
 
 use super::object::page_of;
 
-const SETTINGS: &str = "/console/organizations/{organization_id}/settings/";
-const DELETE: &str = "/console/organizations/{organization_id}/settings/delete/";
 const NEW: &str = "/console/organizations/new/";
 
 const UPDATE: &str = "organizations_partial_update";
@@ -45,12 +42,9 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, SETTINGS, page);
-    pages.signed_in(Method::POST, SETTINGS, save);
-    pages.signed_in(Method::GET, DELETE, delete);
-    pages.signed_in(Method::POST, DELETE, delete);
-    pages.signed_in(Method::GET, NEW, new_page);
-    pages.signed_in(Method::POST, NEW, create);
+    pages.form("/console/organizations/{organization_id}/settings/", page, save);
+    pages.confirm("/console/organizations/{organization_id}/settings/delete/", delete);
+    pages.form(NEW, new_page, create);
 }
 
 fn path(organization: &str) -> String {

@@ -1,7 +1,6 @@
 //! The user's own account.
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::json;
 
 use crate::console::api::{Operation, Write};
@@ -34,8 +33,7 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, PROFILE, page);
-    pages.signed_in(Method::POST, PROFILE, save);
+    pages.form(PROFILE, page, save);
 }
 
 fn operation() -> Operation {

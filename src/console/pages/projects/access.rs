@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde_json::{Value, json};
 
 use crate::base::error::{Error, Result};
@@ -19,11 +19,8 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 use crate::console::words::words;
 
-const ACCESS: &str = "/console/projects/{project_id}/access/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, ACCESS, page);
-    pages.signed_in(Method::POST, ACCESS, apply);
+    pages.form("/console/projects/{project_id}/access/", page, apply);
 }
 
 #[derive(Template)]

@@ -4,7 +4,6 @@ mod access;
 mod settings;
 
 use askama::Template;
-use axum::http::Method;
 use serde_json::{Value, json};
 
 use crate::base::error::Result;
@@ -21,13 +20,9 @@ use crate::console::visit::SignedIn;
 use super::object::page_of;
 use super::organization_id;
 
-const LIST: &str = "/console/organizations/{organization_id}/projects/";
-const NEW: &str = "/console/organizations/{organization_id}/projects/new/";
-
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::GET, NEW, new_page);
-    pages.signed_in(Method::POST, NEW, create);
+    pages.get("/console/organizations/{organization_id}/projects/", list);
+    pages.form("/console/organizations/{organization_id}/projects/new/", new_page, create);
     settings::routes(pages);
     access::routes(pages);
 }

@@ -1,7 +1,6 @@
 //! The settings of a project, its token, and its deletion.
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,21 +18,13 @@ use crate::console::pages::project_id;
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-const SETTINGS: &str = "/console/projects/{project_id}/settings/";
-const ACCESS: &str = "/console/projects/{project_id}/settings/access/";
-const TOKEN: &str = "/console/projects/{project_id}/settings/token/";
-const DELETE: &str = "/console/projects/{project_id}/settings/delete/";
-
 const UPDATE: &str = "projects_partial_update";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, SETTINGS, page);
-    pages.signed_in(Method::POST, SETTINGS, save);
-    pages.signed_in(Method::POST, ACCESS, save_access);
-    pages.signed_in(Method::GET, TOKEN, reset_token);
-    pages.signed_in(Method::POST, TOKEN, reset_token);
-    pages.signed_in(Method::GET, DELETE, delete);
-    pages.signed_in(Method::POST, DELETE, delete);
+    pages.form("/console/projects/{project_id}/settings/", page, save);
+    pages.post("/console/projects/{project_id}/settings/access/", save_access);
+    pages.confirm("/console/projects/{project_id}/settings/token/", reset_token);
+    pages.confirm("/console/projects/{project_id}/settings/delete/", delete);
 }
 
 fn path(project: &str) -> String {

@@ -3,7 +3,7 @@
 mod one;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 
 use crate::console::api::{Operation, Versioned};
 use crate::console::form::{Form, FormSpec, Input, Outcome};
@@ -18,13 +18,10 @@ use crate::console::visit::SignedIn;
 use super::object::{ROLES, page_of};
 use super::organization_id;
 
-const LIST: &str = "/console/organizations/{organization_id}/roles/";
-
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, LIST, create);
+    pages.form("/console/organizations/{organization_id}/roles/", list, create);
     one::routes(pages);
 }
 

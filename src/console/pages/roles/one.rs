@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
@@ -19,11 +19,8 @@ use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
 use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
-const ROLE: &str = "/console/organizations/{organization_id}/roles/{id}/";
-const ADD: &str = "/console/organizations/{organization_id}/roles/{id}/add/";
 const REMOVE: &str =
     "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
-const DELETE: &str = "/console/organizations/{organization_id}/roles/{id}/delete/";
 
 const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
 const MEMBER: FormSpec = FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]);
@@ -34,12 +31,10 @@ const RENAME: &str = "roles_partial_update";
 const ADD_MEMBER: &str = "roles_role_memberships_create";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, ROLE, page);
-    pages.signed_in(Method::POST, ROLE, rename);
-    pages.signed_in(Method::POST, ADD, add);
-    pages.signed_in(Method::POST, REMOVE, remove);
-    pages.signed_in(Method::GET, DELETE, delete);
-    pages.signed_in(Method::POST, DELETE, delete);
+    pages.form("/console/organizations/{organization_id}/roles/{id}/", page, rename);
+    pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
+    pages.post(REMOVE, remove);
+    pages.confirm("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,6 @@
 //! The browsers that are signed in as the user, and a button to end each session.
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 
 use crate::console::api::{Operation, Write};
@@ -11,14 +10,13 @@ use crate::console::registry::{PageResult, Pages};
 use crate::console::visit::SignedIn;
 
 const LIST: &str = "/console/sessions/";
-const END: &str = "/console/sessions/{id}/end/";
 
 const API: &str = "/api/users/@me/sessions/";
 const DESTROY: &str = "users_sessions_destroy";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.signed_in(Method::GET, LIST, list);
-    pages.signed_in(Method::POST, END, end);
+    pages.get(LIST, list);
+    pages.post("/console/sessions/{id}/end/", end);
 }
 
 /// A session, as the API describes it.

@@ -1,7 +1,6 @@
 //! The public page of a dashboard or an insight: its link, and buttons to enable, rotate and disable it.
 
 use askama::Template;
-use axum::http::Method;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -26,8 +25,7 @@ const SHARING: [(&str, &ShareableKind); 2] = [
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in SHARING {
-        pages.signed_in(Method::GET, path, move |request| page(request, kind));
-        pages.signed_in(Method::POST, path, move |request| apply(request, kind));
+        pages.form(path, move |request| page(request, kind), move |request| apply(request, kind));
     }
 }
 

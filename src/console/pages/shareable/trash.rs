@@ -2,7 +2,6 @@
 //! buttons to restore them.
 
 use askama::Template;
-use axum::http::Method;
 
 use crate::base::error::{Error, Result};
 use crate::console::api::Write;
@@ -31,12 +30,10 @@ const TRASH: [(&str, &ShareableKind); 2] = [
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in DELETE {
-        pages.signed_in(Method::GET, path, move |request| delete(request, kind));
-        pages.signed_in(Method::POST, path, move |request| delete(request, kind));
+        pages.confirm(path, move |request| delete(request, kind));
     }
     for (path, kind) in TRASH {
-        pages.signed_in(Method::GET, path, move |request| page(request, kind));
-        pages.signed_in(Method::POST, path, move |request| restore(request, kind));
+        pages.form(path, move |request| page(request, kind), move |request| restore(request, kind));
     }
 }
 

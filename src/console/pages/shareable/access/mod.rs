@@ -5,7 +5,7 @@ mod forms;
 mod restriction;
 
 use askama::Template;
-use axum::http::{Method, StatusCode};
+use axum::http::StatusCode;
 use serde::Deserialize;
 
 use crate::base::error::{Error, Result};
@@ -32,8 +32,7 @@ const ACCESS: [(&str, &ShareableKind); 2] = [
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in ACCESS {
-        pages.signed_in(Method::GET, path, move |request| page(request, kind));
-        pages.signed_in(Method::POST, path, move |request| apply(request, kind));
+        pages.form(path, move |request| page(request, kind), move |request| apply(request, kind));
     }
 }
 
