@@ -2,14 +2,9 @@
 
 use std::fmt::Display;
 
-use askama::Template;
-use axum::http::StatusCode;
-
-use crate::base::error::{Error, Result};
-use crate::console::assets::icon;
-use crate::console::layout::Undo;
-use crate::console::visit::SignedIn;
 use crate::http::form::Form;
+
+use super::prelude::*;
 
 /// The maximum number of objects of one form, which is that of a page.
 pub(super) const MAX_OBJECTS: usize = 50;

@@ -14,6 +14,7 @@ mod members;
 mod object;
 mod organization;
 mod people;
+mod prelude;
 mod profile;
 mod projects;
 mod roles;
@@ -28,7 +29,8 @@ use crate::base::error::{Error, Result};
 use crate::http::assets::VERSION;
 
 use super::assets;
-use super::headers::EmbeddedFile;
+use super::headers::{EmbeddedFile, see_other};
+use super::layout::with_notice;
 use super::registry::{PageResult, Pages};
 use super::visit::Visit;
 
@@ -84,6 +86,11 @@ fn number(visit: &Visit, parameter: &str) -> Result<String> {
 fn uuid(visit: &Visit, parameter: &str) -> Result<String> {
     let id = visit.parameter(parameter).parse::<Uuid>().map_err(|_| Error::not_found())?;
     Ok(id.to_string())
+}
+
+/// Leads to a page with a notice.
+fn finish(path: &str, notice: &'static str) -> PageResult {
+    Ok(see_other(&with_notice(path, notice))?)
 }
 
 /// What pages say where people may look for the results of insights.

@@ -1,13 +1,11 @@
 //! The members of an organization whom pages name and offer.
 
-use askama::Template;
 use serde::de::DeserializeOwned;
 
-use crate::base::error::Result;
 use crate::console::api::Api;
-use crate::console::model::{List, Member, User};
-use crate::console::urls::Query;
-use crate::console::visit::{SignedIn, Visit};
+use crate::console::model::{Member, User};
+
+use super::prelude::*;
 
 /// The maximum number of members that a page can name, and that the filter lists.
 const MAX_MEMBERS: usize = 100;

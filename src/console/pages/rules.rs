@@ -2,18 +2,11 @@
 
 use std::collections::HashMap;
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::{Map, Value};
-
-use crate::base::error::Result;
 use crate::console::failure::Failure;
-use crate::console::form::{Choice, Form, Input};
-use crate::console::model::{List, Member, Project, Role};
-use crate::console::paging::Paging;
-use crate::console::visit::{SignedIn, Visit};
+use crate::console::model::{Member, Project, Role};
 
 use super::people::MemberSearch;
+use super::prelude::*;
 
 /// The member that a form sets a rule for.
 pub(super) const MEMBER: Input = Input::new("organization_member")

@@ -4,18 +4,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use serde::Deserialize;
-use serde_json::Value;
 use url::form_urlencoded::byte_serialize;
 
-use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
-use crate::console::api::Operation;
-use crate::console::layout::{Frame, In, Section};
-use crate::console::model::Person;
-use crate::console::pages::project_id;
-use crate::console::urls::Query;
-use crate::console::visit::{SignedIn, Visit};
+use crate::console::pages::prelude::*;
 use crate::ids::OrganizationId;
 
 use super::words::{KINDS, VERBS};

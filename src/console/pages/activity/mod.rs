@@ -12,25 +12,16 @@ mod words;
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use askama::Template;
+use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::IntoResponse;
-use serde_json::json;
 
-use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
-use crate::console::assets::icon;
-use crate::console::layout::{self, Command};
-use crate::console::model::List;
-use crate::console::paging::Paging;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::SignedIn;
 use crate::exchange::etag::matches_any;
 use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::people::People;
+use super::prelude::*;
 use diff::DiffBudget;
 use log::{Entry, Filters, Log, item_query, keep_open_projects};
 use row::{ChangeRow, Row, Sentence};

@@ -2,13 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
-use crate::base::error::Result;
-use crate::console::api::Operation;
 use crate::console::pages::people::People;
-use crate::console::urls::Query;
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 use super::log::{Entry, Log, entry_query};
 use super::reversal::Reversal;

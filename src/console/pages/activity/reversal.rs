@@ -1,6 +1,6 @@
 //! The request that reverts an entry.
 
-use serde_json::{Map, Value, json};
+use crate::console::pages::prelude::*;
 
 use super::log::{Change, Entry};
 

@@ -1,19 +1,7 @@
 //! Asks before a change is reverted or an object is restored, and does it by one request.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Versioned, Write};
-use crate::console::assets::icon;
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, Frame, with_notice};
-use crate::console::model::List;
 use crate::console::pages::people::People;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::diff::DiffBudget;

@@ -1,12 +1,7 @@
 //! An entry as a page shows it: a sentence with names in it, and what changed.
 
-use askama::Template;
-use serde_json::Value;
-
-use crate::console::model::Person;
-use crate::console::pages::excerpt;
 use crate::console::pages::people::People;
-use crate::console::urls::Query;
+use crate::console::pages::prelude::*;
 
 use super::diff::{Diff, DiffBudget, DiffPart};
 use super::log::{Change, Entry, Log, item_query};

@@ -1,18 +1,7 @@
 //! The forms of a batch export: the destinations with their names and fields, and a new export, whose destination people
 //! choose first.
 
-use askama::Template;
-use serde_json::json;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Operation;
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, with_notice};
-use crate::console::pages::object::{BATCH_EXPORTS, page_of};
-use crate::console::pages::project_id;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 /// The operation whose body has a schema for each destination.
 const CREATE: &str = "projects_batch_exports_create";
@@ -262,7 +251,7 @@ async fn create(request: SignedIn) -> PageResult {
     match sent.send(&request).await? {
         Outcome::Done(export) => {
             let path = page_of(&BATCH_EXPORTS.list(&project), &export);
-            Ok(see_other(&with_notice(&path, "export-created"))?)
+            finish(&path, "export-created")
         }
         Outcome::Again(form) => show(&request, &project, destination, *form).await,
     }

@@ -3,23 +3,10 @@
 mod forms;
 mod one;
 
-use askama::Template;
-use serde_json::json;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::{ONCE, once_key};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice_of};
 use crate::console::model::BatchExport;
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 
 use super::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
-use super::object::BATCH_EXPORTS;
-use super::project_id;
+use super::prelude::*;
 use forms::{destination_label, interval_label};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {

@@ -1,18 +1,7 @@
 //! One batch export: the form of its fields, and the actions that pause, unpause and delete it.
 
-use askama::Template;
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Versioned;
-use crate::console::assets::icon;
-use crate::console::form::{Form, ONCE, Outcome, once_key};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, with_notice};
 use crate::console::model::BatchExport;
-use crate::console::pages::object::{BATCH_EXPORTS, ObjectPath, confirm_delete};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 use super::forms::{Destination, find_destination};
 use super::{Action, PAUSE, UNPAUSE};
@@ -73,7 +62,7 @@ async fn save(request: SignedIn) -> PageResult {
     let destination = destination(&stored.body)?;
     let sent = destination.change.sent(&request, object.operation(UPDATE), &object.page(""))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "export-saved"))?),
+        Outcome::Done(_) => finish(&object.page(""), "export-saved"),
         Outcome::Again(form) => show(&request, &object, stored, *form, None).await,
     }
 }
@@ -108,7 +97,7 @@ async fn act(request: SignedIn, action: Action) -> PageResult {
     let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
     let once = request.visit.form.value(ONCE);
     match action.send(&request, &object.tenant, &object.id, once).await {
-        Ok(()) => Ok(see_other(&with_notice(&object.page(""), action.notice))?),
+        Ok(()) => finish(&object.page(""), action.notice),
         Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
         Err(error) => {
             let stored = request.api.get_versioned(&object.api("")).await?;

@@ -1,20 +1,9 @@
 //! Arranges the tiles of a dashboard: by numbers in a form, or with the script by mouse and by keyboard.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde_json::{Map, Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Write;
-use crate::console::assets::icon;
 use crate::console::form::VERSION;
-use crate::console::headers::see_other;
-use crate::console::layout::{self, with_notice};
 use crate::console::model::{Dashboard, Rights, Tile};
-use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::http::form::Form;
 

@@ -1,12 +1,7 @@
 //! Changes of one or many dashboards: each is one request to the API.
 
-use serde::Deserialize;
-use serde_json::json;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Write;
 use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 
 /// An action of a form on dashboards.

@@ -1,20 +1,9 @@
 //! The forms of a dashboard: the change of one, and a new one, which is empty, from a template, a copy, or from JSON. Also
 //! what pages read about a dashboard before they show a form.
 
-use askama::Template;
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Operation;
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, with_notice};
 use crate::console::model::{Dashboard, dashboard_name};
-use crate::console::pages::object::{DASHBOARDS, ObjectPath, page_of};
-use crate::console::pages::project_id;
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::{SignedIn, Visit};
 use crate::console::words::{EVERYONE_EDITS, RESTRICTIONS};
 use crate::resources::dashboards::templates::{BuiltIn, built_in};
 
@@ -64,7 +53,7 @@ async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let sent = FORM.sent(&request, object.operation(DASHBOARD.update), &object.page("edit/"))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "dashboard-saved"))?),
+        Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
         Outcome::Again(form) => {
             let name = name_of(&request, &object).await?;
             show_edit(&request, object, name, *form).await
@@ -138,7 +127,7 @@ async fn create(request: SignedIn) -> PageResult {
     match sent.send(&request).await? {
         Outcome::Done(dashboard) => {
             let page = page_of(&DASHBOARDS.list(&project), &dashboard);
-            Ok(see_other(&with_notice(&page, "dashboard-created"))?)
+            finish(&page, "dashboard-created")
         }
         Outcome::Again(form) => show_new(&request, &project, origin, *form).await,
     }

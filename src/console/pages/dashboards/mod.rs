@@ -7,26 +7,14 @@ mod one;
 mod tile;
 mod tiles;
 
-use askama::Template;
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
-use crate::console::api::Operation;
-use crate::console::assets::icon;
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, Undo, with_notice_of};
-use crate::console::model::{Dashboard, List};
-use crate::console::paging::{
-    Choices, LIMIT, ListFilters, ListPage, ListSpec, Paging, is_one_of, list_page,
-};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::{SignedIn, Visit};
+use crate::console::model::Dashboard;
+use crate::console::paging::{Choices, ListFilters, is_one_of};
 
 use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
-use super::object::DASHBOARDS;
 use super::people::People;
-use super::project_id;
+use super::prelude::*;
 use super::shareable::DASHBOARD;
 use change::Changes;
 

@@ -1,19 +1,8 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the forms of its description and tags.
 
-use askama::Template;
-use axum::http::StatusCode;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Versioned};
-use crate::console::assets::icon;
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, Undo, with_notice};
 use crate::console::model::{Dashboard, Rights};
-use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::tile::{self, Card};
@@ -197,7 +186,7 @@ async fn save(request: SignedIn, part: Part) -> PageResult {
     let action = object.page(&format!("{}/", part.name()));
     let sent = part.spec().sent(&request, object.operation(DASHBOARD.update), &action)?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "dashboard-saved"))?),
+        Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
         Outcome::Again(form) => {
             let feedback = Feedback { sent: Some(Sent { part, form }), refusal: None };
             show(&request, object, feedback).await

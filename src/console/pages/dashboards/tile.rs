@@ -2,12 +2,8 @@
 
 use std::fmt::Write;
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::Value;
-
-use crate::console::assets::icon;
 use crate::console::model::{Tile, TileInsight, TileText};
+use crate::console::pages::prelude::*;
 use crate::resources::sharing::page::{Definition, text_html};
 
 /// The colors that a tile can have on the page, each with its label. The page ignores other colors.

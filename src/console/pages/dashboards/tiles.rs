@@ -1,23 +1,9 @@
 //! Changes of the tiles of a dashboard.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Versioned;
-use crate::console::assets::icon;
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, VERSION};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
+use crate::console::form::VERSION;
 use crate::console::model::Rights;
-use crate::console::pages::number;
-use crate::console::pages::object::{DASHBOARDS, ObjectPath};
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 
 use super::dashboard_choices;
 use super::forms::{name_in, name_of, name_version_and_refusal};
@@ -209,7 +195,7 @@ async fn save(request: SignedIn) -> PageResult {
         tile.insert("id".to_owned(), path.tile.parse::<u64>().unwrap_or_default().into());
     }
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&path.dashboard.page(""), "tile-saved"))?),
+        Outcome::Done(_) => finish(&path.dashboard.page(""), "tile-saved"),
         Outcome::Again(form) => show_edit(&request, path, name, *form).await,
     }
 }

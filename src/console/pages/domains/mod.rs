@@ -2,20 +2,9 @@
 
 mod one;
 
-use askama::Template;
-use axum::http::StatusCode;
-
-use crate::console::api::{Operation, Versioned};
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Domain;
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 
-use super::object::{DOMAINS, page_of};
-use super::organization_id;
+use super::prelude::*;
 use one::provider_name;
 
 const FORM: FormSpec = FormSpec::create(
@@ -57,9 +46,7 @@ async fn create(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(domain) => {
-            Ok(see_other(&with_notice(&page_of(&base, &domain), "domain-added"))?)
-        }
+        Outcome::Done(domain) => finish(&page_of(&base, &domain), "domain-added"),
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }

@@ -1,19 +1,7 @@
 //! One domain: the proof of its ownership, and how people with addresses in it sign in.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::json;
-
-use crate::base::error::{Error, Result};
-use crate::console::assets::icon;
-use crate::console::form::{Form, FormSpec, Input, ONCE, Outcome, once_key};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Domain;
-use crate::console::pages::object::{DOMAINS, ObjectPath, confirm_delete};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 /// The operation that changes a domain.
 const UPDATE: &str = "domains_partial_update";
@@ -96,7 +84,7 @@ async fn save(request: SignedIn) -> PageResult {
     let domain: Domain = request.api.get(&object.api("")).await?;
     let (spec, action) = (spec(&domain), object.page(""));
     match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&action, "domain-saved"))?),
+        Outcome::Done(_) => finish(&action, "domain-saved"),
         Outcome::Again(form) => show(&request, Some(*form), None).await,
     }
 }
@@ -145,7 +133,7 @@ async fn verify(request: SignedIn) -> PageResult {
     let refusal = match request.api.attempt(&write).await? {
         Ok(_) => {
             if request.api.get::<Domain>(&object.api("")).await?.is_verified {
-                return Ok(see_other(&with_notice(&object.page(""), "domain-verified"))?);
+                return finish(&object.page(""), "domain-verified");
             }
             Error::invalid(
                 "invalid_input",

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use askama::Template;
 use bytesize::ByteSize;
 
 use crate::app::Health;
-use crate::console::assets::icon;
-use crate::console::layout::{self, Frame, In, Section, quote};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::layout::quote;
+
+use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.operator("/console/health/", page);

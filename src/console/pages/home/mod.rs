@@ -1,19 +1,10 @@
 //! The start page with the first steps of a new workspace, the start page of an organization, and the page for unknown paths.
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
-
-use crate::base::error::{Error, Result};
 use crate::base::time::Timestamp;
-use crate::console::api::{Operation, Write};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Frame, In, Section};
-use crate::console::model::{Dashboard, Invite, Key, List, Organization, Project};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::model::{Dashboard, Invite, Key, Organization, Project};
 
 use super::activity::Latest;
+use super::prelude::*;
 
 const HOME: &str = "/console/";
 

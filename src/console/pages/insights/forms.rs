@@ -1,20 +1,10 @@
 //! The forms that create and edit an insight.
 
-use askama::Template;
-use serde_json::{Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Operation;
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome, SubmittedForm};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, with_notice};
+use crate::console::form::SubmittedForm;
 use crate::console::model::Rights;
 use crate::console::pages::dashboards::dashboard_choices;
-use crate::console::pages::object::{INSIGHTS, ObjectPath, page_of};
-use crate::console::pages::project_id;
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::INSIGHT;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 
 const INPUTS: &[Input] = &[
     Input::new("name").label("Name").required(),
@@ -72,7 +62,7 @@ async fn create(request: SignedIn) -> PageResult {
     match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
         Outcome::Done(insight) => {
             let path = page_of(&INSIGHTS.list(&project), &insight);
-            Ok(see_other(&with_notice(&path, "insight-created"))?)
+            finish(&path, "insight-created")
         }
         Outcome::Again(form) => show(&request, &project, "New insight", *form, &[]).await,
     }
@@ -96,7 +86,7 @@ async fn save(request: SignedIn) -> PageResult {
         EDIT_FORM.sent(&request, object.operation(INSIGHT.update), &object.page("edit/"))?;
     keep_saved(&mut sent);
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "insight-saved"))?),
+        Outcome::Done(_) => finish(&object.page(""), "insight-saved"),
         Outcome::Again(form) => {
             let insight: Value = request.api.get(&object.api("")).await?;
             let on = dashboards_of(&insight);

@@ -3,23 +3,12 @@
 mod forms;
 mod one;
 
-use askama::Template;
-use serde::Deserialize;
+use crate::console::model::insight_name;
+use crate::console::paging::{Choices, ListFilters, is_one_of};
 
-use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Undo};
-use crate::console::model::{Person, insight_name};
-use crate::console::paging::{
-    Choices, LIMIT, ListFilters, ListPage, ListSpec, Paging, is_one_of, list_page,
-};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::{SignedIn, Visit};
-
-use super::object::INSIGHTS;
 use super::people::People;
+use super::prelude::*;
 use super::shareable::INSIGHT;
-use super::{excerpt, project_id};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get("/console/projects/{project_id}/insights/", list);

@@ -1,20 +1,11 @@
 //! One insight: what it asks, where it is shown, what the session may do with it, and actions that need no form.
 
-use askama::Template;
 use axum::response::Response;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
-use crate::base::error::{Error, Result};
-use crate::console::assets::icon;
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
-use crate::console::model::{Person, Rights, insight_name};
+use crate::console::model::{Rights, insight_name};
 use crate::console::pages::dashboards::dashboard_names;
-use crate::console::pages::object::{INSIGHTS, ObjectPath};
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::INSIGHT;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 use crate::resources::sharing::page::Definition;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {

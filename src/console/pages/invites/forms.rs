@@ -2,20 +2,10 @@
 //! returns a new link, and delete it.
 
 use futures_util::future::try_join_all;
-use serde_json::{Map, Value, json};
 
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::form::{
-    Choice, Confirm, ConfirmState, Form, FormSpec, Input, ONCE, Outcome, SubmittedForm,
-    answered_before,
-};
-use crate::console::headers::see_other;
-use crate::console::layout::{Frame, In, Section, with_notice, with_notice_of};
-use crate::console::model::{Invite, List, Project};
-use crate::console::pages::{organization_id, uuid};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::form::SubmittedForm;
+use crate::console::model::{Invite, Project};
+use crate::console::pages::prelude::*;
 use crate::console::words::LEVELS;
 
 use super::{Feedback, LIST, Link, base, show};

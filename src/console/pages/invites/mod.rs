@@ -4,22 +4,11 @@ mod forms;
 
 use std::collections::HashMap;
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Operation;
-use crate::console::assets::icon;
-use crate::console::form::{Form, once_key};
-use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::model::{Invite, List, Person, Project};
+use crate::console::model::{Invite, Project};
 use crate::console::origin::local_base;
-use crate::console::paging::Paging;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 use crate::console::words::level_name;
+
+use super::prelude::*;
 
 const LIST: &str = "/console/organizations/{organization_id}/invites/";
 

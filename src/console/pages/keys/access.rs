@@ -2,14 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
-use serde_json::{Map, Value};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Write;
-use crate::console::form::{Choice, Form};
-use crate::console::model::{Key, List, Me, Project};
-use crate::console::visit::SignedIn;
+use crate::console::model::{Key, Me, Project};
+use crate::console::pages::prelude::*;
 use crate::resources::api_keys::includes_scope;
 
 /// The scope of everything.

@@ -4,19 +4,10 @@ mod access;
 mod new;
 mod one;
 
-use askama::Template;
-use serde_json::Value;
-
-use crate::base::error::Result;
 use crate::base::time::Timestamp;
-use crate::console::api::Operation;
-use crate::console::assets::icon;
-use crate::console::layout::{self, Command, Frame, In, Section};
 use crate::console::model::Key;
-use crate::console::paging::Paging;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 
+use super::prelude::*;
 use access::{Access, scope_in_words};
 
 /// The list of keys.

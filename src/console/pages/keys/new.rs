@@ -1,16 +1,8 @@
 //! A new key: scopes to choose from, what the key could do, and its value.
 
-use askama::Template;
-use serde_json::json;
-
 use crate::base::time::Timestamp;
-use crate::console::api::Operation;
-use crate::console::assets::icon;
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::layout::{self, Frame, In, Section};
 use crate::console::model::Key;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 use super::access::{Abilities, Access};
 use super::show_value;

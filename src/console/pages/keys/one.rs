@@ -1,20 +1,7 @@
 //! One key: what it can do, its change, its rotation and its revocation.
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::json;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::{
-    Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
-};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Frame, In, Section, with_notice};
 use crate::console::model::Key;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::{SignedIn, Visit};
+use crate::console::pages::prelude::*;
 use crate::ids::ApiKeyId;
 
 use super::access::{Abilities, Access};
@@ -98,7 +85,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn save(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
     match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&path(&id), "key-saved"))?),
+        Outcome::Done(_) => finish(&path(&id), "key-saved"),
         Outcome::Again(form) => show(&request, &id, Some(*form), None).await,
     }
 }

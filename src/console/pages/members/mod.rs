@@ -4,25 +4,10 @@ mod one;
 
 use std::collections::HashMap;
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::Choice;
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Member;
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::{SignedIn, Visit};
 use crate::console::words::{LEVELS, level_name};
 
-use super::object::MEMBERS;
-use super::organization_id;
+use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.form("/console/organizations/{organization_id}/members/", list, change_level);
@@ -62,7 +47,7 @@ async fn change_level(request: SignedIn) -> PageResult {
     match request.api.attempt(&write).await? {
         Ok(_) => {
             let here = here(&request.visit, &organization);
-            Ok(see_other(&with_notice(&here, "level-saved"))?)
+            finish(&here, "level-saved")
         }
         Err(refusal) => show(&request, Some(refusal)).await,
     }

@@ -1,23 +1,8 @@
 //! One member: level, roles and projects, and the removal.
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Operation;
-use crate::console::assets::icon;
 use crate::console::failure::Failure;
-use crate::console::form::{
-    Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
-};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, with_notice};
-use crate::console::model::{List, Member, Role};
-use crate::console::pages::object::{MEMBERS, ObjectPath};
-use crate::console::paging::Paging;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::model::{Member, Role};
+use crate::console::pages::prelude::*;
 
 use super::{MemberRights, own_uuid};
 
@@ -53,7 +38,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     match FORM.sent(&request, object.operation(UPDATE), &object.page(""))?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "level-saved"))?),
+        Outcome::Done(_) => finish(&object.page(""), "level-saved"),
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }

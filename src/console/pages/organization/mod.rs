@@ -1,22 +1,8 @@
 //! The settings of an organization, its deletion, and a new organization.
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use crate::console::model::{Organization, Role};
 
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::{
-    Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
-};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::model::{List, Organization, Role};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
-
-use super::object::page_of;
+use super::prelude::*;
 
 const NEW: &str = "/console/organizations/new/";
 
@@ -74,7 +60,7 @@ async fn save(request: SignedIn) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let base = path(&organization);
     match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
+        Outcome::Done(_) => finish(&base, "settings-saved"),
         Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
     }
 }
@@ -159,7 +145,7 @@ async fn create(request: SignedIn) -> PageResult {
     match NEW_FORM.sent(&request, Operation::new(CREATE, []), NEW)?.send(&request).await? {
         Outcome::Done(organization) => {
             let settings = page_of("/console/organizations/", &organization) + "settings/";
-            Ok(see_other(&with_notice(&settings, "organization-created"))?)
+            finish(&settings, "organization-created")
         }
         Outcome::Again(form) => show_new(&request, *form).await,
     }

@@ -1,14 +1,6 @@
 //! The user's own account.
 
-use askama::Template;
-use serde_json::json;
-
-use crate::console::api::{Operation, Write};
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use super::prelude::*;
 
 const PROFILE: &str = "/console/profile/";
 
@@ -56,7 +48,7 @@ async fn page(request: SignedIn) -> PageResult {
 
 async fn save(request: SignedIn) -> PageResult {
     match FORM.sent(&request, operation(), PROFILE)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(PROFILE, "profile-saved"))?),
+        Outcome::Done(_) => finish(PROFILE, "profile-saved"),
         Outcome::Again(form) => show(&request, *form).await,
     }
 }

@@ -2,21 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde_json::{Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::{Form, FormSpec, Input, Outcome, SubmittedForm};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
-use crate::console::pages::project_id;
+use crate::console::form::SubmittedForm;
+use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
-use crate::console::paging::Paging;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 use crate::console::words::words;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -59,7 +47,7 @@ async fn apply(request: SignedIn) -> PageResult {
     let base = base(&id);
     if let Some(purpose) = Purpose::of(&request) {
         return match purpose.sent(&request, &id)?.send(&request).await? {
-            Outcome::Done(_) => Ok(see_other(&with_notice(&base, "access-saved"))?),
+            Outcome::Done(_) => finish(&base, "access-saved"),
             Outcome::Again(form) => {
                 show(&request, Feedback { form: Some((purpose, *form)), refusal: None }).await
             }
@@ -69,7 +57,7 @@ async fn apply(request: SignedIn) -> PageResult {
         Ok(_) => {
             let is_rule = !request.visit.form.has("everyone");
             let notice = if is_rule { "rule-removed" } else { "access-saved" };
-            Ok(see_other(&with_notice(&base, notice))?)
+            finish(&base, notice)
         }
         Err(refusal) => show(&request, Feedback { form: None, refusal: Some(refusal) }).await,
     }

@@ -3,22 +3,9 @@
 mod access;
 mod settings;
 
-use askama::Template;
-use serde_json::{Value, json};
-
-use crate::base::error::Result;
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, Frame, In, Section, with_notice};
 use crate::console::model::Project;
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
 
-use super::object::page_of;
-use super::organization_id;
+use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get("/console/organizations/{organization_id}/projects/", list);
@@ -140,7 +127,7 @@ async fn create(request: SignedIn) -> PageResult {
     match sent.send(&request).await? {
         Outcome::Done(project) => {
             let settings = page_of("/console/projects/", &project) + "settings/";
-            Ok(see_other(&with_notice(&settings, "project-created"))?)
+            finish(&settings, "project-created")
         }
         Outcome::Again(form) => show_new(&request, &organization, *form).await,
     }

@@ -1,22 +1,8 @@
 //! The settings of a project, its token, and its deletion.
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Write};
-use crate::console::assets::icon;
-use crate::console::form::{
-    Choice, Confirm, ConfirmState, Form, FormSpec, Input, Outcome, answered_before,
-};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Frame, In, Section, with_notice};
-use crate::console::model::{List, Project};
+use crate::console::model::Project;
 use crate::console::pages::dashboards::dashboard_choices;
-use crate::console::pages::project_id;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 const UPDATE: &str = "projects_partial_update";
 
@@ -56,7 +42,7 @@ async fn save(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let base = path(&project);
     match FORM.sent(&request, update(&project), &base)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
+        Outcome::Done(_) => finish(&base, "settings-saved"),
         Outcome::Again(form) => show(&request, &project, Some(*form), None).await,
     }
 }
@@ -66,7 +52,7 @@ async fn save_access(request: SignedIn) -> PageResult {
     let base = path(&project);
     let sent = ACCESS_FORM.sent(&request, update(&project), &format!("{base}access/"))?;
     match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&base, "settings-saved"))?),
+        Outcome::Done(_) => finish(&base, "settings-saved"),
         Outcome::Again(form) => show(&request, &project, None, Some(*form)).await,
     }
 }

@@ -2,21 +2,9 @@
 
 mod one;
 
-use askama::Template;
-use axum::http::StatusCode;
-
-use crate::console::api::{Operation, Versioned};
-use crate::console::form::{Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::Role;
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::SignedIn;
 
-use super::object::{ROLES, page_of};
-use super::organization_id;
+use super::prelude::*;
 
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
@@ -48,7 +36,7 @@ async fn create(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
-        Outcome::Done(role) => Ok(see_other(&with_notice(&page_of(&base, &role), "role-created"))?),
+        Outcome::Done(role) => finish(&page_of(&base, &role), "role-created"),
         Outcome::Again(form) => show(&request, Some(*form)).await,
     }
 }

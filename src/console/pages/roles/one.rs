@@ -2,22 +2,9 @@
 
 use std::collections::HashSet;
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Operation, Versioned, Write};
-use crate::console::form::{Choice, Form, FormSpec, Input, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
-use crate::console::model::{List, Member, Role, User};
-use crate::console::pages::object::{ObjectPath, ROLES, confirm_delete};
+use crate::console::model::{Member, Role, User};
 use crate::console::pages::people::MemberSearch;
-use crate::console::pages::uuid;
-use crate::console::paging::{ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 const REMOVE: &str =
     "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
@@ -78,7 +65,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn rename(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     match NAME.sent(&request, object.operation(RENAME), &object.page(""))?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "role-saved"))?),
+        Outcome::Done(_) => finish(&object.page(""), "role-saved"),
         Outcome::Again(form) => {
             show(&request, Feedback { name: Some(*form), ..Feedback::default() }).await
         }
@@ -89,7 +76,7 @@ async fn add(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     let action = object.page("add/");
     match MEMBER.sent(&request, object.operation(ADD_MEMBER), &action)?.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&with_notice(&object.page(""), "member-added"))?),
+        Outcome::Done(_) => finish(&object.page(""), "member-added"),
         Outcome::Again(form) => {
             show(&request, Feedback { member: Some(*form), ..Feedback::default() }).await
         }
@@ -150,7 +137,7 @@ async fn remove(request: SignedIn) -> PageResult {
     let membership = uuid(&request.visit, "membership_id")?;
     let ids = [object.tenant.as_str(), &object.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
-        Ok(_) => Ok(see_other(&with_notice(&object.page(""), "member-removed"))?),
+        Ok(_) => finish(&object.page(""), "member-removed"),
         Err(refusal) => {
             let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
             show(&request, feedback).await

@@ -1,13 +1,6 @@
 //! The browsers that are signed in as the user, and a button to end each session.
 
-use askama::Template;
-use serde::Deserialize;
-
-use crate::console::api::{Operation, Write};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, Frame, In, Section};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use super::prelude::*;
 
 const LIST: &str = "/console/sessions/";
 

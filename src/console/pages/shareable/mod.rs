@@ -4,17 +4,11 @@ mod access;
 mod sharing;
 mod trash;
 
-use serde::Deserialize;
-use serde_json::{Value, json};
-
-use crate::base::error::Result;
-use crate::console::api::{Operation, Write};
-use crate::console::model::{Person, Rights, Tile, name_or};
-use crate::console::registry::Pages;
-use crate::console::visit::SignedIn;
+use crate::console::model::{Rights, Tile, name_or};
 use crate::console::words::is_editor;
 
-use super::object::{Collection, DASHBOARDS, INSIGHTS};
+use super::object::Collection;
+use super::prelude::*;
 
 /// A kind of objects that can be shared.
 pub(super) struct ShareableKind {

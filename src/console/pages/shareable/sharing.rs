@@ -1,20 +1,8 @@
 //! The public page of a dashboard or an insight: its link, and buttons to enable, rotate and disable it.
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::json;
-
-use crate::base::error::Error;
-use crate::console::api::Write;
-use crate::console::assets::icon;
-use crate::console::form::{ONCE, once_key};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
 use crate::console::model::TileInsight;
 use crate::console::origin::local_base;
-use crate::console::pages::object::ObjectPath;
-use crate::console::registry::{PageResult, Pages};
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
 
@@ -73,7 +61,7 @@ async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
         _ => return Err(Error::not_found().into()),
     };
     match request.api.attempt(&write.once(form.value(ONCE))).await? {
-        Ok(_) => Ok(see_other(&with_notice(&object.page("sharing/"), notice))?),
+        Ok(_) => finish(&object.page("sharing/"), notice),
         Err(refusal) => show(&request, kind, object, Some(refusal)).await,
     }
 }

@@ -1,20 +1,9 @@
 //! The trash of dashboards or insights: the question before one is moved there; by whom and when they were deleted, and
 //! buttons to restore them.
 
-use askama::Template;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Write;
-use crate::console::form::{ConfirmOption, answered_before};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice, with_notice_of};
+use crate::console::form::ConfirmOption;
 use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
-use crate::console::pages::object::ObjectPath;
-use crate::console::pages::{excerpt, project_id};
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::SignedIn;
+use crate::console::pages::prelude::*;
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, deletion_body};
 

@@ -1,14 +1,9 @@
 //! The forms of the page: a rule, and for dashboards the restriction and a collaborator.
 
-use serde_json::Value;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::{Versioned, Write};
-use crate::console::form::{Form, FormSpec, Input, SubmittedForm};
-use crate::console::pages::object::ObjectPath;
+use crate::console::form::SubmittedForm;
+use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{MEMBER, ROLE, Subjects, removed_rule};
 use crate::console::pages::shareable::ShareableKind;
-use crate::console::visit::{SignedIn, Visit};
 use crate::console::words::{MAY_EDIT, RESTRICTIONS};
 use crate::http;
 

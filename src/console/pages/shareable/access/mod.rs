@@ -4,22 +4,9 @@
 mod forms;
 mod restriction;
 
-use askama::Template;
-use axum::http::StatusCode;
-use serde::Deserialize;
-
-use crate::base::error::{Error, Result};
-use crate::console::assets::icon;
-use crate::console::form::{Form, Outcome};
-use crate::console::headers::see_other;
-use crate::console::layout::{self, Command, with_notice};
-use crate::console::model::{List, User};
-use crate::console::pages::object::ObjectPath;
+use crate::console::model::User;
+use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects};
-use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
-use crate::console::registry::{PageResult, Pages};
-use crate::console::urls::Query;
-use crate::console::visit::{SignedIn, Visit};
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
 use forms::Purpose;
@@ -85,7 +72,7 @@ async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let page = object.page("access/");
     if let Some(purpose) = Purpose::of(&request.visit, kind) {
         return match purpose.sent(&request, kind, &object)?.send(&request).await? {
-            Outcome::Done(_) => Ok(see_other(&with_notice(&page, "access-saved"))?),
+            Outcome::Done(_) => finish(&page, "access-saved"),
             Outcome::Again(form) => {
                 let form = Some((purpose, *form));
                 show(&request, kind, object, Feedback { form, refusal: None }).await
@@ -97,7 +84,7 @@ async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
         Ok(_) => {
             let is_rule = !request.visit.form.has("collaborator");
             let notice = if is_rule { "rule-removed" } else { "collaborator-removed" };
-            Ok(see_other(&with_notice(&page, notice))?)
+            finish(&page, notice)
         }
         Err(refusal) => {
             let feedback = Feedback { form: None, refusal: Some(refusal) };

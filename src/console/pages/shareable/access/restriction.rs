@@ -1,20 +1,9 @@
 //! The restriction of a dashboard: who may edit it, who decides that, and its collaborators.
 
-use askama::Template;
-use serde::Deserialize;
-use serde_json::json;
-
-use crate::base::error::{Error, Result};
-use crate::console::api::Versioned;
 use crate::console::failure::Failure;
-use crate::console::form::{Choice, Form};
-use crate::console::model::{List, Person};
-use crate::console::pages::object::ObjectPath;
 use crate::console::pages::people::{MAX_FOUND, MemberSearch};
+use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::{DASHBOARD, Shareable};
-use crate::console::paging::Paging;
-use crate::console::urls::Query;
-use crate::console::visit::SignedIn;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
 
 use super::forms::Purpose;

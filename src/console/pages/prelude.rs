@@ -1,0 +1,28 @@
+//! The names that most pages use.
+
+pub(super) use askama::Template;
+pub(super) use axum::http::StatusCode;
+pub(super) use serde::Deserialize;
+pub(super) use serde_json::{Map, Value, json};
+
+pub(super) use crate::base::error::{Error, Result};
+pub(super) use crate::console::api::{Operation, Versioned, Write};
+pub(super) use crate::console::assets::icon;
+pub(super) use crate::console::form::{
+    Choice, Confirm, ConfirmState, Form, FormSpec, Input, ONCE, Outcome, answered_before, once_key,
+};
+pub(super) use crate::console::headers::see_other;
+pub(super) use crate::console::layout::{
+    self, Command, Frame, In, Section, Undo, with_notice, with_notice_of,
+};
+pub(super) use crate::console::model::{List, Person};
+pub(super) use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+pub(super) use crate::console::registry::{PageResult, Pages};
+pub(super) use crate::console::urls::Query;
+pub(super) use crate::console::visit::{SignedIn, Visit};
+
+pub(super) use super::object::{
+    BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, MEMBERS, ObjectPath, ROLES, confirm_delete,
+    page_of,
+};
+pub(super) use super::{excerpt, finish, number, organization_id, project_id, uuid};
