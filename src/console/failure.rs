@@ -28,8 +28,17 @@ pub(super) struct Failure {
 impl Failure {
     /// Says that a list has no such page. `last` is the URL of its last page, if that is another one.
     pub(super) fn beyond_the_end(last: Option<String>) -> Self {
-        let error = Error::not_found_as("The list has no such page.");
-        Self { error, has_changed: false, instead: last }
+        Self::from(Error::not_found_as("The list has no such page.")).or_instead(last)
+    }
+
+    /// Leads to this page instead, if there is one.
+    pub(super) fn or_instead(self, instead: Option<String>) -> Self {
+        Self { instead, ..self }
+    }
+
+    /// Returns whether the failure leads to another page.
+    pub(super) const fn leads_elsewhere(&self) -> bool {
+        self.instead.is_some()
     }
 
     pub(super) fn status(&self) -> u16 {

@@ -227,7 +227,10 @@ impl AsCommand {
     /// The error of the page.
     fn replace(&self, response: PageResult) -> PageResult {
         let writes = self.recorder.writes();
-        let is_done = response.as_ref().is_ok_and(|page| page.status() == StatusCode::SEE_OTHER);
+        let is_done = match &response {
+            Ok(page) => page.status() == StatusCode::SEE_OTHER,
+            Err(failure) => failure.leads_elsewhere(),
+        };
         if writes.is_empty() && !is_done {
             return response;
         }

@@ -6,6 +6,7 @@ use axum::http::{Method, StatusCode};
 use crate::base::error::{Error, Result};
 use crate::console::api::Write;
 use crate::console::assets::icon;
+use crate::console::failure::Failure;
 use crate::console::headers::see_other;
 use crate::console::layout::{self, Command, Frame};
 use crate::console::registry::PageResult;
@@ -21,25 +22,18 @@ const NAME: &str = "name";
 #[template(path = "console/form/confirm.html")]
 pub(in crate::console) struct Confirm {
     /// The question, which is also the title.
-    pub(in crate::console) question: String,
+    question: String,
     /// The consequences of the action.
-    pub(in crate::console) text: String,
+    text: String,
     /// A text that has to be typed before the action, for example the name of a project.
-    pub(in crate::console) name: Option<String>,
+    name: Option<String>,
     /// The label of the button.
-    pub(in crate::console) submit: String,
-    /// The URL that the browser sends the form to.
-    pub(in crate::console) action: String,
+    submit: String,
+    /// The URL that the browser sends the form to: that of the question.
+    action: String,
     /// The page that the user came from.
-    pub(in crate::console) back: String,
-    pub(in crate::console) write: Write,
-    /// Set by [`respond`](Self::respond).
-    pub(in crate::console) state: ConfirmState,
-}
-
-/// The parts of a [`Confirm`] besides the question.
-#[derive(Default)]
-pub(in crate::console) struct ConfirmState {
+    back: String,
+    write: Write,
     once: String,
     typed: String,
     error: Option<String>,
@@ -57,20 +51,50 @@ pub(in crate::console) struct ConfirmOption {
 }
 
 impl Confirm {
+    /// Asks a question before `write` is sent. `text` names the consequences, and `submit` is the label of the button.
+    pub(in crate::console) fn new(
+        question: impl Into<String>,
+        text: impl Into<String>,
+        submit: impl Into<String>,
+        write: Write,
+    ) -> Self {
+        Self {
+            question: question.into(),
+            text: text.into(),
+            name: None,
+            submit: submit.into(),
+            action: String::new(),
+            back: String::new(),
+            write,
+            once: once_key(),
+            typed: String::new(),
+            error: None,
+            command: None,
+            option: None,
+            refusal: None,
+        }
+    }
+
+    /// Requires that this text is typed before the action.
+    pub(in crate::console) fn by_name(mut self, name: String) -> Self {
+        self.name = Some(name);
+        self
+    }
+
     /// Adds a box to the question.
     pub(in crate::console) fn with_option(mut self, option: ConfirmOption) -> Self {
-        self.state.option = Some(option);
+        self.option = Some(option);
         self
     }
 
     /// Shows why the session cannot do it, in place of the form. Without a reason the form stays.
     pub(in crate::console) fn refused_for(mut self, reason: Option<String>) -> Self {
-        self.state.refusal = reason;
+        self.refusal = reason;
         self
     }
 
-    /// Answers a GET with the question. Answers a POST by sending the request, or with the question and the error.
-    /// `done` is the page after success.
+    /// Answers a GET with the question. Answers a POST by sending the request, or with the question and the error. `back` is
+    /// the page that the user came from, and `done` the page after success.
     ///
     /// # Errors
     /// 401 if the session has ended, and errors of the service.
@@ -78,34 +102,36 @@ impl Confirm {
         mut self,
         request: &SignedIn,
         frame: Frame,
+        back: &str,
         done: &str,
     ) -> PageResult {
         let mut status = StatusCode::OK;
-        self.state.once = once_key();
+        request.visit.head.uri.path().clone_into(&mut self.action);
+        back.clone_into(&mut self.back);
         if !request.visit.head.method.is_safe() {
-            request.visit.form.value(NAME).clone_into(&mut self.state.typed);
-            if self.name.as_deref().is_some_and(|name| !is_name(&self.state.typed, name)) {
+            request.visit.form.value(NAME).clone_into(&mut self.typed);
+            if self.name.as_deref().is_some_and(|name| !is_name(&self.typed, name)) {
                 status = StatusCode::BAD_REQUEST;
-                self.state.error = Some("This is not the name.".to_owned());
+                self.error = Some("This is not the name.".to_owned());
             } else {
                 match self.send(request).await {
                     Ok(()) => return Ok(see_other(done)?),
                     Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
                     Err(error) => {
                         status = StatusCode::from_u16(error.status()).unwrap_or(status);
-                        self.state.error = Some(error.detail().to_owned());
+                        self.error = Some(error.detail().to_owned());
                     }
                 }
             }
         }
-        self.state.command = Some(Command::write(request, &self.write)?);
+        self.command = Some(Command::write(request, &self.write)?);
         let frame = frame.titled(self.question.clone());
         Ok(layout::page_with_status(&frame, &self, status)?)
     }
 
     /// Returns the command of a question without a box. That of a question with one depends on the box.
     fn fixed_command(&self) -> Option<&Command> {
-        self.state.command.as_ref().filter(|_| self.state.option.is_none())
+        self.command.as_ref().filter(|_| self.option.is_none())
     }
 
     async fn send(&self, request: &SignedIn) -> Result<()> {
@@ -123,20 +149,11 @@ impl Confirm {
     }
 }
 
-/// Answers for a question whose object is gone. If a browser sends the form of the question, the same form was sent before, and
-/// it is done.
-///
-/// # Errors
-/// The error of the object, unless it is a 404 of a form.
-pub(in crate::console) fn answered_before(
-    request: &SignedIn,
-    error: Error,
-    done: &str,
-) -> PageResult {
-    if error.status() == 404 && !request.visit.head.method.is_safe() {
-        return Ok(see_other(done)?);
-    }
-    Err(error.into())
+/// Returns the failure of a question about an object that cannot be read. If the object is gone and a browser sends the form of
+/// the question, the same form was sent before: the failure leads to the page after success.
+pub(in crate::console) fn answered_before(request: &SignedIn, error: Error, done: &str) -> Failure {
+    let is_done = error.status() == 404 && !request.visit.head.method.is_safe();
+    Failure::from(error).or_instead(is_done.then(|| done.to_owned()))
 }
 
 /// Returns whether a text is a name as browsers show it, or as they let it be pasted: a page shows white space of any kind

@@ -20,7 +20,7 @@ use super::visit::SignedIn;
 use field::{Difference, Field, MAX_OPEN_VALUE, Preview};
 use property::Property;
 
-pub(super) use confirm::{Confirm, ConfirmOption, ConfirmState, answered_before};
+pub(super) use confirm::{Confirm, ConfirmOption, answered_before};
 pub(super) use input::{Choice, Input};
 pub(super) use submitted::{Outcome, SubmittedForm};
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::base::error::Result;
 use crate::console::api::{Operation, Write};
-use crate::console::form::{Confirm, ConfirmState, answered_before};
+use crate::console::form::{Confirm, answered_before};
 use crate::console::layout::{Frame, In, Section, with_notice};
 use crate::console::registry::PageResult;
 use crate::console::visit::{SignedIn, Visit};
@@ -163,17 +163,8 @@ impl ObjectPath {
 
     /// Returns the question before `write` deletes the object. `text` names the consequences.
     pub(super) fn deletion(&self, name: &str, text: impl Into<String>, write: Write) -> Confirm {
-        let noun = self.collection.noun;
-        Confirm {
-            question: format!("Delete the {noun} {name}?"),
-            text: text.into(),
-            name: None,
-            submit: format!("Delete the {noun}"),
-            action: self.page("delete/"),
-            back: self.page(""),
-            write,
-            state: ConfirmState::default(),
-        }
+        let submit = format!("Delete the {}", self.collection.noun);
+        Confirm::new(format!("{submit} {name}?"), text, submit, write)
     }
 
     /// Loads the frame of a page about the object.
@@ -205,10 +196,8 @@ pub(super) async fn confirm_delete<T: DeserializeOwned>(
     question: impl FnOnce(T) -> Confirm,
 ) -> PageResult {
     let done = with_notice(&object.list(), notice);
-    let found = match request.api.get(&object.api(rest)).await {
-        Ok(found) => found,
-        Err(error) => return answered_before(request, error, &done),
-    };
+    let found = request.api.get(&object.api(rest)).await;
+    let found = found.map_err(|error| answered_before(request, error, &done))?;
     let frame = object.frame(request).await?;
-    question(found).respond(request, frame, &done).await
+    question(found).respond(request, frame, &object.page(""), &done).await
 }

@@ -248,21 +248,14 @@ async fn delete(request: SignedIn) -> PageResult {
     let list = base(&organization);
     let done = with_notice(&list, "invite-deleted");
     let Some(invite) = find(&request, &organization, &id).await? else {
-        return answered_before(&request, Error::not_found(), &done);
+        return Err(answered_before(&request, Error::not_found(), &done));
     };
     let frame = Frame::load(&request, Section::Invites, In::Organization(&organization)).await?;
-    let confirm = Confirm {
-        question: format!("Delete the invite of {}?", invite.target_email),
-        text: "Its link stops working at once. To let the address join, invite it again."
-            .to_owned(),
-        name: None,
-        submit: "Delete the invite".to_owned(),
-        action: format!("{list}{id}/delete/"),
-        back: list,
-        write: Write::new("invites_destroy", [&organization, &id]),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &done).await
+    let question = format!("Delete the invite of {}?", invite.target_email);
+    let text = "Its link stops working at once. To let the address join, invite it again.";
+    let write = Write::new("invites_destroy", [&organization, &id]);
+    let confirm = Confirm::new(question, text, "Delete the invite", write);
+    confirm.respond(&request, frame, &list, &done).await
 }
 
 /// Finds an invite in the list, because the API returns no single one.

@@ -139,26 +139,17 @@ async fn show(
 async fn revoke(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
     let done = with_notice(LIST, "key-revoked");
-    let key: Key = match request.api.get(&format!("/api/personal_api_keys/{id}/")).await {
-        Ok(key) => key,
-        Err(error) => return answered_before(&request, error, &done),
-    };
+    let key = request.api.get::<Key>(&format!("/api/personal_api_keys/{id}/")).await;
+    let key = key.map_err(|error| answered_before(&request, error, &done))?;
     let own = Key::of_session(&request).await?;
     let text = if own.is_some_and(|own| own.id == key.id) {
         "This session uses the key and ends with it. Programs that send the key stop working at once."
     } else {
         "Programs that send the key stop working at once. This cannot be undone."
     };
-    let confirm = Confirm {
-        question: format!("Revoke the key {}?", key.label),
-        text: text.to_owned(),
-        name: None,
-        submit: "Revoke the key".to_owned(),
-        action: format!("{}revoke/", path(&id)),
-        back: path(&id),
-        write: Write::new("personal_api_keys_destroy", [&id]),
-        state: ConfirmState::default(),
-    };
+    let question = format!("Revoke the key {}?", key.label);
+    let write = Write::new("personal_api_keys_destroy", [&id]);
+    let confirm = Confirm::new(question, text, "Revoke the key", write);
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
-    confirm.respond(&request, frame, &done).await
+    confirm.respond(&request, frame, &path(&id), &done).await
 }

@@ -75,29 +75,18 @@ async fn remove(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     let frame = object.frame(&request).await?;
     let done = with_notice(&object.list(), "member-removed");
-    let member: Member = match request.api.get(&object.api("")).await {
-        Ok(member) => member,
-        Err(error) => return answered_before(&request, error, &done),
-    };
+    let member = request.api.get::<Member>(&object.api("")).await;
+    let member = member.map_err(|error| answered_before(&request, error, &done))?;
     let is_own = own_uuid(&request, &object.tenant).await?.as_ref() == Some(&member.user.uuid);
     let (question, submit, done) = if is_own {
         ("Leave the organization?".to_owned(), "Leave", with_notice("/console/", "left"))
     } else {
         (format!("Remove {}?", member.name()), "Remove", done)
     };
-    let confirm = Confirm {
-        question,
-        text: "The membership, its roles and access rules, and pending invites by this member end at once. Dashboards and \
-               other content stay. The member's API keys open nothing in this organization any more."
-            .to_owned(),
-        name: None,
-        submit: submit.to_owned(),
-        action: object.page("remove/"),
-        back: object.page(""),
-        write: object.write("members_destroy"),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &done).await
+    let text = "The membership, its roles and access rules, and pending invites by this member end at once. Dashboards and \
+                other content stay. The member's API keys open nothing in this organization any more.";
+    let confirm = Confirm::new(question, text, submit, object.write("members_destroy"));
+    confirm.respond(&request, frame, &object.page(""), &done).await
 }
 
 /// The maximum number of roles on the page.

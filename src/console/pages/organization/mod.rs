@@ -101,22 +101,14 @@ async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Resu
 async fn delete(request: SignedIn) -> PageResult {
     let id = super::organization_id(&request.visit)?;
     let done = with_notice("/console/", "organization-deleted");
-    let found: Organization = match request.api.get(&format!("/api/organizations/{id}/")).await {
-        Ok(found) => found,
-        Err(error) => return answered_before(&request, error, &done),
-    };
+    let found = request.api.get::<Organization>(&format!("/api/organizations/{id}/")).await;
+    let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let frame = Frame::load(&request, Section::OrganizationSettings, In::Organization(&id)).await?;
-    let confirm = Confirm {
-        question: format!("Delete the organization {}?", found.name),
-        text: "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.".to_owned(),
-        name: Some(found.name),
-        submit: "Delete the organization".to_owned(),
-        action: format!("{}delete/", path(&id)),
-        back: path(&id),
-        write: Write::new("organizations_destroy", [&id]),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &done).await
+    let question = format!("Delete the organization {}?", found.name);
+    let text = "The organization and everything in it disappear at once: projects, dashboards, members, invites, roles and domains. This cannot be undone.";
+    let write = Write::new("organizations_destroy", [&id]);
+    let confirm = Confirm::new(question, text, "Delete the organization", write);
+    confirm.by_name(found.name).respond(&request, frame, &path(&id), &done).await
 }
 
 const CREATE: &str = "organizations_create";

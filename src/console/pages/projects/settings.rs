@@ -118,43 +118,26 @@ async fn reset_token(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let back = path(&project);
     let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&project)).await?;
-    let confirm = Confirm {
-        question: "Replace the project token?".to_owned(),
-        text: "The project gets a new token at once. Clients that send the old one have to be configured again.".to_owned(),
-        name: None,
-        submit: "Replace the token".to_owned(),
-        action: format!("{back}token/"),
-        back: back.clone(),
-        write: Write::new("projects_reset_token_partial_update", [&project]),
-        state: ConfirmState::default(),
-    };
-    confirm.respond(&request, frame, &with_notice(&back, "token-replaced")).await
+    let text = "The project gets a new token at once. Clients that send the old one have to be configured again.";
+    let write = Write::new("projects_reset_token_partial_update", [&project]);
+    let confirm = Confirm::new("Replace the project token?", text, "Replace the token", write);
+    confirm.respond(&request, frame, &back, &with_notice(&back, "token-replaced")).await
 }
 
 async fn delete(request: SignedIn) -> PageResult {
     let id = project_id(&request.visit)?;
-    let project: Project = match request.api.get(&format!("/api/projects/{id}/")).await {
-        Ok(found) => found,
-        // The organization of a deleted project is unknown.
-        Err(error) => {
-            let done = with_notice("/console/", "project-deleted");
-            return answered_before(&request, error, &done);
-        }
-    };
+    // The organization of a deleted project is unknown.
+    let done = with_notice("/console/", "project-deleted");
+    let project = request.api.get::<Project>(&format!("/api/projects/{id}/")).await;
+    let project = project.map_err(|error| answered_before(&request, error, &done))?;
     let frame = Frame::load(&request, Section::ProjectSettings, In::Project(&id)).await?;
-    let base = path(&id);
-    let confirm = Confirm {
-        question: format!("Delete the project {}?", project.name),
-        text: "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.".to_owned(),
-        name: Some(project.name),
-        submit: "Delete the project".to_owned(),
-        action: format!("{base}delete/"),
-        back: base,
-        write: Write::new("projects_destroy", [&id]),
-        state: ConfirmState::default(),
-    };
+    let question = format!("Delete the project {}?", project.name);
+    let text = "The project and everything in it disappear at once: dashboards, insights, batch exports and public links. This cannot be undone.";
+    let write = Write::new("projects_destroy", [&id]);
+    let confirm = Confirm::new(question, text, "Delete the project", write).by_name(project.name);
     let done = format!("/console/organizations/{}/projects/", project.organization);
-    confirm.respond(&request, frame, &with_notice(&done, "project-deleted")).await
+    let done = with_notice(&done, "project-deleted");
+    confirm.respond(&request, frame, &path(&id), &done).await
 }
 
 /// All settings except who sees the project.

@@ -121,10 +121,8 @@ const WITH_INSIGHTS: &str = "delete_insights";
 async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let done = format!("{}&undo={}", with_notice(&object.list(), kind.deleted), object.id);
-    let found: Shareable = match request.api.get(&object.api("")).await {
-        Ok(found) => found,
-        Err(error) => return answered_before(&request, error, &done),
-    };
+    let found = request.api.get::<Shareable>(&object.api("")).await;
+    let found = found.map_err(|error| answered_before(&request, error, &done))?;
     let done = if found.is_unsaved() { format!("{done}&unsaved=true") } else { done };
     let frame = object.frame(&request).await?;
     let refusal = kind.refusal(&request, &object.tenant, &found.rights).await?;
@@ -145,5 +143,5 @@ async fn delete(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
             is_checked,
         });
     }
-    confirm.respond(&request, frame, &done).await
+    confirm.respond(&request, frame, &object.page(""), &done).await
 }
