@@ -71,6 +71,11 @@ fn policy(style: &str) -> String {
     )
 }
 
+/// Returns the status of an error.
+pub(super) fn status_of(error: &Error) -> StatusCode {
+    StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
 /// Returns a redirection to another page.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::console::api::Write;
 use crate::console::assets::icon;
 use crate::console::failure::Failure;
-use crate::console::headers::see_other;
+use crate::console::headers::{see_other, status_of};
 use crate::console::layout::{self, Command, Frame};
 use crate::console::registry::PageResult;
 use crate::console::visit::SignedIn;
@@ -118,15 +118,15 @@ impl Confirm {
                     Ok(()) => return Ok(see_other(done)?),
                     Err(error) if matches!(error.status(), 401 | 500) => return Err(error.into()),
                     Err(error) => {
-                        status = StatusCode::from_u16(error.status()).unwrap_or(status);
+                        status = status_of(&error);
                         self.error = Some(error.detail().to_owned());
                     }
                 }
             }
         }
         self.command = Some(Command::write(request, &self.write)?);
-        let frame = frame.titled(self.question.clone());
-        Ok(layout::page_with_status(&frame, &self, status)?)
+        let frame = frame.titled(self.question.clone()).with_status(status);
+        Ok(layout::page(&frame, &self)?)
     }
 
     /// Returns the command of a question without a box. That of a question with one depends on the box.

@@ -2,6 +2,7 @@
 //! shown again beside the error of a request that failed.
 
 mod confirm;
+mod feedback;
 mod field;
 mod input;
 mod property;
@@ -21,6 +22,7 @@ use field::{Difference, Field, MAX_OPEN_VALUE, Preview};
 use property::Property;
 
 pub(super) use confirm::{Confirm, ConfirmOption, answered_before};
+pub(super) use feedback::Feedback;
 pub(super) use input::{Choice, Input};
 pub(super) use submitted::{Outcome, SubmittedForm};
 
@@ -39,6 +41,8 @@ pub(super) fn once_key() -> String {
 /// What a page says about one of its forms.
 #[derive(Debug)]
 pub(super) struct FormSpec {
+    /// The id of the form on its page, and the prefix of the ids in it.
+    pub(super) id: &'static str,
     inputs: &'static [Input],
     /// The inputs that follow.
     more: &'static [Input],
@@ -56,12 +60,18 @@ impl FormSpec {
     /// A form that sends every value that is not empty.
     pub(super) const fn create(submit: &'static str, inputs: &'static [Input]) -> Self {
         let (described_by, variant) = (None, None);
-        Self { inputs, more: &[], submit, is_change: false, described_by, variant }
+        Self { id: "form", inputs, more: &[], submit, is_change: false, described_by, variant }
     }
 
     /// A form that is filled from an object and sends the values that were changed.
     pub(super) const fn change(submit: &'static str, inputs: &'static [Input]) -> Self {
         Self { is_change: true, ..Self::create(submit, inputs) }
+    }
+
+    /// Sets the id, for a page with several forms.
+    pub(super) const fn with_id(mut self, id: &'static str) -> Self {
+        self.id = id;
+        self
     }
 
     /// Adds inputs at the end.
@@ -96,8 +106,21 @@ impl FormSpec {
         self.filled(request, operation, action, &Versioned::default())
     }
 
-    /// Returns the form that was sent. If none was, returns one with the values of an object, unless the API would refuse the
-    /// operation to the session.
+    /// Returns the form as it was sent, or else with the values of an object.
+    pub(super) fn shown(
+        &'static self,
+        request: &SignedIn,
+        operation: &Operation,
+        action: &str,
+        object: &Versioned,
+        feedback: &mut Feedback,
+    ) -> Result<Form> {
+        let filled = || self.filled(request, operation, action, object);
+        feedback.take(self.id).map_or_else(filled, Ok)
+    }
+
+    /// Returns the form as it was sent. If it was not, returns one with the values of an object, unless the API would refuse
+    /// the operation to the session.
     ///
     /// # Errors
     /// The errors of the API, except refusals.
@@ -107,8 +130,9 @@ impl FormSpec {
         operation: &Operation,
         action: &str,
         object: &Versioned,
-        sent: Option<Form>,
+        feedback: &mut Feedback,
     ) -> Result<Option<Form>> {
+        let sent = feedback.take(self.id);
         if sent.is_some() || !request.api.may(operation).await? {
             return Ok(sent);
         }
@@ -133,7 +157,6 @@ impl FormSpec {
             fields.push(field);
         }
         Ok(Form {
-            id: "form".to_owned(),
             spec: self,
             action: action.to_owned(),
             fields,
@@ -216,8 +239,6 @@ fn property(schema: &Value, name: &str, variant: Option<(&str, &str)>) -> (Prope
 #[derive(Template)]
 #[template(path = "console/form/form.html")]
 pub(super) struct Form {
-    /// The prefix of the ids on the page.
-    id: String,
     spec: &'static FormSpec,
     action: String,
     fields: Vec<Field>,
@@ -257,10 +278,9 @@ impl Form {
         self.fields.iter().any(Field::is_markdown)
     }
 
-    /// Sets the prefix of the ids, for a page with several forms.
-    pub(super) fn with_id(mut self, id: impl Into<String>) -> Self {
-        self.id = id.into();
-        self
+    /// Returns whether the values are those that the browser has sent.
+    pub(super) const fn is_sent(&self) -> bool {
+        self.is_sent
     }
 
     /// Offers these values in a field: checkboxes if the property is a list, otherwise a select.

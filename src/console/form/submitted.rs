@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::base::error::{Error, Result};
 use crate::console::api::{Operation, Versioned, Write};
+use crate::console::headers::status_of;
 use crate::console::visit::{SHOW, SignedIn};
 
 use super::field::{Field, Named, merge_fields};
@@ -151,7 +152,7 @@ impl SubmittedForm {
     pub(in crate::console) async fn check(
         self,
         request: &SignedIn,
-    ) -> Result<Result<Self, Outcome>> {
+    ) -> Result<Result<Self, Box<Form>>> {
         if self.form.fields.iter().any(|field| field.error.is_some()) {
             return Ok(Err(self.again(StatusCode::BAD_REQUEST)));
         }
@@ -193,11 +194,11 @@ impl SubmittedForm {
     pub(in crate::console) async fn send(mut self, request: &SignedIn) -> Result<Outcome> {
         if self.is_preview {
             self.form.fields.iter_mut().for_each(Field::fill_preview);
-            return Ok(self.again(StatusCode::OK));
+            return Ok(Outcome::Again(self.again(StatusCode::OK)));
         }
         self.require_values();
         if self.form.fields.iter().any(|field| field.error.is_some()) {
-            return Ok(self.again(StatusCode::BAD_REQUEST));
+            return Ok(Outcome::Again(self.again(StatusCode::BAD_REQUEST)));
         }
         if self.form.spec.is_change && self.body.is_empty() {
             return Ok(Outcome::Done(Value::Null));
@@ -206,7 +207,7 @@ impl SubmittedForm {
             Ok(body) => Ok(Outcome::Done(body)),
             Err(error) if error.status() == 412 => self.merge(request).await,
             Err(error) if error.status() == 401 || error.status() == 500 => Err(error),
-            Err(error) => Ok(self.refused(&error)),
+            Err(error) => Ok(Outcome::Again(self.refused(&error))),
         }
     }
 
@@ -238,8 +239,8 @@ impl SubmittedForm {
         }
     }
 
-    /// Shows the error of the API beside its field.
-    pub(in crate::console) fn refused(mut self, error: &Error) -> Outcome {
+    /// Returns the form with the error of the API beside its field.
+    pub(in crate::console) fn refused(mut self, error: &Error) -> Box<Form> {
         let attr = error.attr();
         let located = self.items.as_ref().zip(attr).and_then(|(all, attr)| all.locate(attr));
         let (attr, detail) = match located {
@@ -258,7 +259,7 @@ impl SubmittedForm {
         if !matches!(error.status(), 429 | 500..) {
             self.form.once = super::once_key();
         }
-        self.again(StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST))
+        self.again(status_of(error))
     }
 
     /// Returns the field that the `attr` of an error names most exactly. An error of an object with several fields belongs
@@ -296,16 +297,16 @@ impl SubmittedForm {
             let text = "Something else about this has changed since you opened the page. Send the form again.";
             self.form.error = Some(text.to_owned());
         }
-        Ok(self.again(StatusCode::PRECONDITION_FAILED))
+        Ok(Outcome::Again(self.again(StatusCode::PRECONDITION_FAILED)))
     }
 
-    fn again(mut self, status: StatusCode) -> Outcome {
+    fn again(mut self, status: StatusCode) -> Box<Form> {
         self.form.status = status;
         let wrong = self.form.fields.iter_mut().find(|field| field.error.is_some());
         if let Some(field) = wrong {
             field.has_focus = true;
         }
-        Outcome::Again(Box::new(self.form))
+        Box::new(self.form)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::base::error::{Error, Result};
 
 use super::api::Operation;
 use super::assets::icon;
-use super::headers::policy_with_style;
+use super::headers::{policy_with_style, status_of};
 use super::visit::SignedIn;
 use account::{Account, Tenant};
 use navigation::Group;
@@ -50,26 +50,11 @@ pub(super) fn page_with_style(
     Ok(page)
 }
 
-/// Returns a page with its frame and a status, for a form that failed.
-pub(super) fn page_with_status(
-    frame: &Frame,
-    content: &impl Template,
-    status: StatusCode,
-) -> Result<Response> {
-    let mut page = framed(frame, content, "")?;
-    if frame.refusal.is_none() {
-        *page.status_mut() = status;
-    }
-    Ok(page)
-}
-
 fn framed(frame: &Frame, content: &impl Template, style: &str) -> Result<Response> {
     let main = content.render().map_err(Error::internal)?;
     let page = FramePage { frame, style, main };
     let mut response = Html(page.render().map_err(Error::internal)?).into_response();
-    if let Some(refusal) = &frame.refusal {
-        *response.status_mut() = StatusCode::from_u16(refusal.status()).map_err(Error::internal)?;
-    }
+    *response.status_mut() = frame.refusal.as_ref().map_or(frame.status, status_of);
     Ok(response)
 }
 
@@ -109,6 +94,8 @@ pub(super) struct Frame {
     undo: Option<Undo>,
     /// Why an action was refused.
     refusal: Option<Error>,
+    /// The status of the page without a refusal.
+    status: StatusCode,
     /// When the session ends if no other page is opened.
     ends_at: String,
 }
@@ -138,6 +125,7 @@ impl Frame {
             notice: notice::of(&request.visit),
             undo: None,
             refusal: None,
+            status: StatusCode::OK,
             ends_at: request.session.ends_at().to_string(),
         })
     }
@@ -151,6 +139,12 @@ impl Frame {
     /// Shows why an action of the page was refused. The page then has the status of the error.
     pub(super) fn with_refusal(mut self, refusal: Option<Error>) -> Self {
         self.refusal = refusal;
+        self
+    }
+
+    /// Sets the status of the page, for a form that failed. That of a refusal precedes it.
+    pub(super) fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
         self
     }
 

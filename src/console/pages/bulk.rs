@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 
+use crate::console::headers::status_of;
 use crate::http::form::Form;
 
 use super::prelude::*;
@@ -39,8 +40,7 @@ impl BulkOutcome {
     /// Returns the status of the page that shows the refusals: an error if all were refused.
     pub(super) fn status(&self) -> StatusCode {
         let first = self.refused.first().filter(|_| self.done.is_empty());
-        let status = first.and_then(|(_, error)| StatusCode::from_u16(error.status()).ok());
-        status.unwrap_or_default()
+        first.map_or(StatusCode::OK, |(_, error)| status_of(error))
     }
 
     /// Returns the refusals for the page. `name` returns the name of an object.

@@ -5,6 +5,7 @@ mod batch_exports;
 mod bulk;
 mod dashboards;
 mod domains;
+mod form_page;
 mod health;
 mod home;
 mod insights;

@@ -115,9 +115,7 @@ async fn list(request: SignedIn) -> PageResult {
             error,
             command,
         };
-        let mut response = layout::page(&frame, &page)?;
-        *response.status_mut() = status;
-        Ok::<_, Error>(response)
+        layout::page(&frame.with_status(status), &page)
     };
     let is_long = size > MAX_INLINE_CHANGES;
     let page = if is_long { run_low_priority(Priority::Answer, render).await? } else { render() };

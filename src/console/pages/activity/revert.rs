@@ -1,5 +1,6 @@
 //! Asks before a change is reverted or an object is restored, and does it by one request.
 
+use crate::console::headers::status_of;
 use crate::console::pages::people::People;
 use crate::console::pages::prelude::*;
 use crate::fair::low_priority::{Priority, run_low_priority};
@@ -94,13 +95,11 @@ async fn respond(
     let refusal = if is_done { None } else { request.api.dry_run(&write).await? };
     let is_offered = !is_done && refusal.is_none();
     let command = is_offered.then(|| Command::write(request, &write)).transpose()?;
-    let status = failure.as_ref().map_or(200, Error::status);
-    let status = StatusCode::from_u16(status).map_err(Error::internal)?;
+    let status = failure.as_ref().map_or(StatusCode::OK, status_of);
     let error = failure.as_ref().or(refusal.as_ref()).map(text_of);
     let render = move || {
         let page = case.page(error, is_done, command);
-        let frame = frame.titled(page.title.clone());
-        layout::page_with_status(&frame, &page, status)
+        layout::page(&frame.titled(page.title.clone()).with_status(status), &page)
     };
     Ok(run_low_priority(Priority::Answer, render).await??)
 }

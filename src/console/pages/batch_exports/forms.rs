@@ -263,8 +263,8 @@ async fn show(
     destination: &'static Destination,
     form: Form,
 ) -> PageResult {
-    let frame = BATCH_EXPORTS.frame(request, project).await?;
-    let status = form.status();
+    let frame = BATCH_EXPORTS.frame(request, project).await?.titled("New batch export");
+    let frame = frame.with_status(form.status());
     let page = NewPage { base: BATCH_EXPORTS.list(project), destination, form };
-    Ok(layout::page_with_status(&frame.titled("New batch export"), &page, status)?)
+    Ok(layout::page(&frame, &page)?)
 }

@@ -50,7 +50,8 @@ async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> Page
     let ListPage { rows: exports, paging, command } =
         list_page::<BatchExport>(request, list).await?;
     let frame = BATCH_EXPORTS.frame(request, project).await?;
-    let frame = frame.titled("Batch exports").with_refusal(feedback.refusal);
+    let frame = frame.titled("Batch exports");
+    let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match exports.first() {
         Some(first) => {
@@ -72,7 +73,7 @@ async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> Page
         base,
         exports,
     };
-    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+    Ok(layout::page(&frame, &page)?)
 }
 
 async fn act(request: SignedIn) -> PageResult {

@@ -43,17 +43,7 @@ fn destination(export: &Value) -> Result<&'static Destination> {
 async fn page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
     let stored = request.api.get_versioned(&object.api("")).await?;
-    let form = form(&request, &object, &stored)?;
-    show(&request, &object, stored, form, None).await
-}
-
-/// Returns the form with the fields of an export.
-///
-/// # Errors
-/// 500 if the export has an unknown destination.
-fn form(request: &SignedIn, object: &ObjectPath, stored: &Versioned) -> Result<Form> {
-    let destination = destination(&stored.body)?;
-    destination.change.filled(request, &object.operation(UPDATE), &object.page(""), stored)
+    show(&request, &object, stored, Feedback::default()).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -63,7 +53,7 @@ async fn save(request: SignedIn) -> PageResult {
     let sent = destination.change.sent(&request, object.operation(UPDATE), &object.page(""))?;
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "export-saved"),
-        Outcome::Again(form) => show(&request, &object, stored, *form, None).await,
+        Outcome::Again(form) => show(&request, &object, stored, form.into()).await,
     }
 }
 
@@ -72,25 +62,24 @@ async fn show(
     request: &SignedIn,
     object: &ObjectPath,
     stored: Versioned,
-    form: Form,
-    refusal: Option<Error>,
+    mut feedback: Feedback,
 ) -> PageResult {
     let destination = destination(&stored.body)?;
+    let (update, action) = (object.operation(UPDATE), object.page(""));
+    let form = destination.change.shown(request, &update, &action, &stored, &mut feedback)?;
     let export: BatchExport = serde_json::from_value(stored.body).map_err(Error::internal)?;
-    let may_update = request.api.may(&object.operation(UPDATE)).await?;
-    let frame = object.frame(request).await?;
-    let frame = frame.titled(export.name.clone()).with_refusal(refusal);
-    let status = form.status();
+    let may_update = request.api.may(&update).await?;
+    let frame = object.frame(request).await?.titled(export.name.clone());
     let page = ExportPage {
         base: object.list(),
-        path: object.page(""),
+        path: action,
         export,
         destination,
         form: form.read_only(!may_update),
         may_delete: request.api.may(&object.operation(DESTROY)).await?,
         once: request.api.may(&object.operation(PAUSE.operation)).await?.then(once_key),
     };
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 async fn act(request: SignedIn, action: Action) -> PageResult {
@@ -101,8 +90,7 @@ async fn act(request: SignedIn, action: Action) -> PageResult {
         Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
         Err(error) => {
             let stored = request.api.get_versioned(&object.api("")).await?;
-            let form = form(&request, &object, &stored)?;
-            show(&request, &object, stored, form, Some(error)).await
+            show(&request, &object, stored, error.into()).await
         }
     }
 }

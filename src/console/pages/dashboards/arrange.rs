@@ -1,6 +1,7 @@
 //! Arranges the tiles of a dashboard: by numbers in a form, or with the script by mouse and by keyboard.
 
 use crate::console::form::VERSION;
+use crate::console::headers::status_of;
 use crate::console::model::{Dashboard, Rights, Tile};
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
@@ -91,7 +92,7 @@ async fn save(request: SignedIn) -> PageResult {
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(&done)?),
         Err(error) => {
-            let status = StatusCode::from_u16(error.status()).unwrap_or_default();
+            let status = status_of(&error);
             let detail = if error.status() == 412 {
                 arrangement.version = current;
                 "Somebody has changed the dashboard since you opened the page. Your numbers stand \
@@ -111,15 +112,12 @@ async fn show(
     error: Option<String>,
 ) -> PageResult {
     let Arrangement { object, name, version, tiles, rights, rows } = arrangement;
-    let frame = object.frame(request).await?;
-    let frame = frame.titled("Arrange the tiles");
+    let frame = object.frame(request).await?.titled("Arrange the tiles").with_status(status);
     let refusal = DASHBOARD.refusal(request, &object.tenant, &rights).await?;
     let render = move || {
         let style = tile::grid_style_everywhere(&tiles);
         let page = ArrangePage { object, name, version, rows, refusal, error };
-        let mut page = layout::page_with_style(&frame, &page, &style)?;
-        *page.status_mut() = status;
-        Ok::<_, Error>(page)
+        layout::page_with_style(&frame, &page, &style)
     };
     Ok(run_low_priority(Priority::Answer, render).await??)
 }

@@ -2,6 +2,7 @@
 //! what pages read about a dashboard before they show a form.
 
 use crate::console::model::{Dashboard, dashboard_name};
+use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::words::{EVERYONE_EDITS, RESTRICTIONS};
@@ -12,10 +13,10 @@ use super::dashboard_choices;
 const FORM: FormSpec = FormSpec::change(
     "Save",
     &[
-        Input::new("name").label("Name"),
-        Input::new("description").label("Description").area(),
-        Input::new("tags").label("Tags"),
-        Input::new("pinned").label("Pin it").hint("Lists show pinned dashboards first."),
+        NAME,
+        DESCRIPTION,
+        TAGS,
+        PINNED,
         Input::new("filters")
             .label("Filters")
             .hint("JSON that applies to every tile. An empty object changes nothing."),
@@ -30,23 +31,13 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.form("/console/projects/{project_id}/dashboards/{id}/edit/", edit_page, save);
 }
 
-#[derive(Template)]
-#[template(path = "console/pages/dashboards/edit.html")]
-struct EditPage {
-    object: ObjectPath,
-    name: String,
-    form: Form,
-}
-
 async fn edit_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let dashboard = request.api.get_versioned(&object.api("")).await?;
     let operation = object.operation(DASHBOARD.update);
     let form = FORM.filled(&request, &operation, &object.page("edit/"), &dashboard)?;
-    let name = name_in(&dashboard.body);
-    let rights = serde_json::from_value(dashboard.body).map_err(Error::internal)?;
-    let refusal = DASHBOARD.refusal(&request, &object.tenant, &rights).await?;
-    show_edit(&request, object, name, form.refused_for(refusal)).await
+    let refusal = DASHBOARD.refusal_of(&request, &object, &dashboard.body).await?;
+    show_edit(&request, &object, name_in(&dashboard.body), form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -56,16 +47,19 @@ async fn save(request: SignedIn) -> PageResult {
         Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
         Outcome::Again(form) => {
             let name = name_of(&request, &object).await?;
-            show_edit(&request, object, name, *form).await
+            show_edit(&request, &object, name, *form).await
         }
     }
 }
 
-async fn show_edit(request: &SignedIn, object: ObjectPath, name: String, form: Form) -> PageResult {
-    let frame = object.frame(request).await?;
-    let status = form.status();
-    let page = EditPage { object, name, form };
-    Ok(layout::page_with_status(&frame.titled("Edit the dashboard"), &page, status)?)
+async fn show_edit(
+    request: &SignedIn,
+    object: &ObjectPath,
+    name: String,
+    form: Form,
+) -> PageResult {
+    let page = FormPage::new("Edit the dashboard", form).of_dashboard(object, name);
+    page.show(object.frame(request).await?)
 }
 
 /// Returns the name in the JSON of a dashboard.
@@ -91,16 +85,16 @@ pub(super) async fn name_version_and_refusal(
     object: &ObjectPath,
 ) -> Result<(String, Option<String>, Option<String>)> {
     let found = request.api.get_versioned(&object.api("")).await?;
-    let name = name_in(&found.body);
-    let rights = serde_json::from_value(found.body).map_err(Error::internal)?;
-    Ok((name, found.version, DASHBOARD.refusal(request, &object.tenant, &rights).await?))
+    let refusal = DASHBOARD.refusal_of(request, object, &found.body).await?;
+    Ok((name_in(&found.body), found.version, refusal))
 }
 
 #[derive(Template)]
 #[template(path = "console/pages/dashboards/new.html")]
 struct NewPage {
     base: String,
-    origin: Origin,
+    origins: &'static [Origin],
+    origin: &'static Origin,
     /// The templates with their tiles, if the form creates from one.
     templates: Vec<BuiltIn>,
     form: Form,
@@ -109,10 +103,10 @@ struct NewPage {
 async fn new_page(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let origin = Origin::of(&request.visit);
-    let mut form =
-        origin.form().empty(&request, &origin.operation(&project), &origin.href(&project))?;
-    form = with_defaults(form, origin);
-    if origin == Origin::Dashboard {
+    let operation = Operation::new(origin.operation, [&project]);
+    let form = origin.form.empty(&request, &operation, &origin.href(&project))?;
+    let mut form = with_defaults(form, origin);
+    if origin.name == COPY {
         form = with_source(form, &request, &project).await?;
     }
     let refusal = (!DASHBOARD.may_create(&request, &project).await?)
@@ -123,7 +117,8 @@ async fn new_page(request: SignedIn) -> PageResult {
 async fn create(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let origin = Origin::of(&request.visit);
-    let sent = origin.form().sent(&request, origin.operation(&project), &origin.href(&project))?;
+    let operation = Operation::new(origin.operation, [&project]);
+    let sent = origin.form.sent(&request, operation, &origin.href(&project))?;
     match sent.send(&request).await? {
         Outcome::Done(dashboard) => {
             let page = page_of(&DASHBOARDS.list(&project), &dashboard);
@@ -133,21 +128,27 @@ async fn create(request: SignedIn) -> PageResult {
     }
 }
 
-async fn show_new(request: &SignedIn, project: &str, origin: Origin, mut form: Form) -> PageResult {
+async fn show_new(
+    request: &SignedIn,
+    project: &str,
+    origin: &'static Origin,
+    mut form: Form,
+) -> PageResult {
     let mut templates = Vec::new();
-    match origin {
-        Origin::Template => {
+    match origin.name {
+        TEMPLATE => {
             // The API has no operation that lists the built-in templates.
             templates = built_in()?;
             form = with_templates(form, &templates);
         }
-        Origin::Dashboard => form = with_dashboards(form, request, project).await?,
-        Origin::Empty | Origin::Json => {}
+        COPY => form = with_dashboards(form, request, project).await?,
+        _ => {}
     }
-    let frame = DASHBOARDS.frame(request, project).await?;
-    let status = form.status();
-    let page = NewPage { base: DASHBOARDS.list(project), origin, templates, form };
-    Ok(layout::page_with_status(&frame.titled("New dashboard"), &page, status)?)
+    let frame = DASHBOARDS.frame(request, project).await?.titled("New dashboard");
+    let frame = frame.with_status(form.status());
+    let base = DASHBOARDS.list(project);
+    let page = NewPage { base, origins: &ORIGINS, origin, templates, form };
+    Ok(layout::page(&frame, &page)?)
 }
 
 /// Fills the form from the dashboard that the query names, if there is one that the session may view.
@@ -180,15 +181,6 @@ async fn with_dashboards(form: Form, request: &SignedIn, project: &str) -> Resul
     Ok(form.with_choices("use_dashboard", choices.collect()))
 }
 
-/// The content that a new dashboard begins with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Origin {
-    Empty,
-    Template,
-    Dashboard,
-    Json,
-}
-
 const NAME: Input = Input::new("name").label("Name");
 const DESCRIPTION: Input = Input::new("description").label("Description").area();
 const TAGS: Input = Input::new("tags").label("Tags");
@@ -197,80 +189,88 @@ const PINNED: Input =
 const RESTRICTION: Input =
     Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS);
 
-const EMPTY: FormSpec =
-    FormSpec::create("Create", &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION]);
+/// The content that a new dashboard begins with.
+struct Origin {
+    /// The name in the query.
+    name: &'static str,
+    label: &'static str,
+    operation: &'static str,
+    form: FormSpec,
+}
 
-const FROM_TEMPLATE: FormSpec = FormSpec::create(
-    "Create",
-    &[
-        Input::new("use_template").label("Template"),
-        NAME.hint("Leave it empty to use the name of the template."),
-        TAGS.hint("In addition to those of the template."),
-        PINNED,
-        RESTRICTION,
-    ],
-);
+const TEMPLATE: &str = "template";
+const COPY: &str = "dashboard";
+const JSON: &str = "json";
 
-const COPY: FormSpec = FormSpec::create(
-    "Duplicate",
-    &[
-        Input::new("use_dashboard").label("Dashboard"),
-        Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
-            "Otherwise both dashboards show the same ones, and a change of one shows on both.",
+/// All origins. The first one is that of a page whose query names none.
+static ORIGINS: [Origin; 4] = [
+    Origin {
+        name: "empty",
+        label: "Empty",
+        operation: DASHBOARD.create,
+        form: FormSpec::create(
+            "Create",
+            &[NAME.required(), DESCRIPTION, TAGS, PINNED, RESTRICTION],
         ),
-        NAME.required(),
-        DESCRIPTION,
-        TAGS,
-        PINNED,
-        RESTRICTION,
-    ],
-);
-
-const FROM_JSON: FormSpec = FormSpec::create(
-    "Create",
-    &[Input::new("template").label("Template as JSON").hint(
-        "An object with template_name, dashboard_description, dashboard_filters, tags and tiles.",
-    )],
-);
+    },
+    Origin {
+        name: TEMPLATE,
+        label: "From a template",
+        operation: DASHBOARD.create,
+        form: FormSpec::create(
+            "Create",
+            &[
+                Input::new("use_template").label("Template"),
+                NAME.hint("Leave it empty to use the name of the template."),
+                TAGS.hint("In addition to those of the template."),
+                PINNED,
+                RESTRICTION,
+            ],
+        ),
+    },
+    Origin {
+        name: COPY,
+        label: "As a copy",
+        operation: DASHBOARD.create,
+        form: FormSpec::create(
+            "Duplicate",
+            &[
+                Input::new("use_dashboard").label("Dashboard"),
+                Input::new("duplicate_tiles").label("Copy the insights and texts too").hint(
+                    "Otherwise both dashboards show the same ones, and a change of one shows on both.",
+                ),
+                NAME.required(),
+                DESCRIPTION,
+                TAGS,
+                PINNED,
+                RESTRICTION,
+            ],
+        ),
+    },
+    Origin {
+        name: JSON,
+        label: "From JSON",
+        operation: "dashboards_create_from_template_json_create",
+        form: FormSpec::create(
+            "Create",
+            &[Input::new("template").label("Template as JSON").hint(
+                "An object with template_name, dashboard_description, dashboard_filters, tags and tiles.",
+            )],
+        ),
+    },
+];
 
 impl Origin {
-    /// The origins with their names in the query and their labels.
-    const ALL: [(Self, &'static str, &'static str); 4] = [
-        (Self::Empty, "empty", "Empty"),
-        (Self::Template, "template", "From a template"),
-        (Self::Dashboard, "dashboard", "As a copy"),
-        (Self::Json, "json", "From JSON"),
-    ];
-
     /// Reads the origin that the query names.
-    fn of(visit: &Visit) -> Self {
+    fn of(visit: &Visit) -> &'static Self {
+        let [default, ..] = &ORIGINS;
         let sent = visit.query("from");
-        let known = Self::ALL.iter().find(|(_, name, _)| *name == sent);
-        known.map_or(Self::Empty, |(origin, ..)| *origin)
+        ORIGINS.iter().find(|origin| origin.name == sent).unwrap_or(default)
     }
 
     /// Returns the path of the page with the form.
-    fn href(self, project: &str) -> String {
-        let name = Self::ALL.iter().find(|(origin, ..)| *origin == self);
-        let name = name.map_or("empty", |(_, name, _)| name);
-        format!("/console/projects/{project}/dashboards/new/?from={name}")
-    }
-
-    const fn form(self) -> &'static FormSpec {
-        match self {
-            Self::Empty => &EMPTY,
-            Self::Template => &FROM_TEMPLATE,
-            Self::Dashboard => &COPY,
-            Self::Json => &FROM_JSON,
-        }
-    }
-
-    fn operation(self, project: &str) -> Operation {
-        let id = match self {
-            Self::Json => "dashboards_create_from_template_json_create",
-            Self::Empty | Self::Template | Self::Dashboard => "dashboards_create",
-        };
-        Operation::new(id, [project])
+    fn href(&self, project: &str) -> String {
+        format!("{}new/?from={}", DASHBOARDS.list(project), self.name)
     }
 }
 
@@ -278,10 +278,10 @@ impl Origin {
 const EXAMPLE: &str = include_str!("example.json");
 
 /// Fills an empty form.
-fn with_defaults(form: Form, origin: Origin) -> Form {
+fn with_defaults(form: Form, origin: &Origin) -> Form {
     let form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
     match serde_json::from_str(EXAMPLE) {
-        Ok(example) if origin == Origin::Json => form.with_value("template", &example),
+        Ok(example) if origin.name == JSON => form.with_value("template", &example),
         _ => form,
     }
 }

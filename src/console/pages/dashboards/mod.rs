@@ -124,7 +124,7 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
         list_page::<Dashboard>(request, list).await?;
     let frame = DASHBOARDS.frame(request, &project).await?;
     let frame = frame.titled("Dashboards").with_undo(undo_of_query(request, &base));
-    let frame = frame.with_refusal(feedback.refusal);
+    let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let name = |id: &str| {
         let known = dashboards.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
@@ -142,7 +142,7 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
         paging,
         dashboards,
     };
-    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+    Ok(layout::page(&frame, &page)?)
 }
 
 async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {

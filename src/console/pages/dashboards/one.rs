@@ -11,14 +11,21 @@ use super::tiles;
 const DESCRIPTION: &str = "/console/projects/{project_id}/dashboards/{id}/description/";
 const TAGS: &str = "/console/projects/{project_id}/dashboards/{id}/tags/";
 
+/// The forms on the page. Each has a path of its own, which ends with the id of the form.
+const DESCRIPTION_FORM: FormSpec =
+    FormSpec::change("Save", &[Input::new("description").label("Description").area()])
+        .with_id("description");
+const TAGS_FORM: FormSpec =
+    FormSpec::change("Save", &[Input::new("tags").label("Tags")]).with_id("tags");
+
 /// With more tiles than this, the page is rendered on a thread of its own.
 const MAX_INLINE_TILES: usize = 16;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.get("/console/projects/{project_id}/dashboards/{id}/", page);
     pages.post("/console/projects/{project_id}/dashboards/{id}/tiles/", change_tile);
-    pages.post(DESCRIPTION, |request| save(request, Part::Description));
-    pages.post(TAGS, |request| save(request, Part::Tags));
+    pages.post(DESCRIPTION, |request| save(request, &DESCRIPTION_FORM));
+    pages.post(TAGS, |request| save(request, &TAGS_FORM));
 }
 
 /// The actions that the page offers.
@@ -68,7 +75,7 @@ struct DashboardPage {
     /// Why the session may not edit, although its key may.
     reason: Option<String>,
     /// The forms of description and tags, if the session may edit.
-    in_place: Option<InPlace>,
+    in_place: Option<(Form, Form)>,
     cards: Vec<Card>,
     version: Option<String>,
     /// Whether the dashboard has changed since the page was opened whose action was refused.
@@ -92,23 +99,12 @@ async fn change_tile(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     match tiles::apply(&request, &object).await? {
         Ok(done) => Ok(see_other(&done)?),
-        Err(refusal) => {
-            show(&request, object, Feedback { refusal: Some(refusal), sent: None }).await
-        }
+        Err(refusal) => show(&request, object, refusal.into()).await,
     }
 }
 
-/// The feedback of the page on a form that was sent.
-#[derive(Default)]
-struct Feedback {
-    /// Why an action was refused.
-    refusal: Option<Error>,
-    sent: Option<Sent>,
-}
-
 /// Shows the dashboard, and what became of a form.
-async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> PageResult {
-    let Feedback { refusal, sent } = feedback;
+async fn show(request: &SignedIn, object: ObjectPath, mut feedback: Feedback) -> PageResult {
     let path = object.api("");
     let versioned = request.api.get_versioned(&path).await?;
     let found: Dashboard = versioned.read()?;
@@ -117,13 +113,15 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
     let command = Command::get(&request.visit, &path);
     let name = found.name().to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
-    let is_stale = refusal.as_ref().is_some_and(|refusal| refusal.status() == 412);
-    let refusal = refusal.filter(|_| !is_stale);
-    let frame = frame.titled(name).with_undo(undo(request, &object)).with_refusal(refusal);
-    let status = sent.as_ref().map(Sent::status);
-    let is_editable = offers.edit || sent.is_some();
+    let is_stale = feedback.refusal.take_if(|refusal| refusal.status() == 412).is_some();
+    let is_editable = offers.edit || feedback.has_form();
+    let mut shown = |form: &'static FormSpec| {
+        let (update, action) = (object.operation(DASHBOARD.update), action(&object, form));
+        form.shown(request, &update, &action, &versioned, &mut feedback)
+    };
     let in_place =
-        is_editable.then(|| InPlace::of(request, &object, &versioned, sent)).transpose()?;
+        if is_editable { Some((shown(&DESCRIPTION_FORM)?, shown(&TAGS_FORM)?)) } else { None };
+    let frame = feedback.on(frame.titled(name).with_undo(undo(request, &object)));
     let version = versioned.version;
     let render = move || {
         let style = tile::grid_style(&found.tiles);
@@ -147,105 +145,19 @@ async fn show(request: &SignedIn, object: ObjectPath, feedback: Feedback) -> Pag
         layout::page_with_style(&frame, &page, &style)
     };
     let page = if is_long { run_low_priority(Priority::Answer, render).await? } else { render() };
-    let mut page = page?;
-    if let Some(status) = is_stale.then_some(StatusCode::PRECONDITION_FAILED).or(status) {
-        *page.status_mut() = status;
-    }
-    Ok(page)
+    Ok(page?)
 }
 
-/// A property that the page edits in place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    Description,
-    Tags,
+/// Returns the URL that the browser sends a form to.
+fn action(object: &ObjectPath, form: &FormSpec) -> String {
+    object.page(&format!("{}/", form.id))
 }
 
-impl Part {
-    /// Returns the name of the property, which is also the end of the path and the id of the form.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Description => "description",
-            Self::Tags => "tags",
-        }
-    }
-
-    const fn spec(self) -> &'static FormSpec {
-        const OF_DESCRIPTION: FormSpec =
-            FormSpec::change("Save", &[Input::new("description").label("Description").area()]);
-        const OF_TAGS: FormSpec = FormSpec::change("Save", &[Input::new("tags").label("Tags")]);
-        match self {
-            Self::Description => &OF_DESCRIPTION,
-            Self::Tags => &OF_TAGS,
-        }
-    }
-}
-
-async fn save(request: SignedIn, part: Part) -> PageResult {
+async fn save(request: SignedIn, form: &'static FormSpec) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let action = object.page(&format!("{}/", part.name()));
-    let sent = part.spec().sent(&request, object.operation(DASHBOARD.update), &action)?;
-    match sent.send(&request).await? {
+    let update = object.operation(DASHBOARD.update);
+    match form.sent(&request, update, &action(&object, form))?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
-        Outcome::Again(form) => {
-            let feedback = Feedback { sent: Some(Sent { part, form }), refusal: None };
-            show(&request, object, feedback).await
-        }
-    }
-}
-
-/// A form that was sent and has to be corrected.
-struct Sent {
-    part: Part,
-    form: Box<Form>,
-}
-
-impl Sent {
-    const fn status(&self) -> StatusCode {
-        self.form.status()
-    }
-}
-
-/// The forms on the page.
-struct InPlace {
-    description: Form,
-    tags: Form,
-    /// The property whose form was sent and has to be corrected. Its form is open.
-    open: Option<Part>,
-}
-
-impl InPlace {
-    /// Returns the forms, filled from the dashboard. A form that was sent stays as it was sent.
-    fn of(
-        request: &SignedIn,
-        object: &ObjectPath,
-        dashboard: &Versioned,
-        sent: Option<Sent>,
-    ) -> Result<Self> {
-        let form = |part: Part| {
-            let action = object.page(&format!("{}/", part.name()));
-            let operation = object.operation(DASHBOARD.update);
-            let form = part.spec().filled(request, &operation, &action, dashboard);
-            form.map(|form| form.with_id(part.name()))
-        };
-        let (description, tags) = (form(Part::Description)?, form(Part::Tags)?);
-        let mut forms = Self { description, tags, open: None };
-        if let Some(Sent { part, form }) = sent {
-            let form = form.with_id(part.name());
-            match part {
-                Part::Description => forms.description = form,
-                Part::Tags => forms.tags = form,
-            }
-            forms.open = Some(part);
-        }
-        Ok(forms)
-    }
-
-    fn opens_description(&self) -> bool {
-        self.open == Some(Part::Description)
-    }
-
-    fn opens_tags(&self) -> bool {
-        self.open == Some(Part::Tags)
+        Outcome::Again(form) => show(&request, object, form.into()).await,
     }
 }

@@ -1,7 +1,7 @@
 //! Changes of the tiles of a dashboard.
 
 use crate::console::form::VERSION;
-use crate::console::model::Rights;
+use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
 
@@ -50,14 +50,6 @@ const NEW_FORM: FormSpec = FormSpec::create(
     ],
 );
 
-#[derive(Template)]
-#[template(path = "console/pages/dashboards/new_tile.html")]
-struct NewTilePage {
-    object: ObjectPath,
-    name: String,
-    form: Form,
-}
-
 async fn new_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let (name, version, refusal) = name_version_and_refusal(&request, &object).await?;
@@ -65,7 +57,7 @@ async fn new_page(request: SignedIn) -> PageResult {
     let empty = Versioned { body: Value::Null, version };
     let action = object.page("tiles/new/");
     let form = NEW_FORM.filled(&request, &object.operation(DASHBOARD.update), &action, &empty)?;
-    show_new(&request, object, name, form.refused_for(refusal)).await
+    show_new(&request, &object, name, form.refused_for(refusal)).await
 }
 
 async fn add(request: SignedIn) -> PageResult {
@@ -90,7 +82,7 @@ async fn add(request: SignedIn) -> PageResult {
         }
         Outcome::Again(form) => {
             let name = name_of(&request, &object).await?;
-            show_new(&request, object, name, *form).await
+            show_new(&request, &object, name, *form).await
         }
     }
 }
@@ -103,11 +95,9 @@ async fn newest_text(request: &SignedIn, object: &ObjectPath) -> Result<Option<V
     Ok(newest.and_then(|tile| tile.pointer("/text/body")).cloned())
 }
 
-async fn show_new(request: &SignedIn, object: ObjectPath, name: String, form: Form) -> PageResult {
-    let frame = object.frame(request).await?;
-    let status = form.status();
-    let page = NewTilePage { object, name, form };
-    Ok(layout::page_with_status(&frame.titled("Add a text"), &page, status)?)
+async fn show_new(request: &SignedIn, object: &ObjectPath, name: String, form: Form) -> PageResult {
+    let page = FormPage::new("Add a text", form).of_dashboard(object, name);
+    page.show(object.frame(request).await?)
 }
 
 const COLOR: Input = Input::new("tiles.0.color").label("Color").choices(COLORS);
@@ -148,16 +138,14 @@ impl TilePath {
         self.dashboard.page(&format!("tiles/{}/", self.tile))
     }
 
-    /// Reads the dashboard without its other tiles, the rights on it, and its name.
-    async fn load(&self, request: &SignedIn) -> Result<(Versioned, Rights, String)> {
-        let mut found = request.api.get_versioned(&self.dashboard.api("")).await?;
-        let rights = Rights::deserialize(&found.body).map_err(Error::internal)?;
-        let name = name_in(&found.body);
-        found.body = only_tile(&found.body, &self.tile);
-        if found.body.pointer("/tiles/0").is_none() {
+    /// Reads the dashboard, and returns it without its other tiles too.
+    async fn load(&self, request: &SignedIn) -> Result<(Value, Versioned)> {
+        let found = request.api.get_versioned(&self.dashboard.api("")).await?;
+        let body = only_tile(&found.body, &self.tile);
+        if body.pointer("/tiles/0").is_none() {
             return Err(Error::not_found_as("The dashboard has no such tile."));
         }
-        Ok((found, rights, name))
+        Ok((found.body, Versioned { body, ..found }))
     }
 }
 
@@ -177,34 +165,32 @@ fn form_of(dashboard: &Value) -> &'static FormSpec {
 
 async fn edit_page(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
-    let (found, rights, name) = path.load(&request).await?;
+    let (dashboard, tile) = path.load(&request).await?;
     let operation = path.dashboard.operation(DASHBOARD.update);
-    let form = form_of(&found.body).filled(&request, &operation, &path.page(), &found)?;
-    let refusal = DASHBOARD.refusal(&request, &path.dashboard.tenant, &rights).await?;
-    show_edit(&request, path, name, form.refused_for(refusal)).await
+    let form = form_of(&tile.body).filled(&request, &operation, &path.page(), &tile)?;
+    let refusal = DASHBOARD.refusal_of(&request, &path.dashboard, &dashboard).await?;
+    show_edit(&request, path, name_in(&dashboard), form.refused_for(refusal)).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
-    let (found, _, name) = path.load(&request).await?;
-    let spec = form_of(&found.body);
-    let id = path.tile.clone();
-    let sent = spec.sent(&request, path.dashboard.operation(DASHBOARD.update), &path.page())?;
+    let (dashboard, tile) = path.load(&request).await?;
+    let (id, update) = (path.tile.clone(), path.dashboard.operation(DASHBOARD.update));
+    let sent = form_of(&tile.body).sent(&request, update, &path.page())?;
     let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
     if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
         tile.insert("id".to_owned(), path.tile.parse::<u64>().unwrap_or_default().into());
     }
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&path.dashboard.page(""), "tile-saved"),
-        Outcome::Again(form) => show_edit(&request, path, name, *form).await,
+        Outcome::Again(form) => show_edit(&request, path, name_in(&dashboard), *form).await,
     }
 }
 
 async fn show_edit(request: &SignedIn, path: TilePath, name: String, form: Form) -> PageResult {
     let TilePath { dashboard: object, tile } = path;
-    let frame = object.frame(request).await?.titled("Edit the tile");
-    let status = form.status();
-    Ok(layout::page_with_status(&frame, &EditPage { object, name, tile, form }, status)?)
+    let frame = object.frame(request).await?.titled("Edit the tile").with_status(form.status());
+    Ok(layout::page(&frame, &EditPage { object, name, tile, form })?)
 }
 
 const MOVE_TILE: &str = "dashboards_move_tile_partial_update";
@@ -268,12 +254,10 @@ fn move_action(request: &SignedIn, object: &ObjectPath) -> Result<String> {
 }
 
 async fn show_move(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {
-    let frame = object.frame(request).await?;
-    let status = form.status();
+    let frame = object.frame(request).await?.titled("Move the tile").with_status(form.status());
     let (name, _, refusal) = name_version_and_refusal(request, &object).await?;
     let form = offer_dashboards(request, &object, form).await?;
-    let page = MovePage { object, name, refusal, form };
-    Ok(layout::page_with_status(&frame.titled("Move the tile"), &page, status)?)
+    Ok(layout::page(&frame, &MovePage { object, name, refusal, form })?)
 }
 
 /// Offers the other dashboards that the session may edit. Returns `None` if there are none. With too many dashboards, the

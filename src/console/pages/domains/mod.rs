@@ -39,7 +39,7 @@ fn operation(organization: &str) -> Operation {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    show(&request, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn create(request: SignedIn) -> PageResult {
@@ -47,20 +47,18 @@ async fn create(request: SignedIn) -> PageResult {
     let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => finish(&page_of(&base, &domain), "domain-added"),
-        Outcome::Again(form) => show(&request, Some(*form)).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-/// Shows the list with a form that was sent, or with a new one.
-async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = DOMAINS.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
-    let form = FORM.offered(request, &operation, &base, &empty, sent).await?;
+    let form = FORM.offered(request, &operation, &base, &empty, &mut feedback).await?;
     let list = ListSpec::new(DOMAINS.api(&organization), &base);
     let ListPage { rows: domains, paging, command } = list_page(request, list).await?;
-    let frame = DOMAINS.frame(request, &organization).await?;
-    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let frame = DOMAINS.frame(request, &organization).await?.titled("Domains");
     let page = DomainsPage { base, domains, paging, form, command };
-    Ok(layout::page_with_status(&frame.titled("Domains"), &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }

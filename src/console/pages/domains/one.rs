@@ -76,7 +76,7 @@ struct DomainPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, None, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -85,7 +85,7 @@ async fn save(request: SignedIn) -> PageResult {
     let (spec, action) = (spec(&domain), object.page(""));
     match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
         Outcome::Done(_) => finish(&action, "domain-saved"),
-        Outcome::Again(form) => show(&request, Some(*form), None).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
@@ -94,14 +94,13 @@ const fn spec(domain: &Domain) -> &'static FormSpec {
     if domain.is_verified { &VERIFIED } else { &UNVERIFIED }
 }
 
-/// Shows the page with a form that was sent, or with a new one.
-async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
     let found = request.api.get_versioned(&object.api("")).await?;
     let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let operation = object.operation(UPDATE);
     let spec = spec(&domain);
-    let form = spec.offered(request, &operation, &object.page(""), &found, sent).await?;
+    let form = spec.offered(request, &operation, &object.page(""), &found, &mut feedback).await?;
     let wizard =
         if domain.is_verified { None } else { Some(Wizard::load(request, &object).await?) };
     let certificate = match domain.saml_x509_cert.as_deref() {
@@ -109,9 +108,7 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         Some(_) => Some(Certificate::load(request, &object).await?),
     };
     let verify = object.write(VERIFY_OPERATION).body(json!({}));
-    let frame = object.frame(request).await?;
-    let frame = frame.titled(domain.name.clone()).with_refusal(refusal);
-    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let frame = object.frame(request).await?.titled(domain.name.clone());
     let page = DomainPage {
         may_verify: request.api.may(&verify.operation).await?,
         command: Command::write(request, &verify)?,
@@ -123,7 +120,7 @@ async fn show(request: &SignedIn, sent: Option<Form>, refusal: Option<Error>) ->
         wizard,
         form,
     };
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 /// Verifies the domain. The API succeeds too if the record is not there, so the domain is read again.
@@ -142,7 +139,7 @@ async fn verify(request: SignedIn) -> PageResult {
         }
         Err(refusal) => refusal,
     };
-    show(&request, None, Some(refusal)).await
+    show(&request, refusal.into()).await
 }
 
 /// Asks before a domain is deleted.

@@ -1,8 +1,8 @@
 //! The forms that create and edit an insight.
 
 use crate::console::form::SubmittedForm;
-use crate::console::model::Rights;
 use crate::console::pages::dashboards::dashboard_choices;
+use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::INSIGHT;
 
@@ -32,14 +32,6 @@ const EDIT_FORM: FormSpec = FormSpec::change("Save", INPUTS);
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.form("/console/projects/{project_id}/insights/new/", new, create);
     pages.form("/console/projects/{project_id}/insights/{id}/edit/", edit, save);
-}
-
-#[derive(Template)]
-#[template(path = "console/pages/insights/forms.html")]
-struct FormPage {
-    base: String,
-    title: &'static str,
-    form: Form,
 }
 
 async fn new(request: SignedIn) -> PageResult {
@@ -74,8 +66,7 @@ async fn edit(request: SignedIn) -> PageResult {
     let on = dashboards_of(&insight.body);
     let action = object.page("edit/");
     let form = EDIT_FORM.filled(&request, &object.operation(INSIGHT.update), &action, &insight)?;
-    let rights: Rights = serde_json::from_value(insight.body).map_err(Error::internal)?;
-    let refusal = INSIGHT.refusal(&request, &object.tenant, &rights).await?;
+    let refusal = INSIGHT.refusal_of(&request, &object, &insight.body).await?;
     let form = form.refused_for(refusal);
     show(&request, &object.tenant, "Edit the insight", form, &on).await
 }
@@ -136,8 +127,6 @@ async fn show(
     on: &[u64],
 ) -> PageResult {
     let form = offer_dashboards(request, project, form, on).await?;
-    let frame = INSIGHTS.frame(request, project).await?;
-    let status = form.status();
-    let page = FormPage { base: INSIGHTS.list(project), title, form };
-    Ok(layout::page_with_status(&frame.titled(title), &page, status)?)
+    let page = FormPage::new(title, form).below(INSIGHTS.list(project), "Insights");
+    page.show(INSIGHTS.frame(request, project).await?)
 }

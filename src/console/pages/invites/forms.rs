@@ -8,7 +8,7 @@ use crate::console::model::{Invite, Project};
 use crate::console::pages::prelude::*;
 use crate::console::words::LEVELS;
 
-use super::{Feedback, LIST, Link, base, show};
+use super::{LIST, Link, base, show};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;
@@ -86,10 +86,11 @@ pub(super) async fn levels(request: &SignedIn, organization: &str) -> Result<Vec
 pub(super) fn form(
     request: &SignedIn,
     organization: &str,
-    sent: Option<Form>,
+    feedback: &mut Feedback,
     levels: Vec<Choice>,
     projects: &[Project],
 ) -> Result<Option<Form>> {
+    let sent = feedback.take(FORM.id);
     if levels.is_empty() {
         return Ok(sent);
     }
@@ -154,23 +155,15 @@ async fn create(request: SignedIn) -> PageResult {
     let count = if is_bulk { count } else { 1 };
     match sent.send(&request).await? {
         Outcome::Done(invite) => created(&request, &organization, &[invite], count).await,
-        again @ Outcome::Again(_) => show_again(&request, again).await,
+        Outcome::Again(form) => show(&request, Vec::new(), form.into()).await,
     }
-}
-
-async fn show_again(request: &SignedIn, outcome: Outcome) -> PageResult {
-    let form = match outcome {
-        Outcome::Again(form) => Some(*form),
-        Outcome::Done(_) => None,
-    };
-    show(request, Feedback { form, ..Feedback::default() }).await
 }
 
 /// Creates an invite for each address by a request of its own. Creates none if one of them would be refused.
 async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm) -> PageResult {
     let sent = match sent.check(request).await? {
         Ok(sent) => sent,
-        Err(again) => return show_again(request, again).await,
+        Err(form) => return show(request, Vec::new(), form.into()).await,
     };
     let mut invites = Vec::new();
     for write in sent.each("invites_create", [organization]) {
@@ -178,14 +171,10 @@ async fn create_each(request: &SignedIn, organization: &str, sent: SubmittedForm
             Ok(invite) => invites.push(invite),
             // Something has changed since the check, or the form was sent before with other addresses.
             Err(refusal) if invites.is_empty() => {
-                return show_again(request, sent.refused(&refusal)).await;
+                return show(request, Vec::new(), sent.refused(&refusal).into()).await;
             }
             // The links that exist are still shown.
-            Err(refusal) => {
-                let links = links(&invites);
-                let feedback = Feedback { links, refusal: Some(refusal), ..Feedback::default() };
-                return show(request, feedback).await;
-            }
+            Err(refusal) => return show(request, links(&invites), refusal.into()).await,
         }
     }
     created(request, organization, &invites, invites.len()).await
@@ -217,7 +206,7 @@ pub(super) async fn created(
 ) -> PageResult {
     let links = links(invites);
     if !links.is_empty() {
-        return show(request, Feedback { links, ..Feedback::default() }).await;
+        return show(request, links, Feedback::default()).await;
     }
     Ok(see_other(&with_notice_of(&base(organization), "invite-created", count))?)
 }
@@ -237,7 +226,7 @@ async fn again(request: SignedIn) -> PageResult {
     let write = Write::new("invites_create", [&organization]).body(body).once(form.value(ONCE));
     match request.api.attempt(&write).await? {
         Ok(invite) => created(&request, &organization, &[invite], 1).await,
-        Err(refusal) => refused(&request, refusal).await,
+        Err(refusal) => show(&request, Vec::new(), refusal.into()).await,
     }
 }
 
@@ -271,9 +260,4 @@ async fn find(request: &SignedIn, organization: &str, id: &str) -> Result<Option
         }
         offset += SEARCHED_AT_ONCE;
     }
-}
-
-async fn refused(request: &SignedIn, refusal: Error) -> PageResult {
-    let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
-    show(request, feedback).await
 }

@@ -30,16 +30,6 @@ struct Link {
     url: String,
 }
 
-/// The feedback of the page on a form that was sent.
-#[derive(Default)]
-struct Feedback {
-    /// The form that was sent and has to be corrected.
-    form: Option<Form>,
-    /// The links of the invites that were created.
-    links: Vec<Link>,
-    refusal: Option<Error>,
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/invites/page.html")]
 struct InvitesPage {
@@ -55,10 +45,11 @@ struct InvitesPage {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
+    show(&request, Vec::new(), Feedback::default()).await
 }
 
-async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
+/// Shows the page. `links` are those of the invites that were created.
+async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> PageResult {
     let organization = super::organization_id(&request.visit)?;
     let offset = Paging::offset(&request.visit);
     let path =
@@ -82,14 +73,12 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
         invite,
     };
     let rows = found.results.into_iter().map(row).collect();
-    let form = forms::form(request, &organization, feedback.form, levels, &projects)?;
-    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let form = forms::form(request, &organization, &mut feedback, levels, &projects)?;
     let frame = Frame::load(request, Section::Invites, In::Organization(&organization)).await?;
-    let frame = frame.titled("Invites").with_refusal(feedback.refusal);
     let command = Command::get(&request.visit, &path);
     let local_base = local_base(request.visit.app.config().link_base());
-    let page = InvitesPage { base, links: feedback.links, local_base, rows, paging, form, command };
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    let page = InvitesPage { base, links, local_base, rows, paging, form, command };
+    Ok(layout::page(&feedback.on(frame.titled("Invites")), &page)?)
 }
 
 async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>> {

@@ -35,7 +35,8 @@ const ROTATION: FormSpec = FormSpec::create(
             ("3600", "Works for one more hour"),
             ("0", "Stops working at once"),
         ])],
-);
+)
+.with_id("rotate");
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.form("/console/keys/{id}/", page, save);
@@ -78,15 +79,14 @@ struct KeyPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let id = id(&request.visit)?;
-    show(&request, &id, None, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
     match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
         Outcome::Done(_) => finish(&path(&id), "key-saved"),
-        Outcome::Again(form) => show(&request, &id, Some(*form), None).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
@@ -97,25 +97,16 @@ async fn rotate(request: SignedIn) -> PageResult {
     let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
     match sent.send(&request).await? {
         Outcome::Done(key) => show_value(frame, "API key rotated", &key),
-        Outcome::Again(form) => show(&request, &id, None, Some(*form)).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-/// Shows the page. A form that the browser has sent takes the place of a new one.
-async fn show(
-    request: &SignedIn,
-    id: &str,
-    form: Option<Form>,
-    rotation: Option<Form>,
-) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+    let id = &id(&request.visit)?;
     let stored = request.api.get_versioned(&format!("/api/personal_api_keys/{id}/")).await?;
     let key = Key::deserialize(&stored.body).map_err(Error::internal)?;
-    let status = form.as_ref().or(rotation.as_ref()).map_or_else(Default::default, Form::status);
-    let form = match form {
-        Some(form) => form,
-        None => FORM.filled(request, &update(id), &path(id), &stored)?,
-    };
-    let rotation = match rotation {
+    let form = FORM.shown(request, &update(id), &path(id), &stored, &mut feedback)?;
+    let rotation = match feedback.take(ROTATION.id) {
         Some(rotation) => rotation,
         None => ROTATION
             .empty(request, &roll(id), &format!("{}rotate/", path(id)))?
@@ -128,12 +119,12 @@ async fn show(
     let page = KeyPage {
         is_current: own.is_some_and(|own| own.id == key.id),
         is_expired: key.is_expired(request.visit.app.now()),
-        rotation: refusal.is_none().then_some(rotation.with_id("rotate")),
+        rotation: refusal.is_none().then_some(rotation),
         form: access.offer(form).refused_for(refusal),
         abilities: Abilities::of_key(request, &key).await?,
         key,
     };
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 async fn revoke(request: SignedIn) -> PageResult {

@@ -32,26 +32,25 @@ struct MemberPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    show(&request, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     match FORM.sent(&request, object.operation(UPDATE), &object.page(""))?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "level-saved"),
-        Outcome::Again(form) => show(&request, Some(*form)).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-/// Shows the page with a form that was sent, or with a new one.
-async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     let organization = &object.tenant;
     let found = request.api.get_versioned(&object.api("")).await?;
     let member: Member = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let is_own = own_uuid(request, organization).await?.as_ref() == Some(&member.user.uuid);
     let rights = MemberRights::load(request, organization, &member).await?;
-    let form = match sent {
+    let form = match feedback.take(FORM.id) {
         None if rights.levels.is_empty() => None,
         None => Some(FORM.filled(request, &object.operation(UPDATE), &object.page(""), &found)?),
         sent => sent,
@@ -67,8 +66,7 @@ async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
         rights,
         form,
     };
-    let status = page.form.as_ref().map_or(StatusCode::OK, Form::status);
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 async fn remove(request: SignedIn) -> PageResult {

@@ -2,6 +2,7 @@
 
 use crate::console::model::{Organization, Role};
 
+use super::form_page::FormPage;
 use super::prelude::*;
 
 const NEW: &str = "/console/organizations/new/";
@@ -52,39 +53,34 @@ struct OrganizationPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
-    show(&request, &organization, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
+    let organization = organization_id(&request.visit)?;
     let base = path(&organization);
     match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(&request, &organization, Some(*form)).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-/// Shows the page. A form that the browser has sent takes the place of the stored values.
-async fn show(request: &SignedIn, id: &str, form: Option<Form>) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+    let id = &organization_id(&request.visit)?;
     let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
     let base = path(id);
-    let status = form.as_ref().map_or_else(Default::default, Form::status);
-    let form = match form {
-        Some(form) => form,
-        None => FORM.filled(request, &update(id), &base, &found)?,
-    };
+    let form = FORM.shown(request, &update(id), &base, &found, &mut feedback)?;
     let nothing = Write::new(UPDATE, [id]).body(json!({}));
     let refusal = request.api.refusal(&nothing).await?;
     let page = OrganizationPage {
-        id: id.to_owned(),
+        id: id.clone(),
         organization: Organization::deserialize(&found.body).map_err(Error::internal)?,
         form: offer_roles(request, id, form).await?.refused_for(refusal),
         may_delete: request.api.may(&Operation::new("organizations_destroy", [id])).await?,
         base,
     };
     let frame = Frame::load(request, Section::OrganizationSettings, In::Organization(id)).await?;
-    Ok(layout::page_with_status(&frame.titled("Organization settings"), &page, status)?)
+    Ok(layout::page(&feedback.on(frame.titled("Organization settings")), &page)?)
 }
 
 /// Offers the roles by name, if the session may read them.
@@ -99,7 +95,7 @@ async fn offer_roles(request: &SignedIn, organization: &str, form: Form) -> Resu
 }
 
 async fn delete(request: SignedIn) -> PageResult {
-    let id = super::organization_id(&request.visit)?;
+    let id = organization_id(&request.visit)?;
     let done = with_notice("/console/", "organization-deleted");
     let found = request.api.get::<Organization>(&format!("/api/organizations/{id}/")).await;
     let found = found.map_err(|error| answered_before(&request, error, &done))?;
@@ -120,12 +116,6 @@ const NEW_FORM: FormSpec = FormSpec::create(
         .hint("The organization starts with one project. You become its owner.")],
 );
 
-#[derive(Template)]
-#[template(path = "console/pages/organization/new.html")]
-struct NewOrganizationPage {
-    form: Form,
-}
-
 async fn new_page(request: SignedIn) -> PageResult {
     let form = NEW_FORM.empty(&request, &Operation::new(CREATE, []), NEW)?;
     let example = Write::new(CREATE, []).body(json!({ "name": "New organization" }));
@@ -145,7 +135,5 @@ async fn create(request: SignedIn) -> PageResult {
 
 async fn show_new(request: &SignedIn, form: Form) -> PageResult {
     let frame = Frame::load(request, Section::Other, In::Nothing).await?;
-    let status = form.status();
-    let page = NewOrganizationPage { form };
-    Ok(layout::page_with_status(&frame.titled("New organization"), &page, status)?)
+    FormPage::new("New organization", form).show(frame)
 }

@@ -1,5 +1,6 @@
 //! The user's own account.
 
+use super::form_page::FormPage;
 use super::prelude::*;
 
 const PROFILE: &str = "/console/profile/";
@@ -32,12 +33,6 @@ fn operation() -> Operation {
     Operation::new(UPDATE, [])
 }
 
-#[derive(Template)]
-#[template(path = "console/pages/profile/page.html")]
-struct ProfilePage {
-    form: Form,
-}
-
 async fn page(request: SignedIn) -> PageResult {
     let user = request.api.get_versioned("/api/users/@me/").await?;
     let form = FORM.filled(&request, &operation(), PROFILE, &user)?;
@@ -54,7 +49,8 @@ async fn save(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: &SignedIn, form: Form) -> PageResult {
-    let frame = Frame::load(request, Section::Profile, In::Nothing).await?.titled("Profile");
-    let status = form.status();
-    Ok(layout::page_with_status(&frame, &ProfilePage { form }, status)?)
+    let lede =
+        "What others see of you, and what programs that show the workspace remember for you.";
+    let page = FormPage::new("Profile", form).with_lede(lede);
+    page.show(Frame::load(request, Section::Profile, In::Nothing).await?)
 }

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::console::form::SubmittedForm;
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
 use crate::console::words::words;
@@ -29,15 +28,6 @@ struct AccessPage {
     command: Command,
 }
 
-/// The feedback of the page on a form that was sent.
-#[derive(Default)]
-struct Feedback {
-    /// The form that has to be corrected.
-    form: Option<(Purpose, Form)>,
-    /// Why the request of a button was refused.
-    refusal: Option<Error>,
-}
-
 async fn page(request: SignedIn) -> PageResult {
     show(&request, Feedback::default()).await
 }
@@ -45,21 +35,18 @@ async fn page(request: SignedIn) -> PageResult {
 async fn apply(request: SignedIn) -> PageResult {
     let id = project_id(&request.visit)?;
     let base = base(&id);
-    if let Some(purpose) = Purpose::of(&request) {
-        return match purpose.sent(&request, &id)?.send(&request).await? {
+    let named = request.visit.query("form");
+    if let Some((form, operation)) = FORMS.into_iter().find(|(form, _)| form.id == named) {
+        let sent = form.sent(&request, Operation::new(operation, [&id]), &action(&id, form))?;
+        return match sent.send(&request).await? {
             Outcome::Done(_) => finish(&base, "access-saved"),
-            Outcome::Again(form) => {
-                show(&request, Feedback { form: Some((purpose, *form)), refusal: None }).await
-            }
+            Outcome::Again(form) => show(&request, form.into()).await,
         };
     }
     match request.api.attempt(&button(&request, &id)?).await? {
-        Ok(_) => {
-            let is_rule = !request.visit.form.has("everyone");
-            let notice = if is_rule { "rule-removed" } else { "access-saved" };
-            finish(&base, notice)
-        }
-        Err(refusal) => show(&request, Feedback { form: None, refusal: Some(refusal) }).await,
+        Ok(_) if request.visit.form.has("everyone") => finish(&base, "access-saved"),
+        Ok(_) => finish(&base, "rule-removed"),
+        Err(refusal) => show(&request, refusal.into()).await,
     }
 }
 
@@ -67,17 +54,16 @@ fn base(project: &str) -> String {
     format!("/console/projects/{project}/access/")
 }
 
-async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
     let id = project_id(&request.visit)?;
     let path = format!("/api/projects/{id}/access_controls/");
     let on_project: Rules = request.api.get(&path).await?;
     let on_kinds: Rules =
         request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await?;
     let subjects = Subjects::load(request, &id, &base(&id)).await?;
-    let mut form = feedback.form;
-    let status = form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status());
-    let project = offer(request, &id, Purpose::Project, &on_project, &subjects, &mut form).await?;
-    let kind = offer(request, &id, Purpose::Kind, &on_kinds, &subjects, &mut form).await?;
+    let [of_project, of_kind] = FORMS;
+    let project = offer(request, &id, of_project, &on_project, &subjects, &mut feedback).await?;
+    let kind = offer(request, &id, of_kind, &on_kinds, &subjects, &mut feedback).await?;
     let action = project.as_ref().map(|_| base(&id));
     let offset = Paging::offset(&request.visit);
     let matrix = Matrix::of(&on_kinds.access_controls, &subjects, offset);
@@ -98,8 +84,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
         subjects,
         command: Command::get(&request.visit, &path),
     };
-    let frame = frame.titled("Access").with_refusal(feedback.refusal);
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&feedback.on(frame.titled("Access")), &page)?)
 }
 
 const ON_PROJECT: &str = "projects_access_controls_update";
@@ -116,7 +101,8 @@ const PROJECT_FORM: FormSpec = FormSpec::create(
             ("admin", "Admin: also sets rules"),
         ]),
     ],
-);
+)
+.with_id("project");
 
 const KIND_FORM: FormSpec = FormSpec::create(
     "Set the rule on the kind",
@@ -131,42 +117,15 @@ const KIND_FORM: FormSpec = FormSpec::create(
             ("manager", "Manager: also sets their rules"),
         ]),
     ],
-);
+)
+.with_id("kind");
 
-/// The purpose of a form of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    Project,
-    Kind,
-}
+/// The forms of the page, each with the operation that it sends.
+const FORMS: [(&FormSpec, &str); 2] = [(&PROJECT_FORM, ON_PROJECT), (&KIND_FORM, ON_KINDS)];
 
-impl Purpose {
-    /// Returns the form, the operation, and the name in the query.
-    const fn parts(self) -> (&'static FormSpec, &'static str, &'static str) {
-        match self {
-            Self::Project => (&PROJECT_FORM, ON_PROJECT, "project"),
-            Self::Kind => (&KIND_FORM, ON_KINDS, "kind"),
-        }
-    }
-
-    /// Reads the form that the query names.
-    fn of(request: &SignedIn) -> Option<Self> {
-        let sent = request.visit.query("form");
-        [Self::Project, Self::Kind].into_iter().find(|purpose| purpose.parts().2 == sent)
-    }
-
-    fn operation(self, project: &str) -> Operation {
-        Operation::new(self.parts().1, [project])
-    }
-
-    fn action(self, project: &str) -> String {
-        format!("{}?form={}", base(project), self.parts().2)
-    }
-
-    /// Reads the form that the browser has sent.
-    fn sent(self, request: &SignedIn, project: &str) -> Result<SubmittedForm> {
-        self.parts().0.sent(request, self.operation(project), &self.action(project))
-    }
+/// Returns the URL that the browser sends a form to.
+fn action(project: &str, form: &FormSpec) -> String {
+    format!("{}?form={}", base(project), form.id)
 }
 
 /// Returns the request of a button: to open the project, to make it private, or to remove a rule.
@@ -190,25 +149,22 @@ fn button(request: &SignedIn, project: &str) -> Result<Write> {
     Ok(Write::new(ON_KINDS, [project]).body(Value::Object(body)))
 }
 
-/// Returns a form if the session may set rules: the one that was sent, or an empty one.
+/// Returns a form if the session may set rules: as it was sent, or an empty one.
 async fn offer(
     request: &SignedIn,
     project: &str,
-    purpose: Purpose,
+    (form, operation): (&'static FormSpec, &'static str),
     rules: &Rules,
     subjects: &Subjects,
-    sent: &mut Option<(Purpose, Form)>,
+    feedback: &mut Feedback,
 ) -> Result<Option<Form>> {
-    let (spec, _, name) = purpose.parts();
-    let operation = purpose.operation(project);
+    let operation = Operation::new(operation, [project]);
     if !rules.user_can_edit_access_levels || !request.api.may(&operation).await? {
         return Ok(None);
     }
-    let form = match sent.take_if(|(of, _)| *of == purpose) {
-        Some((_, form)) => form,
-        None => spec.empty(request, &operation, &purpose.action(project))?,
-    };
-    Ok(Some(subjects.offer_in(form.with_id(name))))
+    let (action, nothing) = (action(project, form), Versioned::default());
+    let form = form.shown(request, &operation, &action, &nothing, feedback)?;
+    Ok(Some(subjects.offer_in(form)))
 }
 
 /// The maximum number of rows on a page.

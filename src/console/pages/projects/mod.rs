@@ -5,6 +5,7 @@ mod settings;
 
 use crate::console::model::Project;
 
+use super::form_page::FormPage;
 use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
@@ -96,13 +97,6 @@ impl Creatable {
     }
 }
 
-#[derive(Template)]
-#[template(path = "console/pages/projects/new.html")]
-struct NewProjectPage {
-    list: String,
-    form: Form,
-}
-
 async fn new_page(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let creatable = Creatable::of(&request, &organization).await?;
@@ -139,8 +133,6 @@ fn new_path(organization: &str) -> String {
 
 async fn show_new(request: &SignedIn, organization: &str, form: Form) -> PageResult {
     let frame = Frame::load(request, Section::Projects, In::Organization(organization)).await?;
-    let status = form.status();
     let list = format!("/console/organizations/{organization}/projects/");
-    let page = NewProjectPage { list, form };
-    Ok(layout::page_with_status(&frame.titled("New project"), &page, status)?)
+    FormPage::new("New project", form).below(list, "Projects").show(frame)
 }

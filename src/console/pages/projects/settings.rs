@@ -34,8 +34,7 @@ struct SettingsPage {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
-    show(&request, &project, None, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn save(request: SignedIn) -> PageResult {
@@ -43,7 +42,7 @@ async fn save(request: SignedIn) -> PageResult {
     let base = path(&project);
     match FORM.sent(&request, update(&project), &base)?.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(&request, &project, Some(*form), None).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
@@ -53,42 +52,31 @@ async fn save_access(request: SignedIn) -> PageResult {
     let sent = ACCESS_FORM.sent(&request, update(&project), &format!("{base}access/"))?;
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(&request, &project, None, Some(*form)).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-/// Shows the page. A form that the browser has sent takes the place of the stored values.
-async fn show(
-    request: &SignedIn,
-    project: &str,
-    form: Option<Form>,
-    access: Option<Form>,
-) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+    let project = &project_id(&request.visit)?;
     let found = request.api.get_versioned(&format!("/api/projects/{project}/")).await?;
     let (base, operation) = (path(project), update(project));
-    let status = form.as_ref().or(access.as_ref()).map_or_else(Default::default, Form::status);
-    let form = match form {
-        Some(form) => form,
-        None => FORM.filled(request, &operation, &base, &found)?,
-    };
-    let access = match access {
-        Some(access) => access,
-        None => ACCESS_FORM.filled(request, &operation, &format!("{base}access/"), &found)?,
-    };
+    let form = FORM.shown(request, &operation, &base, &found, &mut feedback)?;
+    let action = format!("{base}access/");
+    let access = ACCESS_FORM.shown(request, &operation, &action, &found, &mut feedback)?;
     let about = Project::deserialize(&found.body).map_err(Error::internal)?;
     let refusals = refusals(request, project, &about).await?;
     let may = async |id| request.api.may(&Operation::new(id, [project])).await;
     let page = SettingsPage {
-        id: project.to_owned(),
+        id: project.clone(),
         form: offer_dashboards(request, project, form).await?.refused_for(refusals.0),
-        access: access.with_id("access").refused_for(refusals.1),
+        access: access.refused_for(refusals.1),
         may_reset: may("projects_reset_token_partial_update").await?,
         may_delete: may("projects_destroy").await?,
         base,
         project: about,
     };
     let frame = Frame::load(request, Section::ProjectSettings, In::Project(project)).await?;
-    Ok(layout::page_with_status(&frame.titled("Project settings"), &page, status)?)
+    Ok(layout::page(&feedback.on(frame.titled("Project settings")), &page)?)
 }
 
 /// Returns why the session cannot change the settings, and why it cannot change who sees the project.
@@ -211,4 +199,5 @@ const ACCESS_FORM: FormSpec = FormSpec::change(
     &[Input::new("access_control")
         .label("Private project")
         .hint("Other than admins, only members with access see a private project.")],
-);
+)
+.with_id("access");

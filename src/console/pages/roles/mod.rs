@@ -29,7 +29,7 @@ fn operation(organization: &str) -> Operation {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    show(&request, None).await
+    show(&request, Feedback::default()).await
 }
 
 async fn create(request: SignedIn) -> PageResult {
@@ -37,21 +37,19 @@ async fn create(request: SignedIn) -> PageResult {
     let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(role) => finish(&page_of(&base, &role), "role-created"),
-        Outcome::Again(form) => show(&request, Some(*form)).await,
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-/// Shows the list with a form that was sent, or with a new one.
-async fn show(request: &SignedIn, sent: Option<Form>) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = ROLES.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
-    let form = FORM.offered(request, &operation, &base, &empty, sent).await?;
+    let form = FORM.offered(request, &operation, &base, &empty, &mut feedback).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
     let ListPage { rows: roles, paging, command } = list_page(request, list).await?;
-    let frame = ROLES.frame(request, &organization).await?;
-    let status = form.as_ref().map_or(StatusCode::OK, Form::status);
+    let frame = ROLES.frame(request, &organization).await?.titled("Roles");
     let page = RolesPage { base, roles, paging, form, command };
-    Ok(layout::page_with_status(&frame.titled("Roles"), &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }

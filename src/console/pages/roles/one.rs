@@ -10,7 +10,8 @@ const REMOVE: &str =
     "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
 
 const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
-const MEMBER: FormSpec = FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]);
+const MEMBER: FormSpec =
+    FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]).with_id("add");
 
 /// The operation that renames a role.
 const RENAME: &str = "roles_partial_update";
@@ -29,16 +30,6 @@ struct RoleMember {
     id: String,
     user: User,
     joined_at: String,
-}
-
-/// The feedback of the page on a form that was sent.
-#[derive(Default)]
-struct Feedback {
-    /// The form of the name that has to be corrected.
-    name: Option<Form>,
-    /// The form of a new member that has to be corrected.
-    member: Option<Form>,
-    refusal: Option<Error>,
 }
 
 #[derive(Template)]
@@ -66,9 +57,7 @@ async fn rename(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     match NAME.sent(&request, object.operation(RENAME), &object.page(""))?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "role-saved"),
-        Outcome::Again(form) => {
-            show(&request, Feedback { name: Some(*form), ..Feedback::default() }).await
-        }
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
@@ -77,28 +66,23 @@ async fn add(request: SignedIn) -> PageResult {
     let action = object.page("add/");
     match MEMBER.sent(&request, object.operation(ADD_MEMBER), &action)?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "member-added"),
-        Outcome::Again(form) => {
-            show(&request, Feedback { member: Some(*form), ..Feedback::default() }).await
-        }
+        Outcome::Again(form) => show(&request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
+async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     let found = request.api.get_versioned(&object.api("?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
     let ListPage { rows: members, paging, command } = list_page(request, list).await?;
     let (rename, action) = (object.operation(RENAME), object.page(""));
-    let name_form = NAME.offered(request, &rename, &action, &found, feedback.name).await?;
-    let candidates = candidates(request, &object, feedback.member).await?;
-    let forms = name_form.iter().chain(candidates.iter().filter_map(|(_, form)| form.as_ref()));
-    let status = forms.map(Form::status).find(|status| *status != StatusCode::OK);
+    let name_form = NAME.offered(request, &rename, &action, &found, &mut feedback).await?;
+    let candidates = candidates(request, &object, &mut feedback).await?;
     let remove =
         Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
     let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
-    let frame = object.frame(request).await?;
-    let frame = frame.titled(role.name.clone()).with_refusal(feedback.refusal);
+    let frame = object.frame(request).await?.titled(role.name.clone());
     let page = RolePage {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
@@ -111,7 +95,7 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
         name_form,
         candidates,
     };
-    Ok(layout::page_with_status(&frame, &page, status.unwrap_or_default())?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 /// Returns the members that can be added, if the session may add members. They come with the form that was sent, or with a new
@@ -119,16 +103,15 @@ async fn show(request: &SignedIn, feedback: Feedback) -> PageResult {
 async fn candidates(
     request: &SignedIn,
     object: &ObjectPath,
-    sent: Option<Form>,
+    feedback: &mut Feedback,
 ) -> Result<Option<(Candidates, Option<Form>)>> {
-    let is_sent = sent.is_some();
     let (add, action) = (object.operation(ADD_MEMBER), object.page("add/"));
-    let form = MEMBER.offered(request, &add, &action, &Versioned::default(), sent).await?;
+    let form = MEMBER.offered(request, &add, &action, &Versioned::default(), feedback).await?;
     let Some(form) = form else { return Ok(None) };
     let candidates = Candidates::load(request, object).await?;
     let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
-    let form = form.with_id("add").with_choices("user_uuid", choices.collect());
-    let is_shown = is_sent || !candidates.members.is_empty();
+    let form = form.with_choices("user_uuid", choices.collect());
+    let is_shown = form.is_sent() || !candidates.members.is_empty();
     Ok(Some((candidates, is_shown.then_some(form))))
 }
 
@@ -138,10 +121,7 @@ async fn remove(request: SignedIn) -> PageResult {
     let ids = [object.tenant.as_str(), &object.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
         Ok(_) => finish(&object.page(""), "member-removed"),
-        Err(refusal) => {
-            let feedback = Feedback { refusal: Some(refusal), ..Feedback::default() };
-            show(&request, feedback).await
-        }
+        Err(refusal) => show(&request, refusal.into()).await,
     }
 }
 

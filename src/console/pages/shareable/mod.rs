@@ -169,6 +169,20 @@ impl ShareableKind {
         Ok(self.reason(rights))
     }
 
+    /// Returns why the session cannot change an object with this body, or `None` if it may.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn refusal_of(
+        &self,
+        request: &SignedIn,
+        object: &ObjectPath,
+        body: &Value,
+    ) -> Result<Option<String>> {
+        let rights = Rights::deserialize(body).map_err(Error::internal)?;
+        self.refusal(request, &object.tenant, &rights).await
+    }
+
     /// Returns why these rights do not let the session edit an object, or `None` if they do.
     pub(super) fn reason(&self, rights: &Rights) -> Option<String> {
         if rights.may_edit() {

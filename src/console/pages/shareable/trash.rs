@@ -96,7 +96,8 @@ async fn show(
     let list = ListSpec { api_query, ..list };
     let ListPage { rows: objects, paging, command } = list_page::<Shareable>(request, list).await?;
     let frame = kind.objects.frame(request, &project).await?;
-    let frame = frame.titled("Trash").with_refusal(feedback.refusal);
+    let frame = frame.titled("Trash");
+    let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let name = |id: &str| {
         let known = objects.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("{} {id}", kind.title), |known| kind.name(known).to_owned())
@@ -111,7 +112,7 @@ async fn show(
         objects,
         command,
     };
-    Ok(layout::page_with_status(&frame, &page, feedback.outcome.status())?)
+    Ok(layout::page(&frame, &page)?)
 }
 
 /// The box that deletes the insights too, and the property of the request.

@@ -9,7 +9,7 @@ use crate::http;
 
 use super::MemberAccess;
 
-const RULE_FORM: FormSpec = FormSpec::create(
+const RULE: FormSpec = FormSpec::create(
     "Set the rule",
     &[
         MEMBER,
@@ -21,111 +21,60 @@ const RULE_FORM: FormSpec = FormSpec::create(
             ("manager", "Manager: also sets its rules"),
         ]),
     ],
-);
+)
+.with_id("rule");
 
-const RESTRICTION_FORM: FormSpec = FormSpec::change(
+pub(super) const RESTRICTION: FormSpec = FormSpec::change(
     "Save",
     &[Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS)],
-);
+)
+.with_id("restriction");
 
-const COLLABORATOR_FORM: FormSpec = FormSpec::create(
+pub(super) const COLLABORATOR: FormSpec = FormSpec::create(
     "Add",
     &[Input::new("user_uuid").label("Member").hint("Members who may view but not edit.")],
-);
+)
+.with_id("collaborator");
 
-/// The purpose of a form of the page.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
-    Rule,
-    Restriction,
-    Collaborator,
+/// The operation that adds a collaborator.
+pub(super) const ADD_COLLABORATOR: &str = "dashboards_collaborators_create";
+
+/// Returns the URL that the browser sends a form to.
+pub(super) fn action(object: &ObjectPath, form: &FormSpec) -> String {
+    object.page(&format!("access/?form={}", form.id))
 }
 
-impl Purpose {
-    /// Reads the form that the query names, if the page of the kind has it.
-    pub(super) fn of(visit: &Visit, kind: &ShareableKind) -> Option<Self> {
-        match visit.query("form") {
-            "rule" => Some(Self::Rule),
-            "restriction" if !kind.is_insight => Some(Self::Restriction),
-            "collaborator" if !kind.is_insight => Some(Self::Collaborator),
-            _ => None,
-        }
-    }
-
-    const fn operation(self, kind: &ShareableKind) -> &'static str {
-        match self {
-            Self::Rule => kind.set_rule,
-            Self::Restriction => kind.update,
-            Self::Collaborator => "dashboards_collaborators_create",
-        }
-    }
-
-    fn action(self, object: &ObjectPath) -> String {
-        let name = match self {
-            Self::Rule => "rule",
-            Self::Restriction => "restriction",
-            Self::Collaborator => "collaborator",
-        };
-        object.page(&format!("access/?form={name}"))
-    }
-
-    const fn spec(self) -> &'static FormSpec {
-        match self {
-            Self::Rule => &RULE_FORM,
-            Self::Restriction => &RESTRICTION_FORM,
-            Self::Collaborator => &COLLABORATOR_FORM,
-        }
-    }
-
-    /// Returns the empty form.
-    pub(super) fn empty(
-        self,
-        request: &SignedIn,
-        kind: &ShareableKind,
-        object: &ObjectPath,
-    ) -> Result<Form> {
-        let operation = object.operation(self.operation(kind));
-        self.spec().empty(request, &operation, &self.action(object))
-    }
-
-    /// Returns the form, filled from what is stored.
-    pub(super) fn filled(
-        self,
-        request: &SignedIn,
-        kind: &ShareableKind,
-        object: &ObjectPath,
-        stored: &Versioned,
-    ) -> Result<Form> {
-        let operation = object.operation(self.operation(kind));
-        self.spec().filled(request, &operation, &self.action(object), stored)
-    }
-
-    /// Reads the form that the browser has sent.
-    pub(super) fn sent(
-        self,
-        request: &SignedIn,
-        kind: &ShareableKind,
-        object: &ObjectPath,
-    ) -> Result<SubmittedForm> {
-        let operation = object.operation(self.operation(kind));
-        let mut sent = self.spec().sent(request, operation, &self.action(object))?;
-        if self == Self::Collaborator {
-            sent.body.insert("level".to_owned(), MAY_EDIT.into());
-        }
-        Ok(sent)
-    }
-}
-
-/// Returns the form that sets a rule. It names the chosen member, if there is one.
-pub(super) fn rule(
+/// Reads the form that the query names. Returns `None` if the page of the kind has no such form.
+pub(super) fn sent(
     request: &SignedIn,
     kind: &ShareableKind,
     object: &ObjectPath,
+) -> Result<Option<SubmittedForm>> {
+    let (form, operation): (&'static FormSpec, _) = match request.visit.query("form") {
+        "rule" => (&RULE, kind.set_rule),
+        "restriction" if !kind.is_insight => (&RESTRICTION, kind.update),
+        "collaborator" if !kind.is_insight => (&COLLABORATOR, ADD_COLLABORATOR),
+        _ => return Ok(None),
+    };
+    let mut sent = form.sent(request, object.operation(operation), &action(object, form))?;
+    if operation == ADD_COLLABORATOR {
+        sent.body.insert("level".to_owned(), MAY_EDIT.into());
+    }
+    Ok(Some(sent))
+}
+
+/// Returns the form that sets a rule. A new one names the chosen member, if there is one.
+pub(super) fn rule(
+    request: &SignedIn,
+    operation: &Operation,
+    object: &ObjectPath,
     chosen: Option<&MemberAccess>,
     subjects: &mut Subjects,
+    feedback: &mut Feedback,
 ) -> Result<Form> {
-    let form = Purpose::Rule.empty(request, kind, object)?;
-    let Some(member) = chosen else { return Ok(form) };
+    let nothing = Versioned::default();
+    let form = RULE.shown(request, operation, &action(object, &RULE), &nothing, feedback)?;
+    let Some(member) = chosen.filter(|_| !form.is_sent()) else { return Ok(form) };
     subjects.offer_member(&member.organization_member, &member.label());
     Ok(form.with_value("organization_member", &member.organization_member.clone().into()))
 }

@@ -9,7 +9,6 @@ use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
-use forms::Purpose;
 use restriction::Restriction;
 
 const ACCESS: [(&str, &ShareableKind); 2] = [
@@ -42,26 +41,6 @@ struct AccessPage {
     command: Command,
 }
 
-/// The feedback of the page on a form that was sent.
-#[derive(Default)]
-struct Feedback {
-    /// The form that has to be corrected.
-    form: Option<(Purpose, Form)>,
-    /// Why the request of a button was refused.
-    refusal: Option<Error>,
-}
-
-impl Feedback {
-    fn status(&self) -> StatusCode {
-        self.form.as_ref().map_or(StatusCode::OK, |(_, form)| form.status())
-    }
-
-    /// Returns the form that was sent, if it was this one.
-    fn take(&mut self, purpose: Purpose) -> Option<Form> {
-        self.form.take_if(|(of, _)| *of == purpose).map(|(_, form)| form)
-    }
-}
-
 async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     show(&request, kind, object, Feedback::default()).await
@@ -70,26 +49,17 @@ async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
 async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let page = object.page("access/");
-    if let Some(purpose) = Purpose::of(&request.visit, kind) {
-        return match purpose.sent(&request, kind, &object)?.send(&request).await? {
+    if let Some(sent) = forms::sent(&request, kind, &object)? {
+        return match sent.send(&request).await? {
             Outcome::Done(_) => finish(&page, "access-saved"),
-            Outcome::Again(form) => {
-                let form = Some((purpose, *form));
-                show(&request, kind, object, Feedback { form, refusal: None }).await
-            }
+            Outcome::Again(form) => show(&request, kind, object, form.into()).await,
         };
     }
     let write = forms::removal(&request.visit.form, kind, &object)?;
     match request.api.attempt(&write).await? {
-        Ok(_) => {
-            let is_rule = !request.visit.form.has("collaborator");
-            let notice = if is_rule { "rule-removed" } else { "collaborator-removed" };
-            finish(&page, notice)
-        }
-        Err(refusal) => {
-            let feedback = Feedback { form: None, refusal: Some(refusal) };
-            show(&request, kind, object, feedback).await
-        }
+        Ok(_) if request.visit.form.has("collaborator") => finish(&page, "collaborator-removed"),
+        Ok(_) => finish(&page, "rule-removed"),
+        Err(refusal) => show(&request, kind, object, refusal.into()).await,
     }
 }
 
@@ -100,7 +70,6 @@ async fn show(
     mut feedback: Feedback,
 ) -> PageResult {
     let filters = Filters::of(&request.visit);
-    let status = feedback.status();
     let of_page = object.page("access/");
     let ListPage { rows: members, paging, command } =
         list_page(request, filters.list(&object)).await?;
@@ -108,13 +77,11 @@ async fn show(
     let rules: Rules = request.api.get(&object.api("access_controls/")).await?;
     let mut subjects = Subjects::load(request, &object.tenant, &of_page).await?;
     let mut rule = None;
-    let may_rule = request.api.may(&object.operation(kind.set_rule)).await?;
-    if rules.user_can_edit_access_levels && may_rule {
-        let form = match feedback.take(Purpose::Rule) {
-            Some(form) => form,
-            None => forms::rule(request, kind, &object, chosen.as_ref(), &mut subjects)?,
-        };
-        rule = Some(subjects.offer_in(form.with_id("rule")));
+    let set_rule = object.operation(kind.set_rule);
+    if rules.user_can_edit_access_levels && request.api.may(&set_rule).await? {
+        let (chosen, feedback) = (chosen.as_ref(), &mut feedback);
+        let form = forms::rule(request, &set_rule, &object, chosen, &mut subjects, feedback)?;
+        rule = Some(subjects.offer_in(form));
     }
     // A session that manages the object may be unable to view it.
     let found = match request.api.get_versioned(&object.api("")).await {
@@ -129,8 +96,7 @@ async fn show(
         let shown = Restriction::load(request, &object, &filters, found, &mut feedback).await?;
         restriction = Some(shown);
     }
-    let frame = object.frame(request).await?;
-    let frame = frame.titled(format!("Who can see {name}")).with_refusal(feedback.refusal);
+    let frame = object.frame(request).await?.titled(format!("Who can see {name}"));
     let action = rule.as_ref().map(|_| of_page.clone());
     let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
@@ -147,7 +113,7 @@ async fn show(
         restriction,
         command,
     };
-    Ok(layout::page_with_status(&frame, &page, status)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 /// The levels with their words.

@@ -6,8 +6,8 @@ use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::{DASHBOARD, Shareable};
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS, is_restricted};
 
-use super::forms::Purpose;
-use super::{Feedback, Filters, MemberAccess};
+use super::forms::{ADD_COLLABORATOR, COLLABORATOR, RESTRICTION, action};
+use super::{Filters, MemberAccess};
 
 /// The parameter of the query with the number of collaborators before the page of the list.
 const OFFSET: &str = "collaborators";
@@ -48,20 +48,18 @@ impl Restriction {
         let refusal = refusal(request, object, is_restricted).await?;
         let mut form = None;
         if refusal.as_ref().is_none_or(|refusal| refusal.status() == 503) {
-            let sent = feedback.take(Purpose::Restriction);
-            let body = json!({ "restriction_level": level });
-            let stored = Versioned { body, version };
-            let filled = || Purpose::Restriction.filled(request, DASHBOARD, object, &stored);
-            let shown = sent.map_or_else(filled, Ok)?;
+            let stored = Versioned { body: json!({ "restriction_level": level }), version };
+            let (update, action) =
+                (object.operation(DASHBOARD.update), action(object, &RESTRICTION));
+            let shown = RESTRICTION.shown(request, &update, &action, &stored, feedback)?;
             let reason = refusal.map(|refusal| refusal.detail().to_owned());
-            form = Some(shown.with_id("restriction").refused_for(reason));
+            form = Some(shown.refused_for(reason));
         }
         let mut collaborators = None;
         if is_restricted {
             let may_change =
                 dashboard.rights.may_edit() && DASHBOARD.may_write(request, &object.tenant).await?;
-            let sent = feedback.take(Purpose::Collaborator);
-            let found = Collaborators::load(request, object, filters, may_change, sent).await?;
+            let found = Collaborators::load(request, object, filters, may_change, feedback).await?;
             collaborators = Some(found);
         }
         Ok(Self { is_restricted, form, collaborators })
@@ -105,7 +103,7 @@ struct Collaborators {
 }
 
 impl Collaborators {
-    /// Loads the page that the query names, as far as the session may see it. `sent` is a form that has to be corrected.
+    /// Loads the page that the query names, as far as the session may see it.
     ///
     /// # Errors
     /// Those of [`Paging::of_all`] and of the API, except refusals.
@@ -114,7 +112,7 @@ impl Collaborators {
         object: &ObjectPath,
         filters: &Filters,
         may_change: bool,
-        sent: Option<Form>,
+        feedback: &mut Feedback,
     ) -> Result<Self, Failure> {
         let all: Option<Vec<Collaborator>> =
             request.api.get_if_allowed(&object.api("collaborators/")).await?;
@@ -132,27 +130,26 @@ impl Collaborators {
             form: None,
         };
         if may_change {
-            found.offer(request, sent).await?;
+            found.offer(request, feedback).await?;
         }
         Ok(found)
     }
 
     /// Offers the members who may view the dashboard but not edit it.
-    async fn offer(&mut self, request: &SignedIn, sent: Option<Form>) -> Result<()> {
+    async fn offer(&mut self, request: &SignedIn, feedback: &mut Feedback) -> Result<()> {
         let limit = MAX_FOUND.to_string();
         let query = [("access_level", "viewer"), ("limit", &limit), ("search", &self.search.text)];
         let path = Query::of(query).url(&self.object.api("access/"));
         let viewers: List<MemberAccess> = request.api.get(&path).await?;
         self.search.is_cut = !viewers.is_complete();
-        if sent.is_none() && viewers.results.is_empty() {
-            return Ok(());
+        let (add, nothing) = (self.object.operation(ADD_COLLABORATOR), Versioned::default());
+        let action = action(&self.object, &COLLABORATOR);
+        let form = COLLABORATOR.shown(request, &add, &action, &nothing, feedback)?;
+        if form.is_sent() || !viewers.results.is_empty() {
+            let viewers = viewers.results.iter();
+            let choices = viewers.map(|member| Choice::new(member.uuid(), member.label()));
+            self.form = Some(form.with_choices("user_uuid", choices.collect()));
         }
-        let empty = || Purpose::Collaborator.empty(request, DASHBOARD, &self.object);
-        let form = sent.map_or_else(empty, Ok)?;
-        let viewers = viewers.results.iter();
-        let choices = viewers.map(|member| Choice::new(member.uuid(), member.label()));
-        let form = form.with_id("collaborator").with_choices("user_uuid", choices.collect());
-        self.form = Some(form);
         Ok(())
     }
 }
