@@ -91,6 +91,18 @@ impl<'r> Pages<'r> {
         self.post(path, action);
     }
 
+    /// Adds a page that shows feedback on its forms and buttons, and their action. A page that is only opened has no feedback.
+    pub(super) fn page<B, S, Q, A, R>(&mut self, path: &'static str, show: S, action: A)
+    where
+        B: Default + 'static,
+        S: Fn(SignedIn, B) -> Q + Send + Sync + 'static,
+        Q: Future<Output = PageResult> + Send + 'static,
+        A: Fn(SignedIn) -> R + Send + Sync + 'static,
+        R: Future<Output = PageResult> + Send + 'static,
+    {
+        self.form(path, move |request| show(request, B::default()), action);
+    }
+
     /// Adds a page that asks before an action, and the action. One function answers both.
     pub(super) fn confirm<F, R>(&mut self, path: &'static str, page: F)
     where

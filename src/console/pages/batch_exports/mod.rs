@@ -10,7 +10,7 @@ use super::prelude::*;
 use forms::{destination_label, interval_label};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/batch_exports/", list, act);
+    pages.page("/console/projects/{project_id}/batch_exports/", show, act);
     forms::routes(pages);
     one::routes(pages);
 }
@@ -39,17 +39,13 @@ struct ExportsPage {
     command: Command,
 }
 
-async fn list(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
-    show(&request, &project, BulkFeedback::default()).await
-}
-
-async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> PageResult {
+async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
+    let project = &project_id(&request.visit)?;
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
     let ListPage { rows: exports, paging, command } =
-        list_page::<BatchExport>(request, list).await?;
-    let frame = BATCH_EXPORTS.frame(request, project).await?;
+        list_page::<BatchExport>(&request, list).await?;
+    let frame = BATCH_EXPORTS.frame(&request, project).await?;
     let frame = frame.titled("Batch exports");
     let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let create = Operation::new("projects_batch_exports_create", [project]);
@@ -68,7 +64,7 @@ async fn show(request: &SignedIn, project: &str, feedback: BulkFeedback) -> Page
         may_create: request.api.may(&create).await?,
         refusals: feedback.outcome.refusals(name),
         paging,
-        chosen: Chosen::of(request),
+        chosen: Chosen::of(&request),
         command,
         base,
         exports,
@@ -83,7 +79,7 @@ async fn act(request: SignedIn) -> PageResult {
     let Some(action) = known else { return Err(Error::not_found().into()) };
     if form.values("id").next().is_none() {
         let refusal = Error::invalid_request("invalid_form", "Select the batch exports first.");
-        return show(&request, &project, refusal.into()).await;
+        return show(request, refusal.into()).await;
     }
     let mut outcome = BulkOutcome::default();
     for (index, id) in form.values("id").take(MAX_OBJECTS).enumerate() {
@@ -92,7 +88,7 @@ async fn act(request: SignedIn) -> PageResult {
         outcome.add(id.to_owned(), sent)?;
     }
     if outcome.has_refusals() {
-        return show(&request, &project, outcome.into()).await;
+        return show(request, outcome.into()).await;
     }
     let list =
         format!("{}?offset={}", BATCH_EXPORTS.list(&project), Paging::offset(&request.visit));

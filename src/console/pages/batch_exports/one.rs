@@ -15,7 +15,7 @@ const UPDATE: &str = "projects_batch_exports_partial_update";
 const DESTROY: &str = "projects_batch_exports_destroy";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/batch_exports/{id}/", page, save);
+    pages.page("/console/projects/{project_id}/batch_exports/{id}/", show, save);
     pages.post(PAUSES, |request| act(request, PAUSE));
     pages.post(UNPAUSES, |request| act(request, UNPAUSE));
     pages.confirm("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
@@ -40,12 +40,6 @@ fn destination(export: &Value) -> Result<&'static Destination> {
     find_destination(name).ok_or_else(|| Error::internal(format!("an unknown service {name}")))
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
-    let stored = request.api.get_versioned(&object.api("")).await?;
-    show(&request, &object, stored, Feedback::default()).await
-}
-
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
     let stored = request.api.get_versioned(&object.api("")).await?;
@@ -53,23 +47,20 @@ async fn save(request: SignedIn) -> PageResult {
     let sent = destination.change.sent(&request, object.operation(UPDATE), &object.page(""))?;
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "export-saved"),
-        Outcome::Again(form) => show(&request, &object, stored, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
 /// Shows the export, and why an action was refused.
-async fn show(
-    request: &SignedIn,
-    object: &ObjectPath,
-    stored: Versioned,
-    mut feedback: Feedback,
-) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+    let object = ObjectPath::of(&request.visit, BATCH_EXPORTS)?;
+    let stored = request.api.get_versioned(&object.api("")).await?;
     let destination = destination(&stored.body)?;
     let (update, action) = (object.operation(UPDATE), object.page(""));
-    let form = destination.change.shown(request, &update, &action, &stored, &mut feedback)?;
+    let form = destination.change.shown(&request, &update, &action, &stored, &mut feedback)?;
     let export: BatchExport = serde_json::from_value(stored.body).map_err(Error::internal)?;
     let may_update = request.api.may(&update).await?;
-    let frame = object.frame(request).await?.titled(export.name.clone());
+    let frame = object.frame(&request).await?.titled(export.name.clone());
     let page = ExportPage {
         base: object.list(),
         path: action,
@@ -88,10 +79,7 @@ async fn act(request: SignedIn, action: Action) -> PageResult {
     match action.send(&request, &object.tenant, &object.id, once).await {
         Ok(()) => finish(&object.page(""), action.notice),
         Err(error) if matches!(error.status(), 401 | 404 | 500) => Err(error.into()),
-        Err(error) => {
-            let stored = request.api.get_versioned(&object.api("")).await?;
-            show(&request, &object, stored, error.into()).await
-        }
+        Err(error) => show(request, error.into()).await,
     }
 }
 

@@ -19,7 +19,7 @@ use super::shareable::DASHBOARD;
 use change::Changes;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/dashboards/", list, apply);
+    pages.page("/console/projects/{project_id}/dashboards/", show, apply);
     forms::routes(pages);
     one::routes(pages);
     tiles::routes(pages);
@@ -35,10 +35,10 @@ async fn apply(request: SignedIn) -> PageResult {
         Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
             let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
             let undo = restoring(done, &DASHBOARDS.list(&project));
-            show(&request, BulkFeedback { undo, ..outcome.into() }).await
+            show(request, BulkFeedback { undo, ..outcome.into() }).await
         }
         Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
-        Err(error) if error.status() == 400 => show(&request, error.into()).await,
+        Err(error) if error.status() == 400 => show(request, error.into()).await,
         Err(error) => Err(error.into()),
     }
 }
@@ -105,12 +105,8 @@ impl DashboardsPage {
     }
 }
 
-async fn list(request: SignedIn) -> PageResult {
-    show(&request, BulkFeedback::default()).await
-}
-
 /// Shows the list, and what became of a form.
-async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
+async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
     let filters = filters(&request.visit);
     let base = DASHBOARDS.list(&project);
@@ -121,9 +117,9 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
         page_query: filters.to_query(),
     };
     let ListPage { rows: dashboards, paging, command } =
-        list_page::<Dashboard>(request, list).await?;
-    let frame = DASHBOARDS.frame(request, &project).await?;
-    let frame = frame.titled("Dashboards").with_undo(undo_of_query(request, &base));
+        list_page::<Dashboard>(&request, list).await?;
+    let frame = DASHBOARDS.frame(&request, &project).await?;
+    let frame = frame.titled("Dashboards").with_undo(undo_of_query(&request, &base));
     let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let name = |id: &str| {
         let known = dashboards.iter().find(|one| one.id.to_string() == id);
@@ -133,9 +129,9 @@ async fn show(request: &SignedIn, feedback: BulkFeedback) -> PageResult {
     let page = DashboardsPage {
         people: People::load(&request.api, frame.organization()).await?,
         here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
-        chosen: Chosen::of(request),
+        chosen: Chosen::of(&request),
         command,
-        offers: offers(request, &project).await?,
+        offers: offers(&request, &project).await?,
         refusals: refusals.map(|refusals| refusals.with_undo(feedback.undo)),
         base,
         filters,

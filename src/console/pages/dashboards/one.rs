@@ -22,7 +22,8 @@ const TAGS_FORM: FormSpec =
 const MAX_INLINE_TILES: usize = 16;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get("/console/projects/{project_id}/dashboards/{id}/", page);
+    let open = |request| show(request, Feedback::default());
+    pages.get("/console/projects/{project_id}/dashboards/{id}/", open);
     pages.post("/console/projects/{project_id}/dashboards/{id}/tiles/", change_tile);
     pages.post(DESCRIPTION, |request| save(request, &DESCRIPTION_FORM));
     pages.post(TAGS, |request| save(request, &TAGS_FORM));
@@ -90,26 +91,22 @@ fn undo(request: &SignedIn, object: &ObjectPath) -> Option<Undo> {
     Some(Undo { action: object.page("tiles/"), fields })
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    show(&request, object, Feedback::default()).await
-}
-
 async fn change_tile(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     match tiles::apply(&request, &object).await? {
         Ok(done) => Ok(see_other(&done)?),
-        Err(refusal) => show(&request, object, refusal.into()).await,
+        Err(refusal) => show(request, refusal.into()).await,
     }
 }
 
 /// Shows the dashboard, and what became of a form.
-async fn show(request: &SignedIn, object: ObjectPath, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let path = object.api("");
     let versioned = request.api.get_versioned(&path).await?;
     let found: Dashboard = versioned.read()?;
-    let offers = Offers::of(request, &object, &found.rights).await?;
-    let frame = object.frame(request).await?;
+    let offers = Offers::of(&request, &object, &found.rights).await?;
+    let frame = object.frame(&request).await?;
     let command = Command::get(&request.visit, &path);
     let name = found.name().to_owned();
     let is_long = found.tiles.len() > MAX_INLINE_TILES;
@@ -117,11 +114,11 @@ async fn show(request: &SignedIn, object: ObjectPath, mut feedback: Feedback) ->
     let is_editable = offers.edit || feedback.has_form();
     let mut shown = |form: &'static FormSpec| {
         let (update, action) = (object.operation(DASHBOARD.update), action(&object, form));
-        form.shown(request, &update, &action, &versioned, &mut feedback)
+        form.shown(&request, &update, &action, &versioned, &mut feedback)
     };
     let in_place =
         if is_editable { Some((shown(&DESCRIPTION_FORM)?, shown(&TAGS_FORM)?)) } else { None };
-    let frame = feedback.on(frame.titled(name).with_undo(undo(request, &object)));
+    let frame = feedback.on(frame.titled(name).with_undo(undo(&request, &object)));
     let version = versioned.version;
     let render = move || {
         let style = tile::grid_style(&found.tiles);
@@ -158,6 +155,6 @@ async fn save(request: SignedIn, form: &'static FormSpec) -> PageResult {
     let update = object.operation(DASHBOARD.update);
     match form.sent(&request, update, &action(&object, form))?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "dashboard-saved"),
-        Outcome::Again(form) => show(&request, object, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }

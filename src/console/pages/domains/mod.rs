@@ -13,7 +13,7 @@ const FORM: FormSpec = FormSpec::create(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/domains/", list, create);
+    pages.page("/console/organizations/{organization_id}/domains/", show, create);
     one::routes(pages);
 }
 
@@ -38,27 +38,23 @@ fn operation(organization: &str) -> Operation {
     Operation::new("domains_create", [organization])
 }
 
-async fn list(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn create(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => finish(&page_of(&base, &domain), "domain-added"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = DOMAINS.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
-    let form = FORM.offered(request, &operation, &base, &empty, &mut feedback).await?;
+    let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let list = ListSpec::new(DOMAINS.api(&organization), &base);
-    let ListPage { rows: domains, paging, command } = list_page(request, list).await?;
-    let frame = DOMAINS.frame(request, &organization).await?.titled("Domains");
+    let ListPage { rows: domains, paging, command } = list_page(&request, list).await?;
+    let frame = DOMAINS.frame(&request, &organization).await?.titled("Domains");
     let page = DomainsPage { base, domains, paging, form, command };
     Ok(layout::page(&feedback.on(frame), &page)?)
 }

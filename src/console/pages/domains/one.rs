@@ -53,7 +53,7 @@ pub(super) fn provider_name(provider: &str) -> &'static str {
 }
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/domains/{id}/", page, save);
+    pages.page("/console/organizations/{organization_id}/domains/{id}/", show, save);
     pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
     pages.confirm("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
 }
@@ -75,17 +75,13 @@ struct DomainPage {
     form: Option<Form>,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
     let domain: Domain = request.api.get(&object.api("")).await?;
     let (spec, action) = (spec(&domain), object.page(""));
     match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
         Outcome::Done(_) => finish(&action, "domain-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
@@ -94,24 +90,24 @@ const fn spec(domain: &Domain) -> &'static FormSpec {
     if domain.is_verified { &VERIFIED } else { &UNVERIFIED }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, DOMAINS)?;
     let found = request.api.get_versioned(&object.api("")).await?;
     let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let operation = object.operation(UPDATE);
     let spec = spec(&domain);
-    let form = spec.offered(request, &operation, &object.page(""), &found, &mut feedback).await?;
+    let form = spec.offered(&request, &operation, &object.page(""), &found, &mut feedback).await?;
     let wizard =
-        if domain.is_verified { None } else { Some(Wizard::load(request, &object).await?) };
+        if domain.is_verified { None } else { Some(Wizard::load(&request, &object).await?) };
     let certificate = match domain.saml_x509_cert.as_deref() {
         None | Some("") => None,
-        Some(_) => Some(Certificate::load(request, &object).await?),
+        Some(_) => Some(Certificate::load(&request, &object).await?),
     };
     let verify = object.write(VERIFY_OPERATION).body(json!({}));
-    let frame = object.frame(request).await?.titled(domain.name.clone());
+    let frame = object.frame(&request).await?.titled(domain.name.clone());
     let page = DomainPage {
         may_verify: request.api.may(&verify.operation).await?,
-        command: Command::write(request, &verify)?,
+        command: Command::write(&request, &verify)?,
         may_delete: request.api.may(&object.operation("domains_destroy")).await?,
         once: once_key(),
         certificate,
@@ -139,7 +135,7 @@ async fn verify(request: SignedIn) -> PageResult {
         }
         Err(refusal) => refusal,
     };
-    show(&request, refusal.into()).await
+    show(request, refusal.into()).await
 }
 
 /// Asks before a domain is deleted.

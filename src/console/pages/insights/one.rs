@@ -1,7 +1,5 @@
 //! One insight: what it asks, where it is shown, what the session may do with it, and actions that need no form.
 
-use axum::response::Response;
-
 use crate::console::model::{Rights, insight_name};
 use crate::console::pages::dashboards::dashboard_names;
 use crate::console::pages::prelude::*;
@@ -9,7 +7,8 @@ use crate::console::pages::shareable::INSIGHT;
 use crate::resources::sharing::page::Definition;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.get("/console/projects/{project_id}/insights/{id}/", page);
+    let open = |request| show(request, Feedback::default());
+    pages.get("/console/projects/{project_id}/insights/{id}/", open);
     pages.post("/console/projects/{project_id}/insights/{id}/favorite/", favorite);
     pages.post("/console/projects/{project_id}/insights/{id}/restore/", restore);
 }
@@ -59,20 +58,15 @@ struct InsightPage {
     command: Command,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
-    Ok(show(&request, object, None).await?)
-}
-
 /// Shows the insight, and why an action was refused.
-async fn show(request: &SignedIn, object: ObjectPath, refusal: Option<Error>) -> Result<Response> {
+async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
+    let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let path = object.api("");
     let insight: Insight = request.api.get(&path).await?;
-    let frame = object.frame(request).await?;
-    let frame = frame.titled(insight.name().to_owned()).with_refusal(refusal);
-    let refusal = INSIGHT.refusal(request, &object.tenant, &insight.rights).await?;
+    let frame = object.frame(&request).await?.titled(insight.name().to_owned());
+    let refusal = INSIGHT.refusal(&request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
-        named: dashboard_names(request, &object.tenant, &insight.dashboards).await?,
+        named: dashboard_names(&request, &object.tenant, &insight.dashboards).await?,
         dashboards: format!("/console/projects/{}/dashboards/", object.tenant),
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         may_edit: refusal.is_none(),
@@ -82,7 +76,7 @@ async fn show(request: &SignedIn, object: ObjectPath, refusal: Option<Error>) ->
         object,
         insight,
     };
-    layout::page(&frame, &page)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 async fn favorite(request: SignedIn) -> PageResult {
@@ -111,6 +105,6 @@ async fn change(request: SignedIn, object: ObjectPath, body: Value, done: &str) 
     match request.api.attempt(&write).await? {
         Ok(_) => Ok(see_other(done)?),
         Err(error) if error.status() == 404 => Err(error.into()),
-        Err(error) => Ok(show(&request, object, Some(error)).await?),
+        Err(error) => show(request, error.into()).await,
     }
 }

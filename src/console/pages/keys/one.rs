@@ -39,7 +39,7 @@ const ROTATION: FormSpec = FormSpec::create(
 .with_id("rotate");
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/keys/{id}/", page, save);
+    pages.page("/console/keys/{id}/", show, save);
     pages.post("/console/keys/{id}/rotate/", rotate);
     pages.confirm("/console/keys/{id}/revoke/", revoke);
 }
@@ -78,15 +78,11 @@ struct KeyPage {
     abilities: Abilities,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn save(request: SignedIn) -> PageResult {
     let id = id(&request.visit)?;
     match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
         Outcome::Done(_) => finish(&path(&id), "key-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
@@ -97,31 +93,31 @@ async fn rotate(request: SignedIn) -> PageResult {
     let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
     match sent.send(&request).await? {
         Outcome::Done(key) => show_value(frame, "API key rotated", &key),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let id = &id(&request.visit)?;
     let stored = request.api.get_versioned(&format!("/api/personal_api_keys/{id}/")).await?;
     let key = Key::deserialize(&stored.body).map_err(Error::internal)?;
-    let form = FORM.shown(request, &update(id), &path(id), &stored, &mut feedback)?;
+    let form = FORM.shown(&request, &update(id), &path(id), &stored, &mut feedback)?;
     let rotation = match feedback.take(ROTATION.id) {
         Some(rotation) => rotation,
         None => ROTATION
-            .empty(request, &roll(id), &format!("{}rotate/", path(id)))?
+            .empty(&request, &roll(id), &format!("{}rotate/", path(id)))?
             .with_value("grace_seconds", &json!(DEFAULT_GRACE)),
     };
     let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
-    let own = Key::of_session(request).await?;
-    let access = Access::load(request, own.as_ref()).await?;
-    let frame = Frame::load(request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
+    let own = Key::of_session(&request).await?;
+    let access = Access::load(&request, own.as_ref()).await?;
+    let frame = Frame::load(&request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
     let page = KeyPage {
         is_current: own.is_some_and(|own| own.id == key.id),
         is_expired: key.is_expired(request.visit.app.now()),
         rotation: refusal.is_none().then_some(rotation),
         form: access.offer(form).refused_for(refusal),
-        abilities: Abilities::of_key(request, &key).await?,
+        abilities: Abilities::of_key(&request, &key).await?,
         key,
     };
     Ok(layout::page(&feedback.on(frame), &page)?)

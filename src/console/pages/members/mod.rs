@@ -10,7 +10,7 @@ use crate::console::words::{LEVELS, level_name};
 use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/members/", list, change_level);
+    pages.page("/console/organizations/{organization_id}/members/", show, change_level);
     one::routes(pages);
 }
 
@@ -35,10 +35,6 @@ struct MembersPage {
     command: Command,
 }
 
-async fn list(request: SignedIn) -> PageResult {
-    show(&request, None).await
-}
-
 async fn change_level(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let form = &request.visit.form;
@@ -49,11 +45,11 @@ async fn change_level(request: SignedIn) -> PageResult {
             let here = here(&request.visit, &organization);
             finish(&here, "level-saved")
         }
-        Err(refusal) => show(&request, Some(refusal)).await,
+        Err(refusal) => show(request, refusal.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
+async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let search = request.visit.query("search").trim();
     let base = MEMBERS.list(&organization);
@@ -63,22 +59,21 @@ async fn show(request: &SignedIn, refusal: Option<Error>) -> PageResult {
         page: base.clone(),
         page_query: Query::of([("search", search)]),
     };
-    let ListPage { rows: members, paging, command } = list_page(request, list).await?;
+    let ListPage { rows: members, paging, command } = list_page(&request, list).await?;
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;
     let invites = invites.then(|| format!("/console/organizations/{organization}/invites/"));
-    let frame = MEMBERS.frame(request, &organization).await?;
-    let frame = frame.titled("Members").with_refusal(refusal);
+    let frame = MEMBERS.frame(&request, &organization).await?.titled("Members");
     let page = MembersPage {
         base,
         here: here(&request.visit, &organization),
         search: search.to_owned(),
-        rows: rows(request, &organization, members).await?,
+        rows: rows(&request, &organization, members).await?,
         paging,
         invites,
         command,
     };
-    Ok(layout::page(&frame, &page)?)
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 /// Returns the URL of this page of the list.

@@ -12,7 +12,7 @@ const UPDATE: &str = "members_partial_update";
 const FORM: FormSpec = FormSpec::change("Save", &[Input::new("level").label("Level")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/members/{user_uuid}/", page, save);
+    pages.page("/console/organizations/{organization_id}/members/{user_uuid}/", show, save);
     pages.confirm("/console/organizations/{organization_id}/members/{user_uuid}/remove/", remove);
 }
 
@@ -31,35 +31,31 @@ struct MemberPage {
     projects: Option<Projects>,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     match FORM.sent(&request, object.operation(UPDATE), &object.page(""))?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "level-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, MEMBERS)?;
     let organization = &object.tenant;
     let found = request.api.get_versioned(&object.api("")).await?;
     let member: Member = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
-    let is_own = own_uuid(request, organization).await?.as_ref() == Some(&member.user.uuid);
-    let rights = MemberRights::load(request, organization, &member).await?;
+    let is_own = own_uuid(&request, organization).await?.as_ref() == Some(&member.user.uuid);
+    let rights = MemberRights::load(&request, organization, &member).await?;
     let form = match feedback.take(FORM.id) {
         None if rights.levels.is_empty() => None,
-        None => Some(FORM.filled(request, &object.operation(UPDATE), &object.page(""), &found)?),
+        None => Some(FORM.filled(&request, &object.operation(UPDATE), &object.page(""), &found)?),
         sent => sent,
     };
     let form = form.map(|form| form.with_choices("level", rights.levels.clone()));
-    let frame = object.frame(request).await?.titled(member.name());
+    let frame = object.frame(&request).await?.titled(member.name());
     let page = MemberPage {
-        roles: load_roles(request, organization, &member).await?,
-        projects: load_projects(request, &object).await?,
+        roles: load_roles(&request, organization, &member).await?,
+        projects: load_projects(&request, &object).await?,
         organization: organization.clone(),
         member,
         is_own,

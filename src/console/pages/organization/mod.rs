@@ -29,7 +29,7 @@ const FORM: FormSpec = FormSpec::change(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/settings/", page, save);
+    pages.page("/console/organizations/{organization_id}/settings/", show, save);
     pages.confirm("/console/organizations/{organization_id}/settings/delete/", delete);
     pages.form(NEW, new_page, create);
 }
@@ -52,34 +52,30 @@ struct OrganizationPage {
     may_delete: bool,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn save(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = path(&organization);
     match FORM.sent(&request, update(&organization), &base)?.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let id = &organization_id(&request.visit)?;
     let found = request.api.get_versioned(&format!("/api/organizations/{id}/")).await?;
     let base = path(id);
-    let form = FORM.shown(request, &update(id), &base, &found, &mut feedback)?;
+    let form = FORM.shown(&request, &update(id), &base, &found, &mut feedback)?;
     let nothing = Write::new(UPDATE, [id]).body(json!({}));
     let refusal = request.api.refusal(&nothing).await?;
     let page = OrganizationPage {
         id: id.clone(),
         organization: Organization::deserialize(&found.body).map_err(Error::internal)?,
-        form: offer_roles(request, id, form).await?.refused_for(refusal),
+        form: offer_roles(&request, id, form).await?.refused_for(refusal),
         may_delete: request.api.may(&Operation::new("organizations_destroy", [id])).await?,
         base,
     };
-    let frame = Frame::load(request, Section::OrganizationSettings, In::Organization(id)).await?;
+    let frame = Frame::load(&request, Section::OrganizationSettings, In::Organization(id)).await?;
     Ok(layout::page(&feedback.on(frame.titled("Organization settings")), &page)?)
 }
 

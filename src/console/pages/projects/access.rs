@@ -7,7 +7,7 @@ use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subject
 use crate::console::words::words;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/access/", page, apply);
+    pages.page("/console/projects/{project_id}/access/", show, apply);
 }
 
 #[derive(Template)]
@@ -28,10 +28,6 @@ struct AccessPage {
     command: Command,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn apply(request: SignedIn) -> PageResult {
     let id = project_id(&request.visit)?;
     let base = base(&id);
@@ -40,13 +36,13 @@ async fn apply(request: SignedIn) -> PageResult {
         let sent = form.sent(&request, Operation::new(operation, [&id]), &action(&id, form))?;
         return match sent.send(&request).await? {
             Outcome::Done(_) => finish(&base, "access-saved"),
-            Outcome::Again(form) => show(&request, form.into()).await,
+            Outcome::Again(form) => show(request, form.into()).await,
         };
     }
     match request.api.attempt(&button(&request, &id)?).await? {
         Ok(_) if request.visit.form.has("everyone") => finish(&base, "access-saved"),
         Ok(_) => finish(&base, "rule-removed"),
-        Err(refusal) => show(&request, refusal.into()).await,
+        Err(refusal) => show(request, refusal.into()).await,
     }
 }
 
@@ -54,23 +50,23 @@ fn base(project: &str) -> String {
     format!("/console/projects/{project}/access/")
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let id = project_id(&request.visit)?;
     let path = format!("/api/projects/{id}/access_controls/");
     let on_project: Rules = request.api.get(&path).await?;
     let on_kinds: Rules =
         request.api.get(&format!("/api/projects/{id}/resource_access_controls/")).await?;
-    let subjects = Subjects::load(request, &id, &base(&id)).await?;
+    let subjects = Subjects::load(&request, &id, &base(&id)).await?;
     let [of_project, of_kind] = FORMS;
-    let project = offer(request, &id, of_project, &on_project, &subjects, &mut feedback).await?;
-    let kind = offer(request, &id, of_kind, &on_kinds, &subjects, &mut feedback).await?;
+    let project = offer(&request, &id, of_project, &on_project, &subjects, &mut feedback).await?;
+    let kind = offer(&request, &id, of_kind, &on_kinds, &subjects, &mut feedback).await?;
     let action = project.as_ref().map(|_| base(&id));
     let offset = Paging::offset(&request.visit);
     let matrix = Matrix::of(&on_kinds.access_controls, &subjects, offset);
     let url = |offset| format!("{}?offset={offset}#kinds", base(&id));
     let of_rules = |name, offset| format!("{}?{name}={offset}#rules", base(&id));
     let rules = &on_project.access_controls;
-    let frame = Frame::load(request, Section::ProjectAccess, In::Project(&id)).await?;
+    let frame = Frame::load(&request, Section::ProjectAccess, In::Project(&id)).await?;
     let page = AccessPage {
         base: base(&id),
         is_private: on_project.default_access_level == "none",

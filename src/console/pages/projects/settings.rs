@@ -7,7 +7,7 @@ use crate::console::pages::prelude::*;
 const UPDATE: &str = "projects_partial_update";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/projects/{project_id}/settings/", page, save);
+    pages.page("/console/projects/{project_id}/settings/", show, save);
     pages.post("/console/projects/{project_id}/settings/access/", save_access);
     pages.confirm("/console/projects/{project_id}/settings/token/", reset_token);
     pages.confirm("/console/projects/{project_id}/settings/delete/", delete);
@@ -33,16 +33,12 @@ struct SettingsPage {
     may_delete: bool,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn save(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let base = path(&project);
     match FORM.sent(&request, update(&project), &base)?.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
@@ -52,30 +48,30 @@ async fn save_access(request: SignedIn) -> PageResult {
     let sent = ACCESS_FORM.sent(&request, update(&project), &format!("{base}access/"))?;
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let project = &project_id(&request.visit)?;
     let found = request.api.get_versioned(&format!("/api/projects/{project}/")).await?;
     let (base, operation) = (path(project), update(project));
-    let form = FORM.shown(request, &operation, &base, &found, &mut feedback)?;
+    let form = FORM.shown(&request, &operation, &base, &found, &mut feedback)?;
     let action = format!("{base}access/");
-    let access = ACCESS_FORM.shown(request, &operation, &action, &found, &mut feedback)?;
+    let access = ACCESS_FORM.shown(&request, &operation, &action, &found, &mut feedback)?;
     let about = Project::deserialize(&found.body).map_err(Error::internal)?;
-    let refusals = refusals(request, project, &about).await?;
+    let refusals = refusals(&request, project, &about).await?;
     let may = async |id| request.api.may(&Operation::new(id, [project])).await;
     let page = SettingsPage {
         id: project.clone(),
-        form: offer_dashboards(request, project, form).await?.refused_for(refusals.0),
+        form: offer_dashboards(&request, project, form).await?.refused_for(refusals.0),
         access: access.refused_for(refusals.1),
         may_reset: may("projects_reset_token_partial_update").await?,
         may_delete: may("projects_destroy").await?,
         base,
         project: about,
     };
-    let frame = Frame::load(request, Section::ProjectSettings, In::Project(project)).await?;
+    let frame = Frame::load(&request, Section::ProjectSettings, In::Project(project)).await?;
     Ok(layout::page(&feedback.on(frame.titled("Project settings")), &page)?)
 }
 

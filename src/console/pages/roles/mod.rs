@@ -9,7 +9,7 @@ use super::prelude::*;
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/roles/", list, create);
+    pages.page("/console/organizations/{organization_id}/roles/", show, create);
     one::routes(pages);
 }
 
@@ -28,28 +28,24 @@ fn operation(organization: &str) -> Operation {
     Operation::new("roles_create", [organization])
 }
 
-async fn list(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn create(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(role) => finish(&page_of(&base, &role), "role-created"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = ROLES.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
-    let form = FORM.offered(request, &operation, &base, &empty, &mut feedback).await?;
+    let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
-    let ListPage { rows: roles, paging, command } = list_page(request, list).await?;
-    let frame = ROLES.frame(request, &organization).await?.titled("Roles");
+    let ListPage { rows: roles, paging, command } = list_page(&request, list).await?;
+    let frame = ROLES.frame(&request, &organization).await?.titled("Roles");
     let page = RolesPage { base, roles, paging, form, command };
     Ok(layout::page(&feedback.on(frame), &page)?)
 }

@@ -19,7 +19,7 @@ const RENAME: &str = "roles_partial_update";
 const ADD_MEMBER: &str = "roles_role_memberships_create";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.form("/console/organizations/{organization_id}/roles/{id}/", page, rename);
+    pages.page("/console/organizations/{organization_id}/roles/{id}/", show, rename);
     pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
     pages.post(REMOVE, remove);
     pages.confirm("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
@@ -49,15 +49,11 @@ struct RolePage {
     command: Command,
 }
 
-async fn page(request: SignedIn) -> PageResult {
-    show(&request, Feedback::default()).await
-}
-
 async fn rename(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     match NAME.sent(&request, object.operation(RENAME), &object.page(""))?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "role-saved"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
@@ -66,23 +62,23 @@ async fn add(request: SignedIn) -> PageResult {
     let action = object.page("add/");
     match MEMBER.sent(&request, object.operation(ADD_MEMBER), &action)?.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "member-added"),
-        Outcome::Again(form) => show(&request, form.into()).await,
+        Outcome::Again(form) => show(request, form.into()).await,
     }
 }
 
-async fn show(request: &SignedIn, mut feedback: Feedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, ROLES)?;
     let found = request.api.get_versioned(&object.api("?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
-    let ListPage { rows: members, paging, command } = list_page(request, list).await?;
+    let ListPage { rows: members, paging, command } = list_page(&request, list).await?;
     let (rename, action) = (object.operation(RENAME), object.page(""));
-    let name_form = NAME.offered(request, &rename, &action, &found, &mut feedback).await?;
-    let candidates = candidates(request, &object, &mut feedback).await?;
+    let name_form = NAME.offered(&request, &rename, &action, &found, &mut feedback).await?;
+    let candidates = candidates(&request, &object, &mut feedback).await?;
     let remove =
         Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
     let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
-    let frame = object.frame(request).await?.titled(role.name.clone());
+    let frame = object.frame(&request).await?.titled(role.name.clone());
     let page = RolePage {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
@@ -121,7 +117,7 @@ async fn remove(request: SignedIn) -> PageResult {
     let ids = [object.tenant.as_str(), &object.id, &membership];
     match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
         Ok(_) => finish(&object.page(""), "member-removed"),
-        Err(refusal) => show(&request, refusal.into()).await,
+        Err(refusal) => show(request, refusal.into()).await,
     }
 }
 

@@ -13,7 +13,8 @@ const SHARING: [(&str, &ShareableKind); 2] = [
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in SHARING {
-        pages.form(path, move |request| page(request, kind), move |request| apply(request, kind));
+        let show = move |request, feedback| show(request, kind, feedback);
+        pages.page(path, show, move |request| apply(request, kind));
     }
 }
 
@@ -46,11 +47,6 @@ struct SharingPage {
     command: Command,
 }
 
-async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
-    let object = ObjectPath::of(&request.visit, kind.objects)?;
-    show(&request, kind, object, None).await
-}
-
 async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let form = &request.visit.form;
@@ -62,16 +58,12 @@ async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     };
     match request.api.attempt(&write.once(form.value(ONCE))).await? {
         Ok(_) => finish(&object.page("sharing/"), notice),
-        Err(refusal) => show(&request, kind, object, Some(refusal)).await,
+        Err(refusal) => show(request, kind, refusal.into()).await,
     }
 }
 
-async fn show(
-    request: &SignedIn,
-    kind: &'static ShareableKind,
-    object: ObjectPath,
-    refusal: Option<Error>,
-) -> PageResult {
+async fn show(request: SignedIn, kind: &'static ShareableKind, feedback: Feedback) -> PageResult {
+    let object = ObjectPath::of(&request.visit, kind.objects)?;
     let path = object.api("sharing/");
     let found: Shareable = request.api.get(&object.api("")).await?;
     let sharing: Sharing = request.api.get(&path).await?;
@@ -96,7 +88,7 @@ async fn show(
         tiles: found.tiles.len(),
         // The command of the button, or else of the page itself.
         command: if may_share && !kind.is_insight {
-            Command::write(request, &change)?
+            Command::write(&request, &change)?
         } else {
             Command::get(&request.visit, &path)
         },
@@ -105,8 +97,8 @@ async fn show(
         once: once_key(),
         object,
     };
-    let frame = page.object.frame(request).await?.titled(title).with_refusal(refusal);
-    Ok(layout::page(&frame, &page)?)
+    let frame = page.object.frame(&request).await?.titled(title);
+    Ok(layout::page(&feedback.on(frame), &page)?)
 }
 
 impl ShareableKind {

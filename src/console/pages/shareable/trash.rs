@@ -22,7 +22,8 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
         pages.confirm(path, move |request| delete(request, kind));
     }
     for (path, kind) in TRASH {
-        pages.form(path, move |request| page(request, kind), move |request| restore(request, kind));
+        let show = move |request, feedback| show(request, kind, feedback);
+        pages.page(path, show, move |request| restore(request, kind));
     }
 }
 
@@ -40,19 +41,15 @@ struct TrashPage {
     command: Command,
 }
 
-async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
-    show(&request, kind, BulkFeedback::default()).await
-}
-
 async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let project = project_id(&request.visit)?;
     match restore_each(&request, kind, &project).await {
-        Ok(outcome) if outcome.has_refusals() => show(&request, kind, outcome.into()).await,
+        Ok(outcome) if outcome.has_refusals() => show(request, kind, outcome.into()).await,
         Ok(outcome) => {
             let trash = format!("{}trash/", kind.objects.list(&project));
             Ok(see_other(&with_notice_of(&trash, kind.restored, outcome.done.len()))?)
         }
-        Err(error) if error.status() == 400 => show(&request, kind, error.into()).await,
+        Err(error) if error.status() == 400 => show(request, kind, error.into()).await,
         Err(error) => Err(error.into()),
     }
 }
@@ -85,7 +82,7 @@ async fn restore_each(
 }
 
 async fn show(
-    request: &SignedIn,
+    request: SignedIn,
     kind: &'static ShareableKind,
     feedback: BulkFeedback,
 ) -> PageResult {
@@ -94,8 +91,9 @@ async fn show(
     let api_query = Query::of([("deleted", "true"), LIMIT]);
     let list = ListSpec::new(kind.objects.api(&project), &format!("{base}trash/"));
     let list = ListSpec { api_query, ..list };
-    let ListPage { rows: objects, paging, command } = list_page::<Shareable>(request, list).await?;
-    let frame = kind.objects.frame(request, &project).await?;
+    let ListPage { rows: objects, paging, command } =
+        list_page::<Shareable>(&request, list).await?;
+    let frame = kind.objects.frame(&request, &project).await?;
     let frame = frame.titled("Trash");
     let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let name = |id: &str| {
@@ -105,9 +103,9 @@ async fn show(
     let page = TrashPage {
         kind,
         base,
-        may_write: kind.may_write(request, &project).await?,
+        may_write: kind.may_write(&request, &project).await?,
         paging,
-        chosen: Chosen::of(request),
+        chosen: Chosen::of(&request),
         refusals: feedback.outcome.refusals(name),
         objects,
         command,

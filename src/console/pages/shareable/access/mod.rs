@@ -18,7 +18,8 @@ const ACCESS: [(&str, &ShareableKind); 2] = [
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     for (path, kind) in ACCESS {
-        pages.form(path, move |request| page(request, kind), move |request| apply(request, kind));
+        let show = move |request, feedback| show(request, kind, feedback);
+        pages.page(path, show, move |request| apply(request, kind));
     }
 }
 
@@ -41,46 +42,41 @@ struct AccessPage {
     command: Command,
 }
 
-async fn page(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
-    let object = ObjectPath::of(&request.visit, kind.objects)?;
-    show(&request, kind, object, Feedback::default()).await
-}
-
 async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let page = object.page("access/");
     if let Some(sent) = forms::sent(&request, kind, &object)? {
         return match sent.send(&request).await? {
             Outcome::Done(_) => finish(&page, "access-saved"),
-            Outcome::Again(form) => show(&request, kind, object, form.into()).await,
+            Outcome::Again(form) => show(request, kind, form.into()).await,
         };
     }
     let write = forms::removal(&request.visit.form, kind, &object)?;
     match request.api.attempt(&write).await? {
         Ok(_) if request.visit.form.has("collaborator") => finish(&page, "collaborator-removed"),
         Ok(_) => finish(&page, "rule-removed"),
-        Err(refusal) => show(&request, kind, object, refusal.into()).await,
+        Err(refusal) => show(request, kind, refusal.into()).await,
     }
 }
 
 async fn show(
-    request: &SignedIn,
+    request: SignedIn,
     kind: &'static ShareableKind,
-    object: ObjectPath,
     mut feedback: Feedback,
 ) -> PageResult {
+    let object = ObjectPath::of(&request.visit, kind.objects)?;
     let filters = Filters::of(&request.visit);
     let of_page = object.page("access/");
     let ListPage { rows: members, paging, command } =
-        list_page(request, filters.list(&object)).await?;
-    let chosen = filters.chosen(request, &object).await?;
+        list_page(&request, filters.list(&object)).await?;
+    let chosen = filters.chosen(&request, &object).await?;
     let rules: Rules = request.api.get(&object.api("access_controls/")).await?;
-    let mut subjects = Subjects::load(request, &object.tenant, &of_page).await?;
+    let mut subjects = Subjects::load(&request, &object.tenant, &of_page).await?;
     let mut rule = None;
     let set_rule = object.operation(kind.set_rule);
     if rules.user_can_edit_access_levels && request.api.may(&set_rule).await? {
         let (chosen, feedback) = (chosen.as_ref(), &mut feedback);
-        let form = forms::rule(request, &set_rule, &object, chosen, &mut subjects, feedback)?;
+        let form = forms::rule(&request, &set_rule, &object, chosen, &mut subjects, feedback)?;
         rule = Some(subjects.offer_in(form));
     }
     // A session that manages the object may be unable to view it.
@@ -93,10 +89,10 @@ async fn show(
     let name = name.unwrap_or_else(|| format!("this {}", kind.objects.noun));
     let mut restriction = None;
     if !kind.is_insight {
-        let shown = Restriction::load(request, &object, &filters, found, &mut feedback).await?;
+        let shown = Restriction::load(&request, &object, &filters, found, &mut feedback).await?;
         restriction = Some(shown);
     }
-    let frame = object.frame(request).await?.titled(format!("Who can see {name}"));
+    let frame = object.frame(&request).await?.titled(format!("Who can see {name}"));
     let action = rule.as_ref().map(|_| of_page.clone());
     let url = |offset, at| format!("{}#rules", filters.beside(offset, at).url(&of_page));
     let page = AccessPage {
