@@ -3,7 +3,6 @@
 use serde::de::DeserializeOwned;
 
 use crate::console::api::Api;
-use crate::console::model::{Member, User};
 
 use super::prelude::*;
 

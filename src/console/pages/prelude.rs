@@ -15,11 +15,15 @@ pub(super) use crate::console::headers::see_other;
 pub(super) use crate::console::layout::{
     self, Command, Frame, In, Section, Undo, with_notice, with_notice_of,
 };
-pub(super) use crate::console::model::{List, Person};
+pub(super) use crate::console::model::{
+    BatchExport, Dashboard, Domain, Invite, Key, List, Member, Organization, Person, Project,
+    Rights, Role, Tile, TileInsight, User,
+};
 pub(super) use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
 pub(super) use crate::console::registry::{PageResult, Pages};
 pub(super) use crate::console::urls::Query;
 pub(super) use crate::console::visit::{SignedIn, Visit};
+pub(super) use crate::fair::low_priority::{Priority, run_low_priority};
 
 pub(super) use super::object::{
     BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, MEMBERS, ObjectPath, ROLES, confirm_delete,

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use crate::console::failure::Failure;
-use crate::console::model::{Member, Project, Role};
 
 use super::people::MemberSearch;
 use super::prelude::*;

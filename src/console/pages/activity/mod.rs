@@ -18,7 +18,6 @@ use axum::response::IntoResponse;
 
 use crate::base::time::Timestamp;
 use crate::exchange::etag::matches_any;
-use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::people::People;
 use super::prelude::*;

@@ -3,7 +3,6 @@
 use crate::console::headers::status_of;
 use crate::console::pages::people::People;
 use crate::console::pages::prelude::*;
-use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::diff::DiffBudget;
 use super::log::{Change, Entry, Filters, Log, entry_query, item_query, keep_open_projects};

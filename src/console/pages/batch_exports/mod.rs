@@ -3,8 +3,6 @@
 mod forms;
 mod one;
 
-use crate::console::model::BatchExport;
-
 use super::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
 use super::prelude::*;
 use forms::{destination_label, interval_label};

@@ -1,6 +1,5 @@
 //! One batch export: the form of its fields, and the actions that pause, unpause and delete it.
 
-use crate::console::model::BatchExport;
 use crate::console::pages::prelude::*;
 
 use super::forms::{Destination, find_destination};

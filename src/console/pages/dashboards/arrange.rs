@@ -2,10 +2,8 @@
 
 use crate::console::form::VERSION;
 use crate::console::headers::status_of;
-use crate::console::model::{Dashboard, Rights, Tile};
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::http::form::Form;
 
 use super::tile::{self, COLUMNS, GridArea, LAST, MAX_HEIGHT};

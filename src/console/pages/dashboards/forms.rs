@@ -1,7 +1,7 @@
 //! The forms of a dashboard: the change of one, and a new one, which is empty, from a template, a copy, or from JSON. Also
 //! what pages read about a dashboard before they show a form.
 
-use crate::console::model::{Dashboard, dashboard_name};
+use crate::console::model::dashboard_name;
 use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;

@@ -9,7 +9,6 @@ mod tiles;
 
 use uuid::Uuid;
 
-use crate::console::model::Dashboard;
 use crate::console::paging::{Choices, ListFilters, is_one_of};
 
 use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};

@@ -1,9 +1,7 @@
 //! One dashboard: its tiles on the grid that their layouts describe, and the forms of its description and tags.
 
-use crate::console::model::{Dashboard, Rights};
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
-use crate::fair::low_priority::{Priority, run_low_priority};
 
 use super::tile::{self, Card};
 use super::tiles;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::console::model::{Tile, TileInsight, TileText};
+use crate::console::model::TileText;
 use crate::console::pages::prelude::*;
 use crate::resources::sharing::page::{Definition, text_html};
 

@@ -2,8 +2,6 @@
 
 mod one;
 
-use crate::console::model::Domain;
-
 use super::prelude::*;
 use one::provider_name;
 

@@ -1,6 +1,5 @@
 //! One domain: the proof of its ownership, and how people with addresses in it sign in.
 
-use crate::console::model::Domain;
 use crate::console::pages::prelude::*;
 
 /// The operation that changes a domain.

@@ -1,6 +1,6 @@
 //! One insight: what it asks, where it is shown, what the session may do with it, and actions that need no form.
 
-use crate::console::model::{Rights, insight_name};
+use crate::console::model::insight_name;
 use crate::console::pages::dashboards::dashboard_names;
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::INSIGHT;

@@ -4,7 +4,6 @@
 use futures_util::future::try_join_all;
 
 use crate::console::form::SubmittedForm;
-use crate::console::model::{Invite, Project};
 use crate::console::pages::prelude::*;
 use crate::console::words::LEVELS;
 

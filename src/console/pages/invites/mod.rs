@@ -4,7 +4,6 @@ mod forms;
 
 use std::collections::HashMap;
 
-use crate::console::model::{Invite, Project};
 use crate::console::origin::local_base;
 use crate::console::words::level_name;
 

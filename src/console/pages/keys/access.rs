@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::console::model::{Key, Me, Project};
+use crate::console::model::Me;
 use crate::console::pages::prelude::*;
 use crate::resources::api_keys::includes_scope;
 

@@ -5,7 +5,6 @@ mod new;
 mod one;
 
 use crate::base::time::Timestamp;
-use crate::console::model::Key;
 
 use super::prelude::*;
 use access::{Access, scope_in_words};

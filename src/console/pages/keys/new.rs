@@ -1,7 +1,6 @@
 //! A new key: scopes to choose from, what the key could do, and its value.
 
 use crate::base::time::Timestamp;
-use crate::console::model::Key;
 use crate::console::pages::prelude::*;
 
 use super::access::{Abilities, Access};

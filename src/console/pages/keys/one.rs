@@ -1,6 +1,5 @@
 //! One key: what it can do, its change, its rotation and its revocation.
 
-use crate::console::model::Key;
 use crate::console::pages::prelude::*;
 use crate::ids::ApiKeyId;
 

@@ -4,7 +4,6 @@ mod one;
 
 use std::collections::HashMap;
 
-use crate::console::model::Member;
 use crate::console::words::{LEVELS, level_name};
 
 use super::prelude::*;

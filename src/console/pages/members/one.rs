@@ -1,7 +1,6 @@
 //! One member: level, roles and projects, and the removal.
 
 use crate::console::failure::Failure;
-use crate::console::model::{Member, Role};
 use crate::console::pages::prelude::*;
 
 use super::{MemberRights, own_uuid};

@@ -1,7 +1,5 @@
 //! The settings of an organization, its deletion, and a new organization.
 
-use crate::console::model::{Organization, Role};
-
 use super::form_page::FormPage;
 use super::prelude::*;
 

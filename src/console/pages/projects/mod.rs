@@ -3,8 +3,6 @@
 mod access;
 mod settings;
 
-use crate::console::model::Project;
-
 use super::form_page::FormPage;
 use super::prelude::*;
 

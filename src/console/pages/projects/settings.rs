@@ -1,6 +1,5 @@
 //! The settings of a project, its token, and its deletion.
 
-use crate::console::model::Project;
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::prelude::*;
 

@@ -2,8 +2,6 @@
 
 mod one;
 
-use crate::console::model::Role;
-
 use super::prelude::*;
 
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);

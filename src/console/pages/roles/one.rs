@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::console::model::{Member, Role, User};
 use crate::console::pages::people::MemberSearch;
 use crate::console::pages::prelude::*;
 

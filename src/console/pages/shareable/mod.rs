@@ -4,7 +4,7 @@ mod access;
 mod sharing;
 mod trash;
 
-use crate::console::model::{Rights, Tile, name_or};
+use crate::console::model::name_or;
 use crate::console::words::is_editor;
 
 use super::object::Collection;

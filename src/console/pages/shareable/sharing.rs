@@ -1,6 +1,5 @@
 //! The public page of a dashboard or an insight: its link, and buttons to enable, rotate and disable it.
 
-use crate::console::model::TileInsight;
 use crate::console::origin::local_base;
 use crate::console::pages::prelude::*;
 

@@ -4,7 +4,6 @@
 mod forms;
 mod restriction;
 
-use crate::console::model::User;
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 
