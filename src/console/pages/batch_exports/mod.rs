@@ -27,45 +27,40 @@ impl BatchExport {
 #[template(path = "console/pages/batch_exports/list.html")]
 struct ExportsPage {
     base: String,
-    exports: Vec<BatchExport>,
+    list: ListPage<BatchExport>,
     /// The key of the form, if the session may pause and unpause exports.
     once: Option<String>,
     may_create: bool,
     refusals: Option<Refusals>,
-    paging: Paging,
     chosen: Chosen,
-    command: Command,
 }
 
 async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
     let project = &project_id(&request.visit)?;
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
-    let ListPage { rows: exports, paging, command } =
-        list_page::<BatchExport>(&request, list).await?;
+    let list = list_page::<BatchExport>(&request, list).await?;
     let frame = BATCH_EXPORTS.frame(&request, project).await?;
     let frame = frame.titled("Batch exports");
     let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let create = Operation::new("projects_batch_exports_create", [project]);
-    let may_act = match exports.first() {
+    let may_act = match list.rows.first() {
         Some(first) => {
             request.api.may(&Operation::new(PAUSE.operation, [project, &first.id])).await?
         }
         None => false,
     };
     let name = |id: &str| {
-        let known = exports.iter().find(|one| one.id == id);
+        let known = list.rows.iter().find(|one| one.id == id);
         known.map_or_else(|| format!("Batch export {id}"), |known| known.name.clone())
     };
     let page = ExportsPage {
         once: may_act.then(once_key),
         may_create: request.api.may(&create).await?,
         refusals: feedback.outcome.refusals(name),
-        paging,
         chosen: Chosen::of(&request),
-        command,
         base,
-        exports,
+        list,
     };
     Ok(layout::page(&frame, &page)?)
 }

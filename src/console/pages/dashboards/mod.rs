@@ -73,20 +73,18 @@ struct DashboardsPage {
     base: String,
     filters: ListFilters,
     people: People,
-    dashboards: Vec<Dashboard>,
+    list: ListPage<Dashboard>,
     offers: Offers,
-    paging: Paging,
     /// The URL of this page.
     here: String,
     chosen: Chosen,
     refusals: Option<Refusals>,
-    command: Command,
 }
 
 impl DashboardsPage {
     /// Whether a row can be selected.
     fn selects(&self) -> bool {
-        self.dashboards.iter().any(|dashboard| self.may_edit(dashboard))
+        self.list.rows.iter().any(|dashboard| self.may_edit(dashboard))
     }
 
     fn may_edit(&self, dashboard: &Dashboard) -> bool {
@@ -115,13 +113,12 @@ async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
         page: base.clone(),
         page_query: filters.to_query(),
     };
-    let ListPage { rows: dashboards, paging, command } =
-        list_page::<Dashboard>(&request, list).await?;
+    let list = list_page::<Dashboard>(&request, list).await?;
     let frame = DASHBOARDS.frame(&request, &project).await?;
     let frame = frame.titled("Dashboards").with_undo(undo_of_query(&request, &base));
     let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let name = |id: &str| {
-        let known = dashboards.iter().find(|one| one.id.to_string() == id);
+        let known = list.rows.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
     };
     let refusals = feedback.outcome.refusals(name);
@@ -129,13 +126,11 @@ async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
         people: People::load(&request.api, frame.organization()).await?,
         here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
         chosen: Chosen::of(&request),
-        command,
         offers: offers(&request, &project).await?,
         refusals: refusals.map(|refusals| refusals.with_undo(feedback.undo)),
         base,
         filters,
-        paging,
-        dashboards,
+        list,
     };
     Ok(layout::page(&frame, &page)?)
 }

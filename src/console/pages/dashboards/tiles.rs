@@ -283,23 +283,19 @@ async fn offer_dashboards(
 struct TrashPage {
     object: ObjectPath,
     name: String,
-    tiles: Vec<DeletedTile>,
+    list: ListPage<DeletedTile>,
     may_write: bool,
-    paging: Paging,
-    command: Command,
 }
 
 async fn trash_page(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
     let list = ListSpec::new(object.api("deleted_tiles/"), &object.page("tiles/trash/"));
-    let ListPage { rows: tiles, paging, command } = list_page(&request, list).await?;
+    let list = list_page(&request, list).await?;
     let frame = object.frame(&request).await?;
     let page = TrashPage {
         name: name_of(&request, &object).await?,
         may_write: DASHBOARD.may_write(&request, &object.tenant).await?,
-        tiles,
-        paging,
-        command,
+        list,
         object,
     };
     Ok(layout::page(&frame.titled("Deleted tiles"), &page)?)

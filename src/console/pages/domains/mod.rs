@@ -19,11 +19,9 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/domains/list.html")]
 struct DomainsPage {
     base: String,
-    domains: Vec<Domain>,
-    paging: Paging,
+    list: ListPage<Domain>,
     /// The form of a new domain, if the session may add one.
     form: Option<Form>,
-    command: Command,
 }
 
 impl Domain {
@@ -51,8 +49,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let (operation, empty) = (operation(&organization), Versioned::default());
     let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let list = ListSpec::new(DOMAINS.api(&organization), &base);
-    let ListPage { rows: domains, paging, command } = list_page(&request, list).await?;
+    let list = list_page(&request, list).await?;
     let frame = DOMAINS.frame(&request, &organization).await?.titled("Domains");
-    let page = DomainsPage { base, domains, paging, form, command };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    Ok(layout::page(&feedback.on(frame), &DomainsPage { base, list, form })?)
 }

@@ -51,10 +51,8 @@ struct InsightsPage {
     base: String,
     filters: ListFilters,
     people: People,
-    insights: Vec<Insight>,
+    list: ListPage<Insight>,
     may_create: bool,
-    paging: Paging,
-    command: Command,
 }
 
 impl InsightsPage {
@@ -82,15 +80,13 @@ async fn list(request: SignedIn) -> PageResult {
         page: base.clone(),
         page_query: filters.to_query(),
     };
-    let ListPage { rows: insights, paging, command } = list_page(&request, list).await?;
+    let list = list_page(&request, list).await?;
     let frame = INSIGHTS.frame(&request, &project).await?;
     let frame = frame.titled("Insights").with_undo(undo(&request, &base));
     let page = InsightsPage {
         people: People::load(&request.api, frame.organization()).await?,
         may_create: INSIGHT.may_create(&request, &project).await?,
-        paging,
-        command,
-        insights,
+        list,
         base,
         filters,
     };

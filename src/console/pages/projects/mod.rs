@@ -17,27 +17,19 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/projects/list.html")]
 struct ProjectsPage {
     base: String,
-    projects: Vec<Project>,
+    list: ListPage<Project>,
     may_create: bool,
-    paging: Paging,
-    command: Command,
 }
 
 async fn list(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = format!("/console/organizations/{organization}/projects/");
     let list = ListSpec::new(format!("/api/organizations/{organization}/projects/"), &base);
-    let ListPage { rows: projects, paging, command } = list_page(&request, list).await?;
+    let list = list_page(&request, list).await?;
     let create = Operation::new("organizations_projects_create", [&organization]);
     let frame = Frame::load(&request, Section::Projects, In::Organization(&organization)).await?;
     let frame = frame.titled("Projects");
-    let page = ProjectsPage {
-        base,
-        may_create: request.api.may(&create).await?,
-        projects,
-        paging,
-        command,
-    };
+    let page = ProjectsPage { base, list, may_create: request.api.may(&create).await? };
     Ok(layout::page(&frame, &page)?)
 }
 

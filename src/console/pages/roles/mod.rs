@@ -15,11 +15,9 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/roles/list.html")]
 struct RolesPage {
     base: String,
-    roles: Vec<Role>,
-    paging: Paging,
+    list: ListPage<Role>,
     /// The form of a new role, if the session may create one.
     form: Option<Form>,
-    command: Command,
 }
 
 fn operation(organization: &str) -> Operation {
@@ -42,8 +40,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let form = FORM.offered(&request, &operation, &base, &empty, &mut feedback).await?;
     let api_query = Query::of([("basic", "true"), LIMIT]);
     let list = ListSpec { api_query, ..ListSpec::new(ROLES.api(&organization), &base) };
-    let ListPage { rows: roles, paging, command } = list_page(&request, list).await?;
+    let list = list_page(&request, list).await?;
     let frame = ROLES.frame(&request, &organization).await?.titled("Roles");
-    let page = RolesPage { base, roles, paging, form, command };
-    Ok(layout::page(&feedback.on(frame), &page)?)
+    Ok(layout::page(&feedback.on(frame), &RolesPage { base, list, form })?)
 }

@@ -36,8 +36,7 @@ struct RoleMember {
 struct RolePage {
     object: ObjectPath,
     role: Role,
-    members: Vec<RoleMember>,
-    paging: Paging,
+    list: ListPage<RoleMember>,
     may_see_members: bool,
     may_remove: bool,
     may_delete: bool,
@@ -45,7 +44,6 @@ struct RolePage {
     name_form: Option<Form>,
     /// The members that can be added, and the form for it, if the session may add members.
     candidates: Option<(Candidates, Option<Form>)>,
-    command: Command,
 }
 
 async fn rename(request: SignedIn) -> PageResult {
@@ -70,7 +68,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let found = request.api.get_versioned(&object.api("?basic=true")).await?;
     let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
     let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
-    let ListPage { rows: members, paging, command } = list_page(&request, list).await?;
+    let list = list_page(&request, list).await?;
     let (rename, action) = (object.operation(RENAME), object.page(""));
     let name_form = NAME.offered(&request, &rename, &action, &found, &mut feedback).await?;
     let candidates = candidates(&request, &object, &mut feedback).await?;
@@ -82,11 +80,9 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         may_see_members: request.api.may(&member).await?,
         may_remove: request.api.may(&remove).await?,
         may_delete: request.api.may(&object.operation("roles_destroy")).await?,
-        command,
-        members,
+        list,
         object,
         role,
-        paging,
         name_form,
         candidates,
     };

@@ -33,12 +33,10 @@ struct TrashPage {
     kind: &'static ShareableKind,
     /// The path of the list.
     base: String,
-    objects: Vec<Shareable>,
+    list: ListPage<Shareable>,
     may_write: bool,
-    paging: Paging,
     chosen: Chosen,
     refusals: Option<Refusals>,
-    command: Command,
 }
 
 async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
@@ -91,24 +89,21 @@ async fn show(
     let api_query = Query::of([("deleted", "true"), LIMIT]);
     let list = ListSpec::new(kind.objects.api(&project), &format!("{base}trash/"));
     let list = ListSpec { api_query, ..list };
-    let ListPage { rows: objects, paging, command } =
-        list_page::<Shareable>(&request, list).await?;
+    let list = list_page::<Shareable>(&request, list).await?;
     let frame = kind.objects.frame(&request, &project).await?;
     let frame = frame.titled("Trash");
     let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
     let name = |id: &str| {
-        let known = objects.iter().find(|one| one.id.to_string() == id);
+        let known = list.rows.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("{} {id}", kind.title), |known| kind.name(known).to_owned())
     };
     let page = TrashPage {
         kind,
         base,
         may_write: kind.may_write(&request, &project).await?,
-        paging,
         chosen: Chosen::of(&request),
         refusals: feedback.outcome.refusals(name),
-        objects,
-        command,
+        list,
     };
     Ok(layout::page(&frame, &page)?)
 }

@@ -29,8 +29,7 @@ struct AccessPage {
     object: ObjectPath,
     name: String,
     filters: Filters,
-    members: Vec<MemberAccess>,
-    paging: Paging,
+    list: ListPage<MemberAccess>,
     chosen: Option<MemberAccess>,
     rules: RuleTable,
     /// The form that sets a rule, if the session may.
@@ -38,7 +37,6 @@ struct AccessPage {
     subjects: Subjects,
     /// The restriction of a dashboard.
     restriction: Option<Restriction>,
-    command: Command,
 }
 
 async fn apply(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
@@ -66,8 +64,7 @@ async fn show(
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let filters = Filters::of(&request.visit);
     let of_page = object.page("access/");
-    let ListPage { rows: members, paging, command } =
-        list_page(&request, filters.list(&object)).await?;
+    let list = list_page(&request, filters.list(&object)).await?;
     let chosen = filters.chosen(&request, &object).await?;
     let rules: Rules = request.api.get(&object.api("access_controls/")).await?;
     let mut subjects = Subjects::load(&request, &object.tenant, &of_page).await?;
@@ -97,16 +94,14 @@ async fn show(
     let page = AccessPage {
         kind,
         rules: RuleTable::new(&rules.access_controls, &subjects, &request.visit, url, action)?,
-        paging,
         object,
         name,
         filters,
-        members,
+        list,
         chosen,
         rule,
         subjects,
         restriction,
-        command,
     };
     Ok(layout::page(&feedback.on(frame), &page)?)
 }
