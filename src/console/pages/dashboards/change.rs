@@ -2,21 +2,11 @@
 
 use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
 use crate::console::pages::prelude::*;
+use crate::console::pages::shareable::DASHBOARD;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
 
-/// An action of a form on dashboards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Action {
-    Pin,
-    Unpin,
-    AddTag,
-    RemoveTag,
-    Restrict,
-    Open,
-    StopSharing,
-    Delete,
-    Restore,
-}
+/// The name of the action that deletes dashboards.
+pub(super) const DELETE: &str = "delete";
 
 /// The actions on live dashboards with the names in the form, and the labels.
 pub(super) const ACTIONS: [(&str, &str); 8] = [
@@ -27,37 +17,37 @@ pub(super) const ACTIONS: [(&str, &str); 8] = [
     ("restrict", "Let only collaborators edit"),
     ("open", "Let everyone edit"),
     ("stop_sharing", "Stop sharing"),
-    ("delete", "Delete"),
+    (DELETE, "Delete"),
 ];
 
-impl Action {
-    /// Returns the action with this name.
-    ///
-    /// # Errors
-    /// 400 if there is no such action.
-    fn parse(name: &str) -> Result<Self> {
-        Ok(match name {
-            "pin" => Self::Pin,
-            "unpin" => Self::Unpin,
-            "add_tag" => Self::AddTag,
-            "remove_tag" => Self::RemoveTag,
-            "restrict" => Self::Restrict,
-            "open" => Self::Open,
-            "stop_sharing" => Self::StopSharing,
-            "delete" => Self::Delete,
-            "restore" => Self::Restore,
-            _ => return Err(Error::invalid_request("invalid_form", "Choose what to do.")),
-        })
-    }
+/// What an action sends for each dashboard.
+enum Change {
+    Update(Value),
+    /// Adds the tag of the form, or removes it.
+    Tag {
+        is_wanted: bool,
+    },
+    StopSharing,
+}
 
-    const fn notice(self) -> &'static str {
-        match self {
-            Self::Delete => "dashboard-deleted",
-            Self::Restore => "dashboard-restored",
-            Self::StopSharing => "page-disabled",
-            _ => "dashboard-saved",
-        }
-    }
+/// Returns the change of the action with this name, and the name of its notice.
+///
+/// # Errors
+/// 400 if there is no such action.
+fn parse(action: &str) -> Result<(Change, &'static str)> {
+    let saved = |body| (Change::Update(body), "dashboard-saved");
+    Ok(match action {
+        "pin" => saved(json!({ "pinned": true })),
+        "unpin" => saved(json!({ "pinned": false })),
+        "add_tag" => (Change::Tag { is_wanted: true }, "dashboard-saved"),
+        "remove_tag" => (Change::Tag { is_wanted: false }, "dashboard-saved"),
+        "restrict" => saved(json!({ "restriction_level": COLLABORATORS_EDIT })),
+        "open" => saved(json!({ "restriction_level": EVERYONE_EDITS })),
+        "stop_sharing" => (Change::StopSharing, "page-disabled"),
+        DELETE => (Change::Update(json!({ "deleted": true })), "dashboard-deleted"),
+        "restore" => (Change::Update(json!({ "deleted": false })), "dashboard-restored"),
+        _ => return Err(Error::invalid_request("invalid_form", "Choose what to do.")),
+    })
 }
 
 /// The changes that a form made.
@@ -80,13 +70,13 @@ pub(super) async fn apply(request: &SignedIn, project: &str) -> Result<Changes> 
         Some((action, id)) => (action, vec![id]),
         None => (form.value("action"), form.values("id").collect()),
     };
-    let action = Action::parse(action)?;
+    let (change, notice) = parse(action)?;
     let ids = ids.into_iter().take(MAX_OBJECTS).map(str::parse::<u64>);
     let ids = ids.collect::<Result<Vec<_>, _>>().map_err(|_| Error::not_found())?;
     let tag = form.value("tag").trim().to_lowercase();
-    let lacks = match action {
+    let lacks = match change {
         _ if ids.is_empty() => Some("Select the dashboards first."),
-        Action::AddTag | Action::RemoveTag if tag.is_empty() => Some("Enter the tag."),
+        Change::Tag { .. } if tag.is_empty() => Some("Enter the tag."),
         _ => None,
     };
     if let Some(detail) = lacks {
@@ -95,36 +85,25 @@ pub(super) async fn apply(request: &SignedIn, project: &str) -> Result<Changes> 
     let mut outcome = BulkOutcome::default();
     for id in ids {
         let id = id.to_string();
-        let changed = change(request, action, project, &id, &tag).await;
+        let changed = apply_to_one(request, &change, project, &id, &tag).await;
         outcome.add(id, changed)?;
     }
-    Ok(Changes { notice: action.notice(), is_deletion: action == Action::Delete, outcome })
+    Ok(Changes { notice, is_deletion: action == DELETE, outcome })
 }
 
-async fn change(
+async fn apply_to_one(
     request: &SignedIn,
-    action: Action,
+    change: &Change,
     project: &str,
     id: &str,
     tag: &str,
 ) -> Result<()> {
-    let body = match action {
-        Action::AddTag => return set_tag(request, project, id, tag, true).await,
-        Action::RemoveTag => return set_tag(request, project, id, tag, false).await,
-        Action::StopSharing => {
-            let write = Write::new("dashboards_sharing_partial_update", [project, id]);
-            let write = write.body(json!({ "enabled": false }));
-            return request.api.write(&write).await.map(drop);
-        }
-        Action::Pin => json!({ "pinned": true }),
-        Action::Unpin => json!({ "pinned": false }),
-        Action::Restrict => json!({ "restriction_level": COLLABORATORS_EDIT }),
-        Action::Open => json!({ "restriction_level": EVERYONE_EDITS }),
-        Action::Delete => json!({ "deleted": true }),
-        Action::Restore => json!({ "deleted": false }),
+    let (operation, body) = match change {
+        Change::Update(body) => (DASHBOARD.update, body.clone()),
+        Change::Tag { is_wanted } => return set_tag(request, project, id, tag, *is_wanted).await,
+        Change::StopSharing => (DASHBOARD.share, json!({ "enabled": false })),
     };
-    let write = Write::new("dashboards_partial_update", [project, id]);
-    request.api.write(&write.body(body)).await.map(drop)
+    request.api.write(&Write::new(operation, [project, id]).body(body)).await.map(drop)
 }
 
 #[derive(Deserialize)]
@@ -154,7 +133,7 @@ async fn set_tag(
     if is_wanted {
         tags.push(tag.to_owned());
     }
-    let write = Write::new("dashboards_partial_update", [project, id]);
+    let write = Write::new(DASHBOARD.update, [project, id]);
     let write = Write { version: found.version, ..write.body(json!({ "tags": tags })) };
     request.api.write(&write).await.map(drop)
 }

@@ -15,7 +15,7 @@ use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use super::people::People;
 use super::prelude::*;
 use super::shareable::DASHBOARD;
-use change::Changes;
+use change::{Changes, DELETE};
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/projects/{project_id}/dashboards/", show, apply);
@@ -159,9 +159,6 @@ fn restoring(ids: impl IntoIterator<Item = String>, base: &str) -> Option<Undo> 
     fields.push(("action", "restore".to_owned()));
     Some(Undo { action: base.to_owned(), fields })
 }
-
-/// The action of the form.
-const DELETE: &str = "delete";
 
 /// The field of a form that comes from the question.
 const SURE: &str = "sure";

@@ -23,7 +23,7 @@ pub(super) struct ShareableKind {
     /// The operation that sets an access rule on an object.
     set_rule: &'static str,
     /// The operations that enable, disable and rotate the public link.
-    share: &'static str,
+    pub(super) share: &'static str,
     rotate_link: &'static str,
     /// The notices after a deletion and a restoration.
     deleted: &'static str,
