@@ -15,13 +15,13 @@ use super::{number, organization_id, project_id, uuid};
 /// The objects of a type in a project or in an organization.
 #[derive(Debug)]
 pub(super) struct Collection {
+    /// What the objects belong to, in the paths of the console and of the API: `projects` or `organizations`.
+    tenants: &'static str,
+    /// The name in these paths.
+    name: &'static str,
     /// The word for one object.
     pub(super) noun: &'static str,
-    /// The name in the paths of the console and of the API.
-    name: &'static str,
     section: Section,
-    /// Whether the objects belong to a project. Otherwise they belong to an organization.
-    is_in_project: bool,
     id: ObjectId,
 }
 
@@ -34,56 +34,42 @@ enum ObjectId {
     User,
 }
 
-pub(super) const DASHBOARDS: &Collection = &Collection {
-    noun: "dashboard",
-    name: "dashboards",
-    section: Section::Dashboards,
-    is_in_project: true,
-    id: ObjectId::Number,
-};
-pub(super) const INSIGHTS: &Collection = &Collection {
-    noun: "insight",
-    name: "insights",
-    section: Section::Insights,
-    is_in_project: true,
-    id: ObjectId::Number,
-};
-pub(super) const BATCH_EXPORTS: &Collection = &Collection {
-    noun: "batch export",
-    name: "batch_exports",
-    section: Section::BatchExports,
-    is_in_project: true,
-    id: ObjectId::Uuid,
-};
-pub(super) const DOMAINS: &Collection = &Collection {
-    noun: "domain",
-    name: "domains",
-    section: Section::Domains,
-    is_in_project: false,
-    id: ObjectId::Uuid,
-};
-pub(super) const MEMBERS: &Collection = &Collection {
-    noun: "member",
-    name: "members",
-    section: Section::Members,
-    is_in_project: false,
-    id: ObjectId::User,
-};
-pub(super) const ROLES: &Collection = &Collection {
-    noun: "role",
-    name: "roles",
-    section: Section::Roles,
-    is_in_project: false,
-    id: ObjectId::Uuid,
-};
+const fn collection(
+    tenants: &'static str,
+    name: &'static str,
+    noun: &'static str,
+    section: Section,
+    id: ObjectId,
+) -> Collection {
+    Collection { tenants, name, noun, section, id }
+}
+
+pub(super) const DASHBOARDS: &Collection =
+    &collection("projects", "dashboards", "dashboard", Section::Dashboards, ObjectId::Number);
+pub(super) const INSIGHTS: &Collection =
+    &collection("projects", "insights", "insight", Section::Insights, ObjectId::Number);
+pub(super) const BATCH_EXPORTS: &Collection =
+    &collection("projects", "batch_exports", "batch export", Section::BatchExports, ObjectId::Uuid);
+pub(super) const DOMAINS: &Collection =
+    &collection("organizations", "domains", "domain", Section::Domains, ObjectId::Uuid);
+pub(super) const INVITES: &Collection =
+    &collection("organizations", "invites", "invite", Section::Invites, ObjectId::Uuid);
+pub(super) const MEMBERS: &Collection =
+    &collection("organizations", "members", "member", Section::Members, ObjectId::User);
+pub(super) const ROLES: &Collection =
+    &collection("organizations", "roles", "role", Section::Roles, ObjectId::Uuid);
 
 impl Collection {
+    fn is_in_project(&self) -> bool {
+        self.tenants == "projects"
+    }
+
     /// Reads the id of the project or the organization in the page's path.
     ///
     /// # Errors
     /// 404 if it is malformed.
     fn tenant(&self, visit: &Visit) -> Result<String> {
-        if self.is_in_project { project_id(visit) } else { organization_id(visit) }
+        if self.is_in_project() { project_id(visit) } else { organization_id(visit) }
     }
 
     /// Returns the path of the list in a project or an organization.
@@ -97,8 +83,7 @@ impl Collection {
     }
 
     fn below(&self, root: &str, tenant: &str) -> String {
-        let tenants = if self.is_in_project { "projects" } else { "organizations" };
-        format!("/{root}/{tenants}/{tenant}/{}/", self.name)
+        format!("/{root}/{}/{tenant}/{}/", self.tenants, self.name)
     }
 
     /// Loads the frame of a page about objects of a project or an organization.
@@ -107,7 +92,7 @@ impl Collection {
     /// As [`Frame::load`].
     pub(super) async fn frame(&self, request: &SignedIn, tenant: &str) -> Result<Frame> {
         let tenant =
-            if self.is_in_project { In::Project(tenant) } else { In::Organization(tenant) };
+            if self.is_in_project() { In::Project(tenant) } else { In::Organization(tenant) };
         Frame::load(request, self.section, tenant).await
     }
 }

@@ -26,7 +26,7 @@ pub(super) use crate::console::visit::{SignedIn, Visit};
 pub(super) use crate::fair::low_priority::{Priority, run_low_priority};
 
 pub(super) use super::object::{
-    BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, MEMBERS, ObjectPath, ROLES, confirm_delete,
-    page_of,
+    BATCH_EXPORTS, DASHBOARDS, DOMAINS, INSIGHTS, INVITES, MEMBERS, ObjectPath, ROLES,
+    confirm_delete, page_of,
 };
 pub(super) use super::{excerpt, finish, number, organization_id, project_id, uuid};

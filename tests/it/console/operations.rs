@@ -40,12 +40,8 @@ fn paths(text: &str) -> BTreeSet<String> {
 
 /// Returns the paths of the lists of the collections that a source declares.
 fn lists(text: &str) -> Vec<String> {
-    let declared = r#"name: "(\w+)",\s+section: .*\s+is_in_project: (true|false),"#;
-    let declared = Regex::new(declared).expect("a pattern");
-    let path = |found: regex::Captures<'_>| {
-        let tenants = if &found[2] == "true" { "projects" } else { "organizations" };
-        format!("/api/{tenants}/{{}}/{}/", &found[1])
-    };
+    let declared = Regex::new(r#"&collection\("(\w+)", "(\w+)","#).expect("a pattern");
+    let path = |found: regex::Captures<'_>| format!("/api/{}/{{}}/{}/", &found[1], &found[2]);
     declared.captures_iter(text).map(path).collect()
 }
 

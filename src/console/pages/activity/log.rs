@@ -66,23 +66,16 @@ impl Log {
     /// Returns the page of the object of an entry, if the console has one.
     pub(super) fn page_of(&self, entry: &Entry) -> Option<String> {
         let item: String = byte_serialize(entry.item_id.as_bytes()).collect();
-        match (entry.scope.as_str(), entry.project_id, self) {
-            ("Dashboard", Some(id), _) => {
-                Some(format!("/console/projects/{id}/dashboards/{item}/"))
-            }
-            ("Insight", Some(id), _) => Some(format!("/console/projects/{id}/insights/{item}/")),
-            ("BatchExport", Some(id), _) => {
-                Some(format!("/console/projects/{id}/batch_exports/{item}/"))
-            }
-            ("Project", Some(id), _) => Some(format!("/console/projects/{id}/dashboards/")),
-            ("OrganizationDomain", _, Self::Organization(id)) => {
-                Some(format!("/console/organizations/{id}/domains/{item}/"))
-            }
-            ("Role", _, Self::Organization(id)) => {
-                Some(format!("/console/organizations/{id}/roles/{item}/"))
-            }
-            _ => None,
-        }
+        let (objects, tenant) = match (entry.scope.as_str(), entry.project_id, self) {
+            ("Project", Some(id), _) => return Some(DASHBOARDS.list(&id.to_string())),
+            ("Dashboard", Some(id), _) => (DASHBOARDS, id.to_string()),
+            ("Insight", Some(id), _) => (INSIGHTS, id.to_string()),
+            ("BatchExport", Some(id), _) => (BATCH_EXPORTS, id.to_string()),
+            ("OrganizationDomain", _, Self::Organization(id)) => (DOMAINS, id.clone()),
+            ("Role", _, Self::Organization(id)) => (ROLES, id.clone()),
+            _ => return None,
+        };
+        Some(format!("{}{item}/", objects.list(&tenant)))
     }
 
     /// Returns the page of the log of the entry's project, for a log with several projects.

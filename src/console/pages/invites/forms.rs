@@ -7,7 +7,7 @@ use crate::console::form::SubmittedForm;
 use crate::console::pages::prelude::*;
 use crate::console::words::LEVELS;
 
-use super::{LIST, Link, base, show};
+use super::{LIST, Link, show};
 
 /// The maximum number of invites that one request creates.
 const MAX_INVITES: usize = 20;
@@ -97,7 +97,7 @@ pub(super) fn form(
     let form = match sent {
         Some(form) => form,
         None => FORM
-            .empty(request, &operation, &base(organization))?
+            .empty(request, &operation, &INVITES.list(organization))?
             .with_value("level", &json!(1))
             .with_value("send_email", &json!(true)),
     };
@@ -126,7 +126,7 @@ pub(super) fn form(
 /// Several addresses are invited together, or none. Only the request for one address returns a link.
 async fn create(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
-    let action = base(&organization);
+    let action = INVITES.list(&organization);
     let mut addressees = addressees(request.visit.form.value("target_email"));
     let is_too_many = addressees.len() > MAX_INVITES;
     addressees.truncate(MAX_INVITES);
@@ -207,7 +207,7 @@ pub(super) async fn created(
     if !links.is_empty() {
         return show(request, links, Feedback::default()).await;
     }
-    Ok(see_other(&with_notice_of(&base(organization), "invite-created", count))?)
+    Ok(see_other(&with_notice_of(&INVITES.list(organization), "invite-created", count))?)
 }
 
 /// The number of invites that one request reads to find the one to delete.
@@ -231,19 +231,17 @@ async fn again(request: SignedIn) -> PageResult {
 
 /// Asks before an invite is deleted.
 async fn delete(request: SignedIn) -> PageResult {
-    let organization = organization_id(&request.visit)?;
-    let id = uuid(&request.visit, "id")?;
-    let list = base(&organization);
-    let done = with_notice(&list, "invite-deleted");
-    let Some(invite) = find(&request, &organization, &id).await? else {
+    let object = ObjectPath::of(&request.visit, INVITES)?;
+    let done = with_notice(&object.list(), "invite-deleted");
+    let Some(invite) = find(&request, &object.tenant, &object.id).await? else {
         return Err(answered_before(&request, Error::not_found(), &done));
     };
-    let frame = Frame::load(&request, Section::Invites, In::Organization(&organization)).await?;
+    let frame = object.frame(&request).await?;
     let question = format!("Delete the invite of {}?", invite.target_email);
     let text = "Its link stops working at once. To let the address join, invite it again.";
-    let write = Write::new("invites_destroy", [&organization, &id]);
-    let confirm = Confirm::new(question, text, "Delete the invite", write);
-    confirm.respond(&request, frame, &list, &done).await
+    let confirm =
+        Confirm::new(question, text, "Delete the invite", object.write("invites_destroy"));
+    confirm.respond(&request, frame, &object.list(), &done).await
 }
 
 /// Finds an invite in the list, because the API returns no single one.

@@ -19,10 +19,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     forms::routes(pages);
 }
 
-fn base(organization: &str) -> String {
-    format!("/console/organizations/{organization}/invites/")
-}
-
 /// The link of a new invite.
 struct Link {
     address: String,
@@ -54,7 +50,7 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let path =
         format!("/api/organizations/{organization}/invites/?limit={PAGE_SIZE}&offset={offset}");
     let found: List<Invite> = request.api.get(&path).await?;
-    let base = base(&organization);
+    let base = INVITES.list(&organization);
     let url = |offset| format!("{base}?offset={offset}");
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let projects = projects(request, &organization).await?;
@@ -73,7 +69,7 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     };
     let rows = found.results.into_iter().map(row).collect();
     let form = forms::form(request, &organization, &mut feedback, levels, &projects)?;
-    let frame = Frame::load(request, Section::Invites, In::Organization(&organization)).await?;
+    let frame = INVITES.frame(request, &organization).await?;
     let command = Command::get(&request.visit, &path);
     let local_base = local_base(request.visit.app.config().link_base());
     let page = InvitesPage { base, links, local_base, rows, paging, form, command };
