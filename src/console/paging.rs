@@ -58,6 +58,14 @@ impl ListFilters {
         self.0.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value)
     }
 
+    /// Sets a filter.
+    pub(super) fn with(mut self, name: &str, value: &str) -> Self {
+        for (_, text) in self.0.iter_mut().filter(|(known, _)| *known == name) {
+            value.clone_into(text);
+        }
+        self
+    }
+
     pub(super) fn are_set(&self) -> bool {
         self.0.iter().any(|(_, value)| !value.is_empty())
     }

@@ -8,6 +8,7 @@ use url::form_urlencoded::byte_serialize;
 
 use crate::base::time::Timestamp;
 use crate::console::pages::prelude::*;
+use crate::console::paging::ListFilters;
 use crate::ids::OrganizationId;
 
 use super::words::{KINDS, VERBS};
@@ -143,77 +144,45 @@ impl Entry {
     }
 }
 
-/// The filters. An empty text filters nothing.
-#[derive(Clone, Default)]
-pub(super) struct Filters {
-    pub(super) scope: String,
-    pub(super) activity: String,
-    pub(super) item_id: String,
-    /// `@me`, or the UUID of a user.
-    pub(super) user: String,
-    pub(super) after: String,
-    pub(super) before: String,
+/// The names of the filters, which are those of the API.
+const FILTERS: [&str; 6] = ["scope", "activity", "item_id", "user", "after", "before"];
+
+/// Reads the filters. Unknown kinds and activities filter nothing.
+pub(super) fn filters(visit: &Visit) -> ListFilters {
+    ListFilters::of(visit, &FILTERS, |name, text| {
+        let is_known = match name {
+            "scope" => KINDS.iter().any(|kind| kind.scope == text),
+            "activity" => VERBS.iter().any(|verb| verb.activity == text),
+            _ => true,
+        };
+        if is_known { text.to_owned() } else { String::new() }
+    })
 }
 
-impl Filters {
-    /// Reads the filters. Unknown kinds and activities filter nothing.
-    pub(super) fn of(visit: &Visit) -> Self {
-        let text = |name| visit.query(name).trim().to_owned();
-        let known = |name, mut values: Box<dyn Iterator<Item = &'static str>>| {
-            let sent = visit.query(name);
-            values.find(|value| *value == sent).unwrap_or_default().to_owned()
-        };
-        Self {
-            scope: known("scope", Box::new(KINDS.iter().map(|kind| kind.scope))),
-            activity: known("activity", Box::new(VERBS.iter().map(|verb| verb.activity))),
-            item_id: text("item_id"),
-            user: text("user"),
-            after: text("after"),
-            before: text("before"),
-        }
-    }
+/// Returns whether filters name an object.
+pub(super) fn name_object(filters: &ListFilters) -> bool {
+    ["scope", "item_id"].iter().all(|name| !filters.value(name).is_empty())
+}
 
-    /// Returns the filters that list the entries of the moment and the object in the query of an entry.
-    pub(super) fn of_entry(visit: &Visit) -> Option<Self> {
-        let at = Timestamp::parse(visit.query("at"))?;
-        let Self { scope, item_id, .. } = Self::of(visit);
-        let (after, before) = (at.to_string(), next(at).to_string());
-        let is_complete = !scope.is_empty() && !item_id.is_empty();
-        is_complete.then(|| Self { scope, item_id, after, before, ..Self::default() })
-    }
+/// Returns the filters that list the entries of the moment and the object in the query of an entry.
+pub(super) fn filters_of_entry(visit: &Visit) -> Option<ListFilters> {
+    let at = Timestamp::parse(visit.query("at"))?;
+    let filters = filters(visit).with("activity", "").with("user", "");
+    let filters = filters.with("after", &at.to_string()).with("before", &next(at).to_string());
+    name_object(&filters).then_some(filters)
+}
 
-    pub(super) fn are_set(&self) -> bool {
-        self.fields().iter().any(|(_, value)| !value.is_empty())
-    }
+/// Returns the query of the API's list.
+pub(super) fn api_query(filters: &ListFilters, limit: u64, offset: u64) -> Query {
+    Query::of([("limit", limit.to_string().as_str())]).and(filters.fields()).at(offset)
+}
 
-    pub(super) fn fields(&self) -> [(&'static str, &str); 6] {
-        [
-            ("scope", &self.scope),
-            ("activity", &self.activity),
-            ("item_id", &self.item_id),
-            ("user", &self.user),
-            ("after", &self.after),
-            ("before", &self.before),
-        ]
-    }
-
-    /// Returns the query of the API's list.
-    pub(super) fn to_api_query(&self, limit: u64, offset: u64) -> Query {
-        Query::of([("limit", limit.to_string().as_str())]).and(self.fields()).at(offset)
-    }
-
-    /// Returns these filters for entries after a moment, or these if they begin later.
-    pub(super) fn since(&self, moment: Timestamp) -> Self {
-        let moment = next(moment);
-        let begins_later = Timestamp::parse(&self.after).is_some_and(|after| after > moment);
-        let after = if begins_later { self.after.clone() } else { moment.to_string() };
-        Self { after, ..self.clone() }
-    }
-
-    /// Returns the query of the page that begins at `offset`.
-    pub(super) fn to_query(&self, offset: u64) -> Query {
-        Query::of(self.fields()).at(offset)
-    }
+/// Returns these filters for entries after a moment, or these if they begin later.
+pub(super) fn since(filters: ListFilters, moment: Timestamp) -> ListFilters {
+    let moment = next(moment);
+    let after = Timestamp::parse(filters.value("after"));
+    let begin_later = after.is_some_and(|after| after > moment);
+    if begin_later { filters } else { filters.with("after", &moment.to_string()) }
 }
 
 /// Returns the next moment. Times of the log have microseconds.
@@ -226,7 +195,7 @@ pub(super) fn item_query(scope: &str, item: &str) -> Query {
     Query::of([("scope", scope), ("item_id", item)])
 }
 
-/// Returns the query of one entry, as [`Filters::of_entry`] reads it.
+/// Returns the query of one entry, as [`filters_of_entry`] reads it.
 pub(super) fn entry_query(entry: &Entry) -> Query {
     let (at, id) = (entry.created_at.as_str(), entry.id.as_str());
     item_query(&entry.scope, &entry.item_id).and([("at", at), ("entry", id)])

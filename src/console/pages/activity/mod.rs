@@ -17,12 +17,13 @@ use axum::http::header::{CONTENT_TYPE, ETAG, IF_NONE_MATCH};
 use axum::response::IntoResponse;
 
 use crate::base::time::Timestamp;
+use crate::console::paging::ListFilters;
 use crate::exchange::etag::matches_any;
 
 use super::people::People;
 use super::prelude::*;
 use diff::DiffBudget;
-use log::{Entry, Filters, Log, item_query, keep_open_projects};
+use log::{Entry, Log, api_query, filters, item_query, keep_open_projects, name_object, since};
 use row::{ChangeRow, Row, Sentence};
 
 /// The number of entries on a page.
@@ -44,7 +45,7 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 #[template(path = "console/pages/activity/page.html")]
 struct ActivityPage {
     base: String,
-    filters: Filters,
+    filters: ListFilters,
     /// The object that the entries are about, if the filters name one.
     object: Option<Sentence>,
     people: People,
@@ -71,9 +72,9 @@ impl ActivityPage {
 
 async fn list(request: SignedIn) -> PageResult {
     let log = Log::of(&request.visit)?;
-    let filters = Filters::of(&request.visit);
+    let filters = filters(&request.visit);
     let mut offset = Paging::offset(&request.visit);
-    let path = filters.to_api_query(PAGE_SIZE, offset).url(&log.api());
+    let path = api_query(&filters, PAGE_SIZE, offset).url(&log.api());
     let (mut found, error) = match request.api.get::<List<Entry>>(&path).await {
         Ok(found) => (found, None),
         Err(error) if error.status() == 400 && error.attr().is_some() => {
@@ -83,7 +84,7 @@ async fn list(request: SignedIn) -> PageResult {
         Err(error) => return Err(error.into()),
     };
     let base = log.page();
-    let url = |offset| filters.to_query(offset).url(&base);
+    let url = |offset| filters.to_query().at(offset).url(&base);
     let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
     let oldest = url(found.count.saturating_sub(1) / PAGE_SIZE * PAGE_SIZE);
     let frame = log.frame(&request).await?.titled("Activity");
@@ -95,10 +96,10 @@ async fn list(request: SignedIn) -> PageResult {
     let render = move || {
         let mut budget = DiffBudget::of_page();
         let entries = &found.results;
-        let is_live = offset == 0 && filters.before.is_empty() && error.is_none();
+        let is_live = offset == 0 && filters.value("before").is_empty() && error.is_none();
         let status = if error.is_some() { StatusCode::BAD_REQUEST } else { StatusCode::OK };
         let newest = || entries.first().map_or(String::new(), |entry| entry.created_at.clone());
-        let of_item = entries.first().filter(|_| !filters.item_id.is_empty());
+        let of_item = entries.first().filter(|_| !filters.value("item_id").is_empty());
         let rows = entries.iter().zip(offers);
         let rows = rows.map(|(entry, offer)| entry.row(&log, &people, offer, &mut budget));
         let page = ActivityPage {
@@ -147,10 +148,9 @@ struct FieldsPage {
 /// Shows the last change of each field of an object.
 async fn fields(request: SignedIn) -> PageResult {
     let log = Log::of(&request.visit)?;
-    let filters = Filters::of(&request.visit);
-    let path = filters.to_api_query(MAX_SEARCHED, 0).url(&log.api());
-    let is_complete = !filters.scope.is_empty() && !filters.item_id.is_empty();
-    if !is_complete {
+    let filters = filters(&request.visit);
+    let path = api_query(&filters, MAX_SEARCHED, 0).url(&log.api());
+    if !name_object(&filters) {
         return Err(Error::not_found().into());
     }
     let mut found: List<Entry> = request.api.get(&path).await?;
@@ -162,7 +162,7 @@ async fn fields(request: SignedIn) -> PageResult {
         let newest = found.results.first().ok_or_else(Error::not_found)?;
         let page = FieldsPage {
             base: log.page(),
-            history: item_query(&filters.scope, &filters.item_id),
+            history: item_query(filters.value("scope"), filters.value("item_id")),
             object: newest.object(&log, &people),
             fields: last_changes(&found.results),
             is_cut: found.count > MAX_SEARCHED,
@@ -226,11 +226,11 @@ impl Latest {
 /// Its entity tag changes with every new entry.
 async fn news(request: SignedIn) -> PageResult {
     let log = Log::of(&request.visit)?;
-    let mut filters = Filters::of(&request.visit);
+    let mut filters = filters(&request.visit);
     if let Some(newest) = Timestamp::parse(request.visit.query("since")) {
-        filters = filters.since(newest);
+        filters = since(filters, newest);
     }
-    let path = filters.to_api_query(1, 0).url(&log.api());
+    let path = api_query(&filters, 1, 0).url(&log.api());
     let found: List<Entry> = request.api.get(&path).await?;
     let newest = found.results.first().map_or("", |entry| entry.id.as_str());
     let tag = format!("\"{}-{newest}\"", found.count);

@@ -5,7 +5,9 @@ use crate::console::pages::people::People;
 use crate::console::pages::prelude::*;
 
 use super::diff::DiffBudget;
-use super::log::{Change, Entry, Filters, Log, entry_query, item_query, keep_open_projects};
+use super::log::{
+    Change, Entry, Log, api_query, entry_query, filters_of_entry, item_query, keep_open_projects,
+};
 use super::offers::ObjectOperations;
 use super::reversal::{Reversal, is_unchanged, value_of};
 use super::row::{ChangeRow, Row};
@@ -182,8 +184,8 @@ struct Case {
 impl Case {
     async fn load(request: &SignedIn) -> Result<(Self, Frame)> {
         let log = Log::of(&request.visit)?;
-        let filters = Filters::of_entry(&request.visit).ok_or_else(Error::not_found)?;
-        let path = filters.to_api_query(MAX_ENTRIES, 0).url(&log.api());
+        let filters = filters_of_entry(&request.visit).ok_or_else(Error::not_found)?;
+        let path = api_query(&filters, MAX_ENTRIES, 0).url(&log.api());
         let mut found: List<Entry> = request.api.get(&path).await?;
         keep_open_projects(request, &mut found.results).await?;
         let id = request.visit.query("entry");
