@@ -9,7 +9,7 @@ use super::urls::Query;
 use super::visit::{SignedIn, Visit};
 
 /// The parameter of the query with the number of items before the page.
-const OFFSET: &str = "offset";
+pub(super) const OFFSET: &str = "offset";
 
 /// The number of items on a page of a list.
 const PAGE_SIZE: u64 = 50;

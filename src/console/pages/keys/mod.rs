@@ -5,6 +5,7 @@ mod new;
 mod one;
 
 use crate::base::time::Timestamp;
+use crate::console::paging::OFFSET;
 
 use super::prelude::*;
 use access::{Access, scope_in_words};
@@ -60,28 +61,23 @@ struct KeysPage {
 }
 
 async fn list(request: SignedIn) -> PageResult {
-    let offset = Paging::offset(&request.visit);
     let keys: Vec<Key> = request.api.get(API).await?;
-    let count = keys.len() as u64;
+    let url = |offset| format!("{LIST}?offset={offset}");
+    let (shown, paging) = Paging::of_all(&keys, &request.visit, OFFSET, PAGE_SIZE, url)?;
     let own = Key::of_session(&request).await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let now = request.visit.app.now();
-    let start = usize::try_from(offset).unwrap_or(usize::MAX);
-    let rows = keys.into_iter().skip(start).take(PAGE_SIZE).map(|key| Row {
+    let rows = shown.iter().map(|key| Row {
         scopes: key.scopes.iter().take(MAX_SCOPES).map(|scope| scope_in_words(scope)).collect(),
         more: key.scopes.len().saturating_sub(MAX_SCOPES),
-        limits: access.limits(&key),
+        limits: access.limits(key),
         is_current: own.as_ref().is_some_and(|own| own.id == key.id),
         is_expired: key.is_expired(now),
-        key,
+        key: key.clone(),
     });
-    let rows: Vec<_> = rows.collect();
-    let paging = Paging::new(&request.visit, rows.len(), count, PAGE_SIZE as u64, |offset| {
-        format!("{LIST}?offset={offset}")
-    })?;
     let create = Operation::new("personal_api_keys_create", []);
     let page = KeysPage {
-        rows,
+        rows: rows.collect(),
         may_create: request.api.may(&create).await?,
         paging,
         command: Command::get(&request.visit, API),
