@@ -1,9 +1,7 @@
-//! The domains of an organization: their list, and a form that adds one.
-
-mod one;
+//! The domains of an organization: their list with a form that adds one, the proof of ownership, and how people with addresses
+//! in a domain sign in.
 
 use super::prelude::*;
-use one::provider_name;
 
 const FORM: FormSpec = FormSpec::create(
     "Add",
@@ -11,8 +9,10 @@ const FORM: FormSpec = FormSpec::create(
 );
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/organizations/{organization_id}/domains/", show, create);
-    one::routes(pages);
+    pages.page("/console/organizations/{organization_id}/domains/", list_domains, create);
+    pages.page("/console/organizations/{organization_id}/domains/{id}/", show, save);
+    pages.post("/console/organizations/{organization_id}/domains/{id}/verify/", verify);
+    pages.confirm("/console/organizations/{organization_id}/domains/{id}/delete/", delete);
 }
 
 #[derive(Template)]
@@ -39,11 +39,11 @@ async fn create(request: SignedIn) -> PageResult {
     let base = DOMAINS.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(domain) => finish(&page_of(&base, &domain), "domain-added"),
-        Outcome::Again(form) => show(request, form.into()).await,
+        Outcome::Again(form) => list_domains(request, form.into()).await,
     }
 }
 
-async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+async fn list_domains(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = DOMAINS.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
@@ -52,4 +52,219 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let list = list_page(&request, list).await?;
     let frame = DOMAINS.frame(&request, &organization).await?.titled("Domains");
     Ok(layout::page(&feedback.on(frame), &DomainsPage { base, list, form })?)
+}
+
+/// The operation that changes a domain.
+const UPDATE: &str = "domains_partial_update";
+/// The operation that verifies a domain.
+const VERIFY_OPERATION: &str = "domains_verify_create";
+
+/// The values of `sso_enforcement`.
+const PROVIDERS: &[(&str, &str)] = &[
+    ("", "Any way"),
+    ("google-oauth2", "Google"),
+    ("github", "GitHub"),
+    ("gitlab", "GitLab"),
+    ("saml", "SAML"),
+];
+
+const SAML: [Input; 3] = [
+    Input::new("saml_entity_id")
+        .heading("SAML")
+        .label("Entity id")
+        .hint("That of the identity provider.")
+        .line(),
+    Input::new("saml_acs_url").label("URL").hint("That of the identity provider.").line(),
+    Input::new("saml_x509_cert")
+        .label("Certificate")
+        .hint("The signing certificate of the identity provider, as PEM or as its base64.")
+        .area(),
+];
+
+const UNVERIFIED: FormSpec = FormSpec::change("Save", &SAML);
+
+const VERIFIED: FormSpec = FormSpec::change(
+    "Save",
+    &[
+        Input::new("sso_enforcement")
+            .label("Required way to sign in")
+            .hint("For users with an address in the domain.")
+            .choices(PROVIDERS),
+        Input::new("jit_provisioning_enabled")
+            .label("New users with an address in the domain join"),
+        SAML[0],
+        SAML[1],
+        SAML[2],
+    ],
+);
+
+/// Returns the name of a way to sign in.
+fn provider_name(provider: &str) -> &'static str {
+    PROVIDERS.iter().find(|(known, _)| *known == provider).map_or("Another way", |(_, name)| name)
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/domains/one.html")]
+struct DomainPage {
+    object: ObjectPath,
+    domain: Domain,
+    /// The proof of ownership, until the domain is verified.
+    wizard: Option<Wizard>,
+    once: String,
+    may_verify: bool,
+    /// The command that verifies the domain.
+    command: Command,
+    may_delete: bool,
+    certificate: Option<Certificate>,
+    /// The form of the settings, if the session may change them.
+    form: Option<Form>,
+}
+
+async fn save(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let domain: Domain = request.api.get(&object.api("")).await?;
+    let (spec, action) = (spec(&domain), object.page(""));
+    match spec.sent(&request, object.operation(UPDATE), &action)?.send(&request).await? {
+        Outcome::Done(_) => finish(&action, "domain-saved"),
+        Outcome::Again(form) => show(request, form.into()).await,
+    }
+}
+
+/// Returns the settings that the API accepts for a domain.
+const fn spec(domain: &Domain) -> &'static FormSpec {
+    if domain.is_verified { &VERIFIED } else { &UNVERIFIED }
+}
+
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let found = request.api.get_versioned(&object.api("")).await?;
+    let domain: Domain = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
+    let operation = object.operation(UPDATE);
+    let spec = spec(&domain);
+    let form = spec.offered(&request, &operation, &object.page(""), &found, &mut feedback).await?;
+    let wizard =
+        if domain.is_verified { None } else { Some(Wizard::load(&request, &object).await?) };
+    let certificate = match domain.saml_x509_cert.as_deref() {
+        None | Some("") => None,
+        Some(_) => Some(Certificate::load(&request, &object).await?),
+    };
+    let verify = object.write(VERIFY_OPERATION).body(json!({}));
+    let frame = object.frame(&request).await?.titled(domain.name.clone());
+    let page = DomainPage {
+        may_verify: request.api.may(&verify.operation).await?,
+        command: Command::write(&request, &verify)?,
+        may_delete: request.api.may(&object.operation("domains_destroy")).await?,
+        once: once_key(),
+        certificate,
+        object,
+        domain,
+        wizard,
+        form,
+    };
+    Ok(layout::page(&feedback.on(frame), &page)?)
+}
+
+/// Verifies the domain. The API succeeds too if the record is not there, so the domain is read again.
+async fn verify(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    let write = object.write(VERIFY_OPERATION).body(json!({})).once(request.visit.form.value(ONCE));
+    let refusal = match request.api.attempt(&write).await? {
+        Ok(_) => {
+            if request.api.get::<Domain>(&object.api("")).await?.is_verified {
+                return finish(&object.page(""), "domain-verified");
+            }
+            Error::invalid(
+                "invalid_input",
+                "The record was not found, so the domain is not verified.",
+            )
+        }
+        Err(refusal) => refusal,
+    };
+    show(request, refusal.into()).await
+}
+
+/// Asks before a domain is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, DOMAINS)?;
+    confirm_delete(&request, &object, "", "domain-deleted", |domain: Domain| {
+        let text = "Its settings are lost, and any organization can add the domain. To add it again, you have to prove \
+                    again that it is yours.";
+        object.deletion(&domain.name, text, object.write("domains_destroy"))
+    })
+    .await
+}
+
+/// What the certificate says. Every member is absent if the stored text is no certificate.
+#[derive(Deserialize)]
+struct Certificate {
+    subject: Option<String>,
+    issuer: Option<String>,
+    not_before: Option<String>,
+    not_after: Option<String>,
+    is_expired: Option<bool>,
+}
+
+impl Certificate {
+    /// Loads what the certificate of a domain says.
+    ///
+    /// # Errors
+    /// The errors of the API.
+    async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
+        request.api.get(&domain.api("certificate/")).await
+    }
+
+    fn is_expired(&self) -> bool {
+        self.is_expired == Some(true)
+    }
+}
+
+/// The TXT record that verifies a domain, and what the DNS answers now.
+#[derive(Deserialize)]
+struct Lookup {
+    name: String,
+    expected: String,
+    found: Vec<String>,
+    matches: bool,
+    error: Option<String>,
+}
+
+/// The wizard of a domain.
+enum Wizard {
+    /// The session may not look the record up.
+    Refused,
+    /// The record cannot be looked up now.
+    Unavailable(String),
+    Asked(Lookup),
+}
+
+impl Wizard {
+    /// Looks the record up. The look-up has a deadline and a queue for each organization.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals and full queues.
+    async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
+        match request.api.get_if_allowed(&domain.api("lookup/")).await {
+            Ok(Some(lookup)) => Ok(Self::Asked(lookup)),
+            Ok(None) => Ok(Self::Refused),
+            Err(error) if error.status() == 503 => Ok(Self::Unavailable(error.detail().to_owned())),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Lookup {
+    /// Returns what the DNS answers, in words.
+    fn answer(&self) -> String {
+        match (&self.error, self.matches, self.found.len()) {
+            (Some(error), _, _) => error.clone(),
+            (None, true, _) => "The record is there. You can verify the domain now.".to_owned(),
+            (None, false, 0) => "There is no such record yet.".to_owned(),
+            (None, false, 1) => {
+                "There is 1 TXT record of this name, with another value.".to_owned()
+            }
+            (None, false, count) => {
+                format!("There are {count} TXT records of this name, and none has the value.")
+            }
+        }
+    }
 }

@@ -1,14 +1,18 @@
-//! The roles of an organization: their list, and a form that creates one.
+//! The roles of an organization: their list with a form that creates one, and the name and the members of a role.
 
-mod one;
+use std::collections::HashSet;
 
+use super::people::MemberSearch;
 use super::prelude::*;
 
 const FORM: FormSpec = FormSpec::create("Create", &[Input::new("name").label("Name")]);
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/organizations/{organization_id}/roles/", show, create);
-    one::routes(pages);
+    pages.page("/console/organizations/{organization_id}/roles/", list_roles, create);
+    pages.page("/console/organizations/{organization_id}/roles/{id}/", show, rename);
+    pages.post("/console/organizations/{organization_id}/roles/{id}/add/", add);
+    pages.post(REMOVE, remove);
+    pages.confirm("/console/organizations/{organization_id}/roles/{id}/delete/", delete);
 }
 
 #[derive(Template)]
@@ -29,11 +33,11 @@ async fn create(request: SignedIn) -> PageResult {
     let base = ROLES.list(&organization);
     match FORM.sent(&request, operation(&organization), &base)?.send(&request).await? {
         Outcome::Done(role) => finish(&page_of(&base, &role), "role-created"),
-        Outcome::Again(form) => show(request, form.into()).await,
+        Outcome::Again(form) => list_roles(request, form.into()).await,
     }
 }
 
-async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+async fn list_roles(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let base = ROLES.list(&organization);
     let (operation, empty) = (operation(&organization), Versioned::default());
@@ -43,4 +47,150 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let list = list_page(&request, list).await?;
     let frame = ROLES.frame(&request, &organization).await?.titled("Roles");
     Ok(layout::page(&feedback.on(frame), &RolesPage { base, list, form })?)
+}
+
+const REMOVE: &str =
+    "/console/organizations/{organization_id}/roles/{id}/members/{membership_id}/remove/";
+
+const NAME: FormSpec = FormSpec::change("Rename", &[Input::new("name").label("Name")]);
+const MEMBER: FormSpec =
+    FormSpec::create("Add", &[Input::new("user_uuid").label("Member")]).with_id("add");
+
+/// The operation that renames a role.
+const RENAME: &str = "roles_partial_update";
+/// The operation that adds a member.
+const ADD_MEMBER: &str = "roles_role_memberships_create";
+
+#[derive(Deserialize)]
+struct RoleMember {
+    id: String,
+    user: User,
+    joined_at: String,
+}
+
+#[derive(Template)]
+#[template(path = "console/pages/roles/one.html")]
+struct RolePage {
+    object: ObjectPath,
+    role: Role,
+    list: ListPage<RoleMember>,
+    may_see_members: bool,
+    may_remove: bool,
+    may_delete: bool,
+    /// The form of the name, if the session may rename the role.
+    name_form: Option<Form>,
+    /// The members that can be added, and the form for it, if the session may add members.
+    candidates: Option<(Candidates, Option<Form>)>,
+}
+
+async fn rename(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    match NAME.sent(&request, object.operation(RENAME), &object.page(""))?.send(&request).await? {
+        Outcome::Done(_) => finish(&object.page(""), "role-saved"),
+        Outcome::Again(form) => show(request, form.into()).await,
+    }
+}
+
+async fn add(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    let action = object.page("add/");
+    match MEMBER.sent(&request, object.operation(ADD_MEMBER), &action)?.send(&request).await? {
+        Outcome::Done(_) => finish(&object.page(""), "member-added"),
+        Outcome::Again(form) => show(request, form.into()).await,
+    }
+}
+
+async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    let found = request.api.get_versioned(&object.api("?basic=true")).await?;
+    let role: Role = serde_json::from_value(found.body.clone()).map_err(Error::internal)?;
+    let list = ListSpec::new(object.api("role_memberships/"), &object.page(""));
+    let list = list_page(&request, list).await?;
+    let (rename, action) = (object.operation(RENAME), object.page(""));
+    let name_form = NAME.offered(&request, &rename, &action, &found, &mut feedback).await?;
+    let candidates = candidates(&request, &object, &mut feedback).await?;
+    let remove =
+        Operation::new("roles_role_memberships_destroy", [&object.tenant, &object.id, &object.id]);
+    let member = Operation::new("members_retrieve", [&object.tenant, "@me"]);
+    let frame = object.frame(&request).await?.titled(role.name.clone());
+    let page = RolePage {
+        may_see_members: request.api.may(&member).await?,
+        may_remove: request.api.may(&remove).await?,
+        may_delete: request.api.may(&object.operation("roles_destroy")).await?,
+        list,
+        object,
+        role,
+        name_form,
+        candidates,
+    };
+    Ok(layout::page(&feedback.on(frame), &page)?)
+}
+
+/// Returns the members that can be added, if the session may add members. They come with the form that was sent, or with a new
+/// one unless there is no member to choose.
+async fn candidates(
+    request: &SignedIn,
+    object: &ObjectPath,
+    feedback: &mut Feedback,
+) -> Result<Option<(Candidates, Option<Form>)>> {
+    let (add, action) = (object.operation(ADD_MEMBER), object.page("add/"));
+    let form = MEMBER.offered(request, &add, &action, &Versioned::default(), feedback).await?;
+    let Some(form) = form else { return Ok(None) };
+    let candidates = Candidates::load(request, object).await?;
+    let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
+    let form = form.with_choices("user_uuid", choices.collect());
+    let is_shown = form.is_sent() || !candidates.members.is_empty();
+    Ok(Some((candidates, is_shown.then_some(form))))
+}
+
+async fn remove(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    let membership = uuid(&request.visit, "membership_id")?;
+    let ids = [object.tenant.as_str(), &object.id, &membership];
+    match request.api.attempt(&Write::new("roles_role_memberships_destroy", ids)).await? {
+        Ok(_) => finish(&object.page(""), "member-removed"),
+        Err(refusal) => show(request, refusal.into()).await,
+    }
+}
+
+/// Asks before a role is deleted.
+async fn delete(request: SignedIn) -> PageResult {
+    let object = ObjectPath::of(&request.visit, ROLES)?;
+    confirm_delete(&request, &object, "?basic=true", "role-deleted", |role: Role| {
+        let text = "The access rules that name the role are deleted too. Members who see a private project only through the \
+                    role do not see it any more.";
+        object.deletion(&role.name, text, object.write("roles_destroy"))
+    })
+    .await
+}
+
+/// The parameter of the query with the search.
+const SEARCH: &str = "member";
+
+/// The maximum number of members of the role that are left out of the choice. The API refuses to add the others again.
+const MAX_LEFT_OUT: u64 = 1000;
+
+/// Members that a search found, without those of the role.
+struct Candidates {
+    search: MemberSearch,
+    /// The UUID and the name of each member.
+    members: Vec<(String, String)>,
+}
+
+impl Candidates {
+    /// Searches the organization for members who are not in the role.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    async fn load(request: &SignedIn, role: &ObjectPath) -> Result<Self> {
+        let search = MemberSearch::of(&request.visit, SEARCH, &role.page(""), "candidates");
+        let (search, found) = search.find::<Member>(request, &role.tenant).await?;
+        let path = role.api(&format!("role_memberships/?limit={MAX_LEFT_OUT}"));
+        let in_role: List<RoleMember> = request.api.get(&path).await?;
+        let in_role: HashSet<_> = in_role.results.into_iter().map(|one| one.user.uuid).collect();
+        let members = found.results.into_iter();
+        let members = members.filter(|member| !in_role.contains(&member.user.uuid));
+        let members = members.map(|member| (member.user.uuid, member.user.person.label()));
+        Ok(Self { search, members: members.collect() })
+    }
 }
