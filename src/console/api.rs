@@ -131,13 +131,14 @@ impl ApiRouter {
 
 /// Sends requests to the API as a session. A client cannot set a request extension, so no other request has the session.
 pub(super) struct Api {
-    client: InProcessClient,
+    /// The client, whose outcome belongs to the page's response.
+    pub(super) client: InProcessClient,
     session: VerifiedSession,
     table: RouteTable,
     /// Whether a request of this client has changed something.
-    has_written: Arc<AtomicBool>,
+    pub(super) has_written: Arc<AtomicBool>,
     /// Receives the requests that would change something, instead of the API.
-    recorder: Option<Recorder>,
+    pub(super) recorder: Option<Recorder>,
 }
 
 /// The requests of a client that only records them. Clones share the requests.
@@ -296,16 +297,6 @@ impl Api {
         }
     }
 
-    /// Returns a flag that is set once a request of this client has changed something.
-    pub(super) fn has_written(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.has_written)
-    }
-
-    /// Returns the recorder of a client that changes nothing.
-    pub(super) fn recorder(&self) -> Option<Recorder> {
-        self.recorder.clone()
-    }
-
     /// Returns the operations of the API.
     pub(super) fn table(&self) -> &RouteTable {
         &self.table
@@ -317,11 +308,6 @@ impl Api {
 
     async fn send(&self, request: Builder, body: Body) -> Result<Reply> {
         self.client.send(request.body(body).map_err(Error::internal)?).await
-    }
-
-    /// Returns the client, whose outcome belongs to the page's response.
-    pub(super) fn client(&self) -> InProcessClient {
-        self.client.clone()
     }
 }
 

@@ -23,7 +23,7 @@ const MAX_VALUES: usize = 32;
 
 /// A cookie for one address of the service.
 pub(super) struct ConsoleCookie {
-    name: String,
+    pub(super) name: String,
     is_secure: bool,
     /// The lifetime in seconds. Without one, the browser removes the cookie when it is closed.
     max_age: Option<u32>,
@@ -52,10 +52,6 @@ impl ConsoleCookie {
         let prefix = if is_secure { "__Host-" } else { "" };
         let port = client.host.port_u16().map_or(String::new(), |port| format!("-{port}"));
         Self { name: format!("{prefix}{name}{port}"), is_secure, max_age }
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     /// Returns the first values, each once. There are several if another port of the host, or another host of its domain, has

@@ -142,8 +142,8 @@ impl<'r> Pages<'r> {
                     return Err(Error::denied(OPERATOR_ONLY).into());
                 }
                 let as_command = AsCommand::of(&signed_in);
-                let client = signed_in.api.client();
-                let has_written = signed_in.api.has_written();
+                let client = signed_in.api.client.clone();
+                let has_written = Arc::clone(&signed_in.api.has_written);
                 let response = page(signed_in).await;
                 let response = match as_command {
                     Some(asked) => asked.replace(response),
@@ -224,7 +224,7 @@ impl AsCommand {
     fn of(request: &SignedIn) -> Option<Self> {
         let visit = &request.visit;
         Some(Self {
-            recorder: request.api.recorder()?,
+            recorder: request.api.recorder.clone()?,
             base_url: visit.base_url().into_owned(),
             table: request.api.table().clone(),
             action: Next::parse(visit.path_and_query()),

@@ -88,7 +88,7 @@ impl Visit {
     pub(super) fn ambiguous_cookie(&self) -> Option<String> {
         let cookie = self.cookie();
         let is_ambiguous = cookie.values(&self.head.headers).len() > 1;
-        is_ambiguous.then(|| cookie.name().to_owned())
+        is_ambiguous.then_some(cookie.name)
     }
 
     /// Returns the cookie of a browser that asked for a sign-in mail, for this address of the service.

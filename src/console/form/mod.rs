@@ -246,18 +246,19 @@ pub(super) struct Form {
     error: Option<String>,
     /// The seconds after which the request may succeed.
     retry_after: Option<u32>,
-    status: StatusCode,
+    /// The status of the request that failed, or 200.
+    pub(super) status: StatusCode,
     once: String,
     version: Option<String>,
     before: Map<String, Value>,
     /// Whether the values are those that the browser has sent.
-    is_sent: bool,
+    pub(super) is_sent: bool,
     /// Whether the page shows the values as text.
     is_read_only: bool,
     /// What others have changed since the form was filled.
     differences: Vec<Difference>,
     /// Why the session cannot send the form.
-    refusal: Option<String>,
+    pub(super) refusal: Option<String>,
 }
 
 impl Form {
@@ -268,19 +269,9 @@ impl Form {
         self
     }
 
-    /// Returns whether the page shows why the session cannot send the form.
-    pub(super) const fn is_refused(&self) -> bool {
-        self.refusal.is_some()
-    }
-
     /// Returns whether a button of a field precedes the button that sends the form.
     fn has_field_buttons(&self) -> bool {
         self.fields.iter().any(Field::is_markdown)
-    }
-
-    /// Returns whether the values are those that the browser has sent.
-    pub(super) const fn is_sent(&self) -> bool {
-        self.is_sent
     }
 
     /// Offers these values in a field: checkboxes if the property is a list, otherwise a select.
@@ -317,11 +308,6 @@ impl Form {
     pub(super) const fn read_only(mut self, is_read_only: bool) -> Self {
         self.is_read_only = is_read_only;
         self
-    }
-
-    /// Returns the status of a page with this form: that of the request that failed, or 200.
-    pub(super) const fn status(&self) -> StatusCode {
-        self.status
     }
 
     fn before_json(&self) -> String {

@@ -178,9 +178,4 @@ impl Frame {
         self.undo = undo;
         self
     }
-
-    /// Returns the path of the current project's dashboards.
-    fn dashboards(&self) -> Option<String> {
-        self.tenant.project.as_ref().map(|project| project.href.clone())
-    }
 }

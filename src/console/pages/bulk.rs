@@ -10,16 +10,20 @@ use super::prelude::*;
 /// The maximum number of objects of one form, which is that of a page.
 pub(super) const MAX_OBJECTS: usize = 50;
 
-/// The outcome of the requests.
+/// The feedback of a page on a form for several objects.
 #[derive(Default)]
-pub(super) struct BulkOutcome {
+pub(super) struct BulkFeedback {
     /// The ids of the objects that were changed.
     pub(super) done: Vec<String>,
     /// The ids of the objects that the API refused to change, each with the error.
     refused: Vec<(String, Error)>,
+    /// Why the whole form was refused.
+    refusal: Option<Error>,
+    /// The form that undoes what was done, although the rest was refused.
+    pub(super) undo: Option<Undo>,
 }
 
-impl BulkOutcome {
+impl BulkFeedback {
     /// Adds the outcome of the request for one object.
     ///
     /// # Errors
@@ -37,33 +41,20 @@ impl BulkOutcome {
         !self.refused.is_empty()
     }
 
-    /// Returns the status of the page that shows the refusals: an error if all were refused.
-    pub(super) fn status(&self) -> StatusCode {
+    /// Shows the refusal of the form in the frame of the page, and sets the page's status: an error if all requests were
+    /// refused.
+    pub(super) fn on(&mut self, frame: Frame) -> Frame {
         let first = self.refused.first().filter(|_| self.done.is_empty());
-        first.map_or(StatusCode::OK, |(_, error)| status_of(error))
+        let status = first.map_or(StatusCode::OK, |(_, error)| status_of(error));
+        frame.with_refusal(self.refusal.take()).with_status(status)
     }
 
     /// Returns the refusals for the page. `name` returns the name of an object.
-    pub(super) fn refusals(&self, name: impl Fn(&str) -> String) -> Option<Refusals> {
+    pub(super) fn refusals(self, name: impl Fn(&str) -> String) -> Option<Refusals> {
         let refused = self.refused.iter().map(|(id, error)| (name(id), error.detail().to_owned()));
         let refused: Vec<_> = refused.collect();
-        (!refused.is_empty()).then_some(Refusals { done: self.done.len(), refused, undo: None })
-    }
-}
-
-/// The feedback of a page on a form for several objects.
-#[derive(Default)]
-pub(super) struct BulkFeedback {
-    /// Why the whole form was refused.
-    pub(super) refusal: Option<Error>,
-    pub(super) outcome: BulkOutcome,
-    /// The form that undoes what was done, although the rest was refused.
-    pub(super) undo: Option<Undo>,
-}
-
-impl From<BulkOutcome> for BulkFeedback {
-    fn from(outcome: BulkOutcome) -> Self {
-        Self { outcome, ..Self::default() }
+        let (done, undo) = (self.done.len(), self.undo);
+        (!refused.is_empty()).then_some(Refusals { done, refused, undo })
     }
 }
 
@@ -83,14 +74,6 @@ pub(super) struct Refusals {
     refused: Vec<(String, String)>,
     /// The form that undoes what was done.
     undo: Option<Undo>,
-}
-
-impl Refusals {
-    /// Offers to undo what was done.
-    pub(super) fn with_undo(mut self, undo: Option<Undo>) -> Self {
-        self.undo = undo;
-        self
-    }
 }
 
 /// The choices of the form that the browser has sent. A page that was only opened has none.

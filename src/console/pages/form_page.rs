@@ -39,7 +39,7 @@ impl FormPage {
 
     /// Shows the page with the status of its form.
     pub(super) fn show(self, frame: Frame) -> PageResult {
-        let frame = frame.titled(self.title).with_status(self.form.status());
+        let frame = frame.titled(self.title).with_status(self.form.status);
         Ok(layout::page(&frame, &self)?)
     }
 }

@@ -65,14 +65,14 @@ const PAGE_SIZE: usize = 50;
 #[derive(Template)]
 #[template(path = "console/pages/rules.html")]
 pub(super) struct RuleTable {
-    rows: Vec<RuleRow>,
+    pub(super) rows: Vec<RuleRow>,
     paging: Paging,
     /// The URL that the buttons send the form to, if the session may remove rules.
     action: Option<String>,
 }
 
 /// A rule in the table.
-struct RuleRow {
+pub(super) struct RuleRow {
     name: String,
     level: String,
     subject: String,
@@ -99,10 +99,6 @@ impl RuleTable {
         });
         Ok(Self { rows: rows.collect(), paging, action })
     }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
 }
 
 /// The maximum number of members, and of roles, that a form offers without a search and that a list of rules names.
@@ -116,8 +112,8 @@ const SEARCH: &str = "subject";
 pub(super) struct Subjects {
     /// The members that a form offers.
     members: Vec<(String, String)>,
-    /// The search for others, if there are more members.
-    search: Option<MemberSearch>,
+    /// The search for others, if there are more members than a form offers.
+    pub(super) search: Option<MemberSearch>,
     /// The roles. `None` if there are more than a form offers.
     roles: Option<Vec<(String, String)>>,
     names: HashMap<String, String>,
@@ -184,11 +180,6 @@ impl Subjects {
             Some(roles) => form.with_choices("role", choices("No role", roles)),
             None => form.with_hint("role", "The ID of the role, which is in the URL of its page."),
         }
-    }
-
-    /// Returns the search for a member, if there are more members than a form offers.
-    pub(super) const fn search(&self) -> Option<&MemberSearch> {
-        self.search.as_ref()
     }
 }
 

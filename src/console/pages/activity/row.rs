@@ -49,12 +49,8 @@ impl ChangeRow {
         self
     }
 
-    fn lines(&self) -> usize {
-        self.diff.lines()
-    }
-
     fn is_folded(&self) -> bool {
-        !self.is_open && self.lines() > MAX_LINES
+        !self.is_open && self.diff.lines() > MAX_LINES
     }
 }
 
@@ -62,7 +58,7 @@ impl Row {
     /// Returns whether the changes are folded together.
     pub(super) fn is_folded(&self) -> bool {
         let lines = self.changes.iter();
-        let lines = lines.map(|change| if change.is_folded() { 1 } else { change.lines() });
+        let lines = lines.map(|change| if change.is_folded() { 1 } else { change.diff.lines() });
         self.changes.len() > MAX_FIELDS || lines.sum::<usize>() > MAX_LINES_OF_ENTRY
     }
 }

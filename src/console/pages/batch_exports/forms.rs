@@ -264,7 +264,7 @@ async fn show(
     form: Form,
 ) -> PageResult {
     let frame = BATCH_EXPORTS.frame(request, project).await?.titled("New batch export");
-    let frame = frame.with_status(form.status());
+    let frame = frame.with_status(form.status);
     let page = NewPage { base: BATCH_EXPORTS.list(project), destination, form };
     Ok(layout::page(&frame, &page)?)
 }

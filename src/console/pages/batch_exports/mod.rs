@@ -3,7 +3,7 @@
 
 mod forms;
 
-use super::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
+use super::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use super::prelude::*;
 use forms::{Destination, destination_label, find_destination, interval_label};
 
@@ -38,14 +38,13 @@ struct ExportsPage {
     chosen: Chosen,
 }
 
-async fn list_exports(request: SignedIn, feedback: BulkFeedback) -> PageResult {
+async fn list_exports(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
     let project = &project_id(&request.visit)?;
     let base = BATCH_EXPORTS.list(project);
     let list = ListSpec::new(BATCH_EXPORTS.api(project), &base);
     let list = list_page::<BatchExport>(&request, list).await?;
     let frame = BATCH_EXPORTS.frame(&request, project).await?;
-    let frame = frame.titled("Batch exports");
-    let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
+    let frame = feedback.on(frame.titled("Batch exports"));
     let create = Operation::new("projects_batch_exports_create", [project]);
     let may_act = match list.rows.first() {
         Some(first) => {
@@ -60,7 +59,7 @@ async fn list_exports(request: SignedIn, feedback: BulkFeedback) -> PageResult {
     let page = ExportsPage {
         once: may_act.then(once_key),
         may_create: request.api.may(&create).await?,
-        refusals: feedback.outcome.refusals(name),
+        refusals: feedback.refusals(name),
         chosen: Chosen::of(&request),
         base,
         list,
@@ -77,14 +76,14 @@ async fn act_on_several(request: SignedIn) -> PageResult {
         let refusal = Error::invalid_request("invalid_form", "Select the batch exports first.");
         return list_exports(request, refusal.into()).await;
     }
-    let mut outcome = BulkOutcome::default();
+    let mut outcome = BulkFeedback::default();
     for (index, id) in form.values("id").take(MAX_OBJECTS).enumerate() {
         let once = format!("{}-{index}", form.value(ONCE));
         let sent = action.send(&request, &project, id, &once).await;
         outcome.add(id.to_owned(), sent)?;
     }
     if outcome.has_refusals() {
-        return list_exports(request, outcome.into()).await;
+        return list_exports(request, outcome).await;
     }
     let list =
         format!("{}?offset={}", BATCH_EXPORTS.list(&project), Paging::offset(&request.visit));

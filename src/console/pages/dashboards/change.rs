@@ -1,6 +1,6 @@
 //! Changes of one or many dashboards: each is one request to the API.
 
-use crate::console::pages::bulk::{BulkOutcome, MAX_OBJECTS};
+use crate::console::pages::bulk::{BulkFeedback, MAX_OBJECTS};
 use crate::console::pages::prelude::*;
 use crate::console::pages::shareable::DASHBOARD;
 use crate::console::words::{COLLABORATORS_EDIT, EVERYONE_EDITS};
@@ -56,7 +56,7 @@ pub(super) struct Changes {
     pub(super) notice: &'static str,
     /// Whether the dashboards were deleted, and can be restored.
     pub(super) is_deletion: bool,
-    pub(super) outcome: BulkOutcome,
+    pub(super) outcome: BulkFeedback,
 }
 
 /// Applies a form with `action`, one `id` or several, and for tags `tag`. A button for one dashboard sends `only`: its
@@ -82,7 +82,7 @@ pub(super) async fn apply(request: &SignedIn, project: &str) -> Result<Changes> 
     if let Some(detail) = lacks {
         return Err(Error::invalid_request("invalid_form", detail));
     }
-    let mut outcome = BulkOutcome::default();
+    let mut outcome = BulkFeedback::default();
     for id in ids {
         let id = id.to_string();
         let changed = apply_to_one(request, &change, project, &id, &tag).await;

@@ -145,7 +145,7 @@ async fn show_new(
         _ => {}
     }
     let frame = DASHBOARDS.frame(request, project).await?.titled("New dashboard");
-    let frame = frame.with_status(form.status());
+    let frame = frame.with_status(form.status);
     let base = DASHBOARDS.list(project);
     let page = NewPage { base, origins: &ORIGINS, origin, templates, form };
     Ok(layout::page(&frame, &page)?)

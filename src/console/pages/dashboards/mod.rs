@@ -31,10 +31,11 @@ async fn apply(request: SignedIn) -> PageResult {
         return ask(&request, &project).await;
     }
     match change::apply(&request, &project).await {
-        Ok(Changes { outcome, is_deletion, .. }) if outcome.has_refusals() => {
-            let done = if is_deletion { outcome.done.clone() } else { Vec::new() };
-            let undo = restoring(done, &DASHBOARDS.list(&project));
-            show(request, BulkFeedback { undo, ..outcome.into() }).await
+        Ok(Changes { mut outcome, is_deletion, .. }) if outcome.has_refusals() => {
+            if is_deletion {
+                outcome.undo = restoring(outcome.done.clone(), &DASHBOARDS.list(&project));
+            }
+            show(request, outcome).await
         }
         Ok(changes) => Ok(see_other(&after(&request, &project, &changes))?),
         Err(error) if error.status() == 400 => show(request, error.into()).await,
@@ -103,7 +104,7 @@ impl DashboardsPage {
 }
 
 /// Shows the list, and what became of a form.
-async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
+async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
     let filters = filters(&request.visit);
     let base = DASHBOARDS.list(&project);
@@ -116,18 +117,18 @@ async fn show(request: SignedIn, feedback: BulkFeedback) -> PageResult {
     let list = list_page::<Dashboard>(&request, list).await?;
     let frame = DASHBOARDS.frame(&request, &project).await?;
     let frame = frame.titled("Dashboards").with_undo(undo_of_query(&request, &base));
-    let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
+    let frame = feedback.on(frame);
     let name = |id: &str| {
         let known = list.rows.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
     };
-    let refusals = feedback.outcome.refusals(name);
+    let refusals = feedback.refusals(name);
     let page = DashboardsPage {
         people: People::load(&request.api, frame.organization()).await?,
         here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
         chosen: Chosen::of(&request),
         offers: offers(&request, &project).await?,
-        refusals: refusals.map(|refusals| refusals.with_undo(feedback.undo)),
+        refusals,
         base,
         filters,
         list,

@@ -44,16 +44,11 @@ pub(super) struct Card {
     /// A color of [`COLORS`].
     pub(super) color: &'static str,
     /// A short name: that of the insight, or the beginning of the text.
-    name: String,
+    pub(super) name: String,
     pub(super) content: Content,
 }
 
 impl Card {
-    /// Returns a name for controls.
-    pub(super) fn label(&self) -> &str {
-        &self.name
-    }
-
     pub(super) const fn is_hidden(&self) -> bool {
         matches!(self.content, Content::Hidden)
     }

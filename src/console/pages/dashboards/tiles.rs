@@ -75,7 +75,7 @@ async fn add(request: SignedIn) -> PageResult {
         Outcome::Done(_) => Ok(see_other(&done)?),
         // A form that was sent twice.
         Outcome::Again(form)
-            if form.status() == StatusCode::PRECONDITION_FAILED
+            if form.status == StatusCode::PRECONDITION_FAILED
                 && newest_text(&request, &object).await? == text =>
         {
             Ok(see_other(&done)?)
@@ -189,7 +189,7 @@ async fn save(request: SignedIn) -> PageResult {
 
 async fn show_edit(request: &SignedIn, path: TilePath, name: String, form: Form) -> PageResult {
     let TilePath { dashboard: object, tile } = path;
-    let frame = object.frame(request).await?.titled("Edit the tile").with_status(form.status());
+    let frame = object.frame(request).await?.titled("Edit the tile").with_status(form.status);
     Ok(layout::page(&frame, &EditPage { object, name, tile, form })?)
 }
 
@@ -229,7 +229,7 @@ async fn move_tile(request: SignedIn) -> PageResult {
         Outcome::Done(_) => Ok(see_other(&done)?),
         // A form that was sent twice.
         Outcome::Again(form)
-            if form.status() == StatusCode::NOT_FOUND
+            if form.status == StatusCode::NOT_FOUND
                 && is_moved(&request, &object, tile).await? =>
         {
             Ok(see_other(&done)?)
@@ -254,7 +254,7 @@ fn move_action(request: &SignedIn, object: &ObjectPath) -> Result<String> {
 }
 
 async fn show_move(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {
-    let frame = object.frame(request).await?.titled("Move the tile").with_status(form.status());
+    let frame = object.frame(request).await?.titled("Move the tile").with_status(form.status);
     let (name, _, refusal) = name_version_and_refusal(request, &object).await?;
     let form = offer_dashboards(request, &object, form).await?;
     Ok(layout::page(&frame, &MovePage { object, name, refusal, form })?)

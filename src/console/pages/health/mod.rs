@@ -22,19 +22,11 @@ const COMMANDS: [(&str, &str); 5] = [
     ("Log every request", "log info,request=debug"),
 ];
 
-/// A command to copy, with what it does.
-struct OperatorCommand {
-    what: &'static str,
-    text: String,
-}
-
-fn commands(file: &Path) -> Vec<OperatorCommand> {
+/// Returns the commands to copy, each with what it does.
+fn commands(file: &Path) -> Vec<(&'static str, String)> {
     let file = quote(&file.to_string_lossy());
-    let named = COMMANDS.iter().map(|(what, command)| OperatorCommand {
-        what,
-        text: format!("steward {command} --data {file}"),
-    });
-    named.collect()
+    let text = |command: &str| format!("steward {command} --data {file}");
+    COMMANDS.into_iter().map(|(what, command)| (what, text(command))).collect()
 }
 
 #[derive(Template)]
@@ -47,7 +39,7 @@ struct HealthPage {
     memory: Option<String>,
     has_backups: bool,
     has_scrubs: bool,
-    commands: Vec<OperatorCommand>,
+    commands: Vec<(&'static str, String)>,
 }
 
 fn size(bytes: u64) -> String {

@@ -187,10 +187,6 @@ impl Steps {
         let may_dismiss = request.api.may(&Operation::new(UPDATE_USER, [])).await?;
         Ok(Some(Self { steps, may_dismiss }))
     }
-
-    const fn all(&self) -> &[Step] {
-        &self.steps
-    }
 }
 
 /// Keeps with the user that the steps are dismissed.

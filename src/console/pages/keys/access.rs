@@ -9,36 +9,12 @@ use crate::resources::api_keys::includes_scope;
 /// The scope of everything.
 const ALL: &str = "*";
 
-/// Scopes to begin with.
-struct Preset {
-    name: &'static str,
-    label: &'static str,
-    choose: fn(&Access) -> Vec<String>,
-}
-
-const PRESETS: [Preset; 4] = [
-    Preset {
-        name: "read",
-        label: "Read everything",
-        choose: |access| access.only(|scope| scope.ends_with(":read")),
-    },
-    Preset {
-        name: "dashboards",
-        label: "Dashboards",
-        choose: |access| {
-            let set = ["dashboard:write", "insight:write", "project:read"];
-            access.only(|scope| set.contains(&scope))
-        },
-    },
-    Preset {
-        name: "members",
-        label: "Members",
-        choose: |access| {
-            let set = ["organization:read", "organization_member:write"];
-            access.only(|scope| set.contains(&scope))
-        },
-    },
-    Preset { name: "everything", label: "Everything I may", choose: |access| access.held.clone() },
+/// The scopes to begin with: the name and the label of each preset.
+const PRESETS: [(&str, &str); 4] = [
+    ("read", "Read everything"),
+    ("dashboards", "Dashboards"),
+    ("members", "Members"),
+    ("everything", "Everything I may"),
 ];
 
 /// The access that the session may give to a key.
@@ -71,14 +47,19 @@ impl Access {
 
     /// Returns the scopes of a preset. An unknown one has none.
     pub(super) fn preset(&self, name: &str) -> Vec<String> {
-        let found = PRESETS.iter().find(|preset| preset.name == name);
-        found.map_or(Vec::new(), |preset| (preset.choose)(self))
+        let set: &[&str] = match name {
+            "read" => return self.only(|scope| scope.ends_with(":read")),
+            "dashboards" => &["dashboard:write", "insight:write", "project:read"],
+            "members" => &["organization:read", "organization_member:write"],
+            "everything" => return self.held.clone(),
+            _ => &[],
+        };
+        self.only(|scope| set.contains(&scope))
     }
 
     /// Returns the names and labels of the presets that the session may give.
     pub(super) fn presets(&self) -> Vec<(&'static str, &'static str)> {
-        let presets = PRESETS.iter().filter(|preset| !(preset.choose)(self).is_empty());
-        presets.map(|preset| (preset.name, preset.label)).collect()
+        PRESETS.into_iter().filter(|(name, _)| !self.preset(name).is_empty()).collect()
     }
 
     /// Offers scopes, organizations and projects in a form.
@@ -189,18 +170,13 @@ pub(super) struct KeyOperation {
     pub(super) reason: Option<String>,
 }
 
-/// The operations of one resource that a key can use.
-pub(super) struct Group {
-    pub(super) resource: String,
-    pub(super) summaries: Vec<String>,
-}
-
 /// The operations that a key can use, and the others.
 #[derive(Default)]
 pub(super) struct Abilities {
     pub(super) count: usize,
     pub(super) total: usize,
-    pub(super) groups: Vec<Group>,
+    /// For each resource, what the key can do.
+    pub(super) groups: Vec<(String, Vec<String>)>,
     pub(super) refused: Vec<KeyOperation>,
     /// Why the API does not say what the key could do.
     pub(super) error: Option<String>,
@@ -241,11 +217,9 @@ impl Abilities {
             }
             found.count += 1;
             let resource = operation.resource.replace('_', " ");
-            match found.groups.iter_mut().find(|group| group.resource == resource) {
-                Some(group) => group.summaries.push(operation.summary),
-                None => {
-                    found.groups.push(Group { resource, summaries: vec![operation.summary] });
-                }
+            match found.groups.iter_mut().find(|(known, _)| *known == resource) {
+                Some((_, summaries)) => summaries.push(operation.summary),
+                None => found.groups.push((resource, vec![operation.summary])),
             }
         }
         found

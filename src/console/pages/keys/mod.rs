@@ -193,7 +193,7 @@ async fn create(request: SignedIn) -> PageResult {
 }
 
 fn show(frame: Frame, access: &Access, form: Form, abilities: Abilities) -> PageResult {
-    let frame = frame.titled("New API key").with_status(form.status());
+    let frame = frame.titled("New API key").with_status(form.status);
     let page = NewKeyPage { presets: access.presets(), form: access.offer(form), abilities };
     Ok(layout::page(&frame, &page)?)
 }

@@ -139,7 +139,7 @@ async fn candidates(
     let candidates = Candidates::load(request, object).await?;
     let choices = candidates.members.iter().map(|(uuid, name)| Choice::new(uuid.as_str(), name));
     let form = form.with_choices("user_uuid", choices.collect());
-    let is_shown = form.is_sent() || !candidates.members.is_empty();
+    let is_shown = form.is_sent || !candidates.members.is_empty();
     Ok(Some((candidates, is_shown.then_some(form))))
 }
 

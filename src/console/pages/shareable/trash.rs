@@ -2,7 +2,7 @@
 //! buttons to restore them.
 
 use crate::console::form::ConfirmOption;
-use crate::console::pages::bulk::{BulkFeedback, BulkOutcome, Chosen, MAX_OBJECTS, Refusals};
+use crate::console::pages::bulk::{BulkFeedback, Chosen, MAX_OBJECTS, Refusals};
 use crate::console::pages::prelude::*;
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind, deletion_body};
@@ -42,7 +42,7 @@ struct TrashPage {
 async fn restore(request: SignedIn, kind: &'static ShareableKind) -> PageResult {
     let project = project_id(&request.visit)?;
     match restore_each(&request, kind, &project).await {
-        Ok(outcome) if outcome.has_refusals() => show(request, kind, outcome.into()).await,
+        Ok(outcome) if outcome.has_refusals() => show(request, kind, outcome).await,
         Ok(outcome) => {
             let trash = format!("{}trash/", kind.objects.list(&project));
             Ok(see_other(&with_notice_of(&trash, kind.restored, outcome.done.len()))?)
@@ -58,7 +58,7 @@ async fn restore_each(
     request: &SignedIn,
     kind: &ShareableKind,
     project: &str,
-) -> Result<BulkOutcome> {
+) -> Result<BulkFeedback> {
     let form = &request.visit.form;
     let ids: Vec<&str> = match form.value("only") {
         "" => form.values("id").take(MAX_OBJECTS).collect(),
@@ -68,7 +68,7 @@ async fn restore_each(
         let detail = format!("Select the {}s first.", kind.objects.noun);
         return Err(Error::invalid_request("invalid_form", detail));
     }
-    let mut outcome = BulkOutcome::default();
+    let mut outcome = BulkFeedback::default();
     for id in ids {
         let id = id.parse::<u64>().map_err(|_| Error::not_found())?.to_string();
         let is_saved = !form.values("unsaved").any(|unsaved| unsaved == id);
@@ -82,7 +82,7 @@ async fn restore_each(
 async fn show(
     request: SignedIn,
     kind: &'static ShareableKind,
-    feedback: BulkFeedback,
+    mut feedback: BulkFeedback,
 ) -> PageResult {
     let project = project_id(&request.visit)?;
     let base = kind.objects.list(&project);
@@ -91,8 +91,7 @@ async fn show(
     let list = ListSpec { api_query, ..list };
     let list = list_page::<Shareable>(&request, list).await?;
     let frame = kind.objects.frame(&request, &project).await?;
-    let frame = frame.titled("Trash");
-    let frame = frame.with_refusal(feedback.refusal).with_status(feedback.outcome.status());
+    let frame = feedback.on(frame.titled("Trash"));
     let name = |id: &str| {
         let known = list.rows.iter().find(|one| one.id.to_string() == id);
         known.map_or_else(|| format!("{} {id}", kind.title), |known| kind.name(known).to_owned())
@@ -102,7 +101,7 @@ async fn show(
         base,
         may_write: kind.may_write(&request, &project).await?,
         chosen: Chosen::of(&request),
-        refusals: feedback.outcome.refusals(name),
+        refusals: feedback.refusals(name),
         list,
     };
     Ok(layout::page(&frame, &page)?)

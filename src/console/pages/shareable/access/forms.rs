@@ -74,8 +74,8 @@ pub(super) fn rule(
 ) -> Result<Form> {
     let nothing = Versioned::default();
     let form = RULE.shown(request, operation, &action(object, &RULE), &nothing, feedback)?;
-    let Some(member) = chosen.filter(|_| !form.is_sent()) else { return Ok(form) };
-    subjects.offer_member(&member.organization_member, &member.label());
+    let Some(member) = chosen.filter(|_| !form.is_sent) else { return Ok(form) };
+    subjects.offer_member(&member.organization_member, &member.user.person.label());
     Ok(form.with_value("organization_member", &member.organization_member.clone().into()))
 }
 

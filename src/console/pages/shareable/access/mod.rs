@@ -193,19 +193,6 @@ struct Reason {
 }
 
 impl MemberAccess {
-    fn name(&self) -> String {
-        self.user.person.name()
-    }
-
-    fn uuid(&self) -> &str {
-        &self.user.uuid
-    }
-
-    /// Returns the name with the address.
-    fn label(&self) -> String {
-        self.user.person.label()
-    }
-
     /// Returns what the member may do, in a word.
     fn may(&self) -> &str {
         let known = LEVELS.iter().find(|(name, _)| *name == self.access_level);

@@ -145,9 +145,10 @@ impl Collaborators {
         let (add, nothing) = (self.object.operation(ADD_COLLABORATOR), Versioned::default());
         let action = action(&self.object, &COLLABORATOR);
         let form = COLLABORATOR.shown(request, &add, &action, &nothing, feedback)?;
-        if form.is_sent() || !viewers.results.is_empty() {
+        if form.is_sent || !viewers.results.is_empty() {
             let viewers = viewers.results.iter();
-            let choices = viewers.map(|member| Choice::new(member.uuid(), member.label()));
+            let choice = |user: &User| Choice::new(user.uuid.as_str(), user.person.label());
+            let choices = viewers.map(|member| choice(&member.user));
             self.form = Some(form.with_choices("user_uuid", choices.collect()));
         }
         Ok(())
