@@ -86,6 +86,11 @@ impl Collection {
         format!("/{root}/{}/{tenant}/{}/", self.tenants, self.name)
     }
 
+    /// Returns the path of the page of an object that was created.
+    pub(super) fn page_of(&self, tenant: &str, created: &Value) -> String {
+        page_of(&self.list(tenant), created)
+    }
+
     /// Loads the frame of a page about objects of a project or an organization.
     ///
     /// # Errors

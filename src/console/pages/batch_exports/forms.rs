@@ -250,8 +250,7 @@ async fn create(request: SignedIn) -> PageResult {
     }
     match sent.send(&request).await? {
         Outcome::Done(export) => {
-            let path = page_of(&BATCH_EXPORTS.list(&project), &export);
-            finish(&path, "export-created")
+            finish(&BATCH_EXPORTS.page_of(&project, &export), "export-created")
         }
         Outcome::Again(form) => show(&request, &project, destination, *form).await,
     }

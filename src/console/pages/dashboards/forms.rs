@@ -121,8 +121,7 @@ async fn create(request: SignedIn) -> PageResult {
     let sent = origin.form.sent(&request, operation, &origin.href(&project))?;
     match sent.send(&request).await? {
         Outcome::Done(dashboard) => {
-            let page = page_of(&DASHBOARDS.list(&project), &dashboard);
-            finish(&page, "dashboard-created")
+            finish(&DASHBOARDS.page_of(&project, &dashboard), "dashboard-created")
         }
         Outcome::Again(form) => show_new(&request, &project, origin, *form).await,
     }

@@ -70,21 +70,15 @@ async fn add(request: SignedIn) -> PageResult {
         sent.set_error("tiles.0.text.body", "Enter a text.");
     }
     let text = sent.body.get("tiles").and_then(|tiles| tiles.pointer("/0/text/body")).cloned();
-    let done = with_notice(&object.page(""), "text-added");
-    match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&done)?),
-        // A form that was sent twice.
-        Outcome::Again(form)
-            if form.status == StatusCode::PRECONDITION_FAILED
-                && newest_text(&request, &object).await? == text =>
-        {
-            Ok(see_other(&done)?)
-        }
-        Outcome::Again(form) => {
+    if let Outcome::Again(form) = sent.send(&request).await? {
+        let is_stale = form.status == StatusCode::PRECONDITION_FAILED;
+        let is_sent_again = is_stale && newest_text(&request, &object).await? == text;
+        if !is_sent_again {
             let name = name_of(&request, &object).await?;
-            show_new(&request, &object, name, *form).await
+            return show_new(&request, &object, name, *form).await;
         }
     }
+    finish(&object.page(""), "text-added")
 }
 
 /// Returns the text of the newest tile, if it has one.
@@ -134,8 +128,14 @@ impl TilePath {
         Ok(Self { dashboard, tile: number(&request.visit, "tile_id")? })
     }
 
-    fn page(&self) -> String {
-        self.dashboard.page(&format!("tiles/{}/", self.tile))
+    /// Returns the path of the tile's page, or of a page below it.
+    fn page(&self, rest: &str) -> String {
+        self.dashboard.page(&format!("tiles/{}/{rest}", self.tile))
+    }
+
+    /// Returns the id of the tile as a number.
+    fn number(&self) -> u64 {
+        self.tile.parse().unwrap_or_default()
     }
 
     /// Reads the dashboard, and returns it without its other tiles too.
@@ -167,7 +167,7 @@ async fn edit_page(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
     let (dashboard, tile) = path.load(&request).await?;
     let operation = path.dashboard.operation(DASHBOARD.update);
-    let form = form_of(&tile.body).filled(&request, &operation, &path.page(), &tile)?;
+    let form = form_of(&tile.body).filled(&request, &operation, &path.page(""), &tile)?;
     let refusal = DASHBOARD.refusal_of(&request, &path.dashboard, &dashboard).await?;
     show_edit(&request, path, name_in(&dashboard), form.refused_for(refusal)).await
 }
@@ -176,10 +176,10 @@ async fn save(request: SignedIn) -> PageResult {
     let path = TilePath::of(&request)?;
     let (dashboard, tile) = path.load(&request).await?;
     let (id, update) = (path.tile.clone(), path.dashboard.operation(DASHBOARD.update));
-    let sent = form_of(&tile.body).sent(&request, update, &path.page())?;
+    let sent = form_of(&tile.body).sent(&request, update, &path.page(""))?;
     let mut sent = sent.with_view(move |dashboard| only_tile(&dashboard, &id));
     if let Some(Value::Object(tile)) = sent.body.get_mut("tiles").and_then(|all| all.get_mut(0)) {
-        tile.insert("id".to_owned(), path.tile.parse::<u64>().unwrap_or_default().into());
+        tile.insert("id".to_owned(), path.number().into());
     }
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&path.dashboard.page(""), "tile-saved"),
@@ -212,30 +212,25 @@ struct MovePage {
 }
 
 async fn move_page(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let action = move_action(&request, &object)?;
-    let form = MOVE_FORM.empty(&request, &object.operation(MOVE_TILE), &action)?;
-    show_move(&request, object, form).await
+    let path = TilePath::of(&request)?;
+    let operation = path.dashboard.operation(MOVE_TILE);
+    let form = MOVE_FORM.empty(&request, &operation, &path.page("move/"))?;
+    show_move(&request, path.dashboard, form).await
 }
 
 async fn move_tile(request: SignedIn) -> PageResult {
-    let object = ObjectPath::of(&request.visit, DASHBOARDS)?;
-    let tile: u64 = number(&request.visit, "tile_id")?.parse().unwrap_or_default();
-    let action = move_action(&request, &object)?;
-    let mut sent = MOVE_FORM.sent(&request, object.operation(MOVE_TILE), &action)?;
+    let path = TilePath::of(&request)?;
+    let (tile, operation) = (path.number(), path.dashboard.operation(MOVE_TILE));
+    let mut sent = MOVE_FORM.sent(&request, operation, &path.page("move/"))?;
     sent.body.insert("tile".to_owned(), json!({ "id": tile }));
-    let done = with_notice(&object.page(""), "tile-moved");
-    match sent.send(&request).await? {
-        Outcome::Done(_) => Ok(see_other(&done)?),
-        // A form that was sent twice.
-        Outcome::Again(form)
-            if form.status == StatusCode::NOT_FOUND
-                && is_moved(&request, &object, tile).await? =>
-        {
-            Ok(see_other(&done)?)
+    if let Outcome::Again(form) = sent.send(&request).await? {
+        let is_lost = form.status == StatusCode::NOT_FOUND;
+        let is_sent_again = is_lost && is_moved(&request, &path.dashboard, tile).await?;
+        if !is_sent_again {
+            return show_move(&request, path.dashboard, *form).await;
         }
-        Outcome::Again(form) => show_move(&request, object, *form).await,
     }
+    finish(&path.dashboard.page(""), "tile-moved")
 }
 
 /// Whether the dashboard that the form names has the tile.
@@ -247,10 +242,6 @@ async fn is_moved(request: &SignedIn, object: &ObjectPath, tile: u64) -> Result<
     let found: Option<Value> = request.api.get_if_allowed(&path).await?;
     let mut tiles = found.iter().filter_map(|found| found["tiles"].as_array()).flatten();
     Ok(tiles.any(|one| one["id"] == tile))
-}
-
-fn move_action(request: &SignedIn, object: &ObjectPath) -> Result<String> {
-    Ok(object.page(&format!("tiles/{}/move/", number(&request.visit, "tile_id")?)))
 }
 
 async fn show_move(request: &SignedIn, object: ObjectPath, form: Form) -> PageResult {

@@ -52,10 +52,7 @@ async fn create(request: SignedIn) -> PageResult {
     let project = project_id(&request.visit)?;
     let operation = Operation::new(INSIGHT.create, [&project]);
     match NEW_FORM.sent(&request, operation, &action(&project))?.send(&request).await? {
-        Outcome::Done(insight) => {
-            let path = page_of(&INSIGHTS.list(&project), &insight);
-            finish(&path, "insight-created")
-        }
+        Outcome::Done(insight) => finish(&INSIGHTS.page_of(&project, &insight), "insight-created"),
         Outcome::Again(form) => show(&request, &project, "New insight", *form, &[]).await,
     }
 }
