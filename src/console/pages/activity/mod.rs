@@ -3,7 +3,6 @@
 
 mod diff;
 mod log;
-mod offers;
 mod reversal;
 mod revert;
 mod row;
@@ -90,7 +89,7 @@ async fn list(request: SignedIn) -> PageResult {
     let frame = log.frame(&request).await?.titled("Activity");
     let people = People::load(&request.api, frame.organization()).await?;
     keep_open_projects(&request, &mut found.results).await?;
-    let offers = offers::of(&request, &found.results, &log, &people).await?;
+    let offers = revert::offers(&request, &found.results, &log, &people).await?;
     let command = Command::get(&request.visit, &path);
     let size: usize = found.results.iter().map(|entry| entry.detail.changes.len()).sum();
     let render = move || {

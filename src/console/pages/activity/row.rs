@@ -5,7 +5,7 @@ use crate::console::pages::prelude::*;
 
 use super::diff::{Diff, DiffBudget, DiffPart};
 use super::log::{Change, Entry, Log, item_query};
-use super::offers::Offer;
+use super::reversal::Offer;
 use super::words;
 
 /// An entry on the page.
