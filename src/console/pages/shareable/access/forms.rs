@@ -1,13 +1,17 @@
-//! The forms of the page: a rule, and for dashboards the restriction and a collaborator.
+//! The forms of the page: a rule, and for dashboards the restriction with its collaborators.
 
+use crate::console::failure::Failure;
 use crate::console::form::SubmittedForm;
+use crate::console::pages::people::{MAX_FOUND, MemberSearch};
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{MEMBER, ROLE, Subjects, removed_rule};
-use crate::console::pages::shareable::ShareableKind;
-use crate::console::words::{MAY_EDIT, RESTRICTIONS};
+use crate::console::pages::shareable::{DASHBOARD, Shareable, ShareableKind};
+use crate::console::words::{
+    COLLABORATORS_EDIT, EVERYONE_EDITS, MAY_EDIT, RESTRICTIONS, is_restricted,
+};
 use crate::http;
 
-use super::MemberAccess;
+use super::{Filters, MemberAccess};
 
 const RULE: FormSpec = FormSpec::create(
     "Set the rule",
@@ -24,23 +28,23 @@ const RULE: FormSpec = FormSpec::create(
 )
 .with_id("rule");
 
-pub(super) const RESTRICTION: FormSpec = FormSpec::change(
+const RESTRICTION: FormSpec = FormSpec::change(
     "Save",
     &[Input::new("restriction_level").label("Who may edit").choices(RESTRICTIONS)],
 )
 .with_id("restriction");
 
-pub(super) const COLLABORATOR: FormSpec = FormSpec::create(
+const COLLABORATOR: FormSpec = FormSpec::create(
     "Add",
     &[Input::new("user_uuid").label("Member").hint("Members who may view but not edit.")],
 )
 .with_id("collaborator");
 
 /// The operation that adds a collaborator.
-pub(super) const ADD_COLLABORATOR: &str = "dashboards_collaborators_create";
+const ADD_COLLABORATOR: &str = "dashboards_collaborators_create";
 
 /// Returns the URL that the browser sends a form to.
-pub(super) fn action(object: &ObjectPath, form: &FormSpec) -> String {
+fn action(object: &ObjectPath, form: &FormSpec) -> String {
     object.page(&format!("access/?form={}", form.id))
 }
 
@@ -98,4 +102,150 @@ pub(super) fn removal(
     }
     let ids = [object.tenant.as_str(), object.id.as_str(), user];
     Ok(Write::new("dashboards_collaborators_destroy", ids))
+}
+
+/// The parameter of the query with the number of collaborators before the page of the list.
+const OFFSET: &str = "collaborators";
+/// The parameter of the query with the search for a member to add.
+const SEARCH: &str = "candidate";
+
+/// The number of collaborators on a page.
+const PAGE_SIZE: usize = 50;
+
+/// The restriction on the page, with the collaborators.
+#[derive(Template)]
+#[template(path = "console/pages/shareable/access/restriction.html")]
+pub(super) struct Restriction {
+    is_restricted: bool,
+    /// The form that changes it, if the session may.
+    form: Option<Form>,
+    /// The collaborators, if the dashboard is restricted.
+    collaborators: Option<Collaborators>,
+}
+
+impl Restriction {
+    /// Describes the restriction of a dashboard, as far as the session may see it.
+    ///
+    /// # Errors
+    /// The errors of the API, except refusals.
+    pub(super) async fn load(
+        request: &SignedIn,
+        object: &ObjectPath,
+        filters: &Filters,
+        found: Option<(Shareable, Option<String>)>,
+        feedback: &mut Feedback,
+    ) -> Result<Self, Failure> {
+        let Some((dashboard, version)) = found else {
+            return Ok(Self { is_restricted: false, form: None, collaborators: None });
+        };
+        let level = dashboard.restriction_level;
+        let is_restricted = level.is_some_and(is_restricted);
+        let refusal = refusal(request, object, is_restricted).await?;
+        let mut form = None;
+        if refusal.as_ref().is_none_or(|refusal| refusal.status() == 503) {
+            let stored = Versioned { body: json!({ "restriction_level": level }), version };
+            let (update, action) =
+                (object.operation(DASHBOARD.update), action(object, &RESTRICTION));
+            let shown = RESTRICTION.shown(request, &update, &action, &stored, feedback)?;
+            let reason = refusal.map(|refusal| refusal.detail().to_owned());
+            form = Some(shown.refused_for(reason));
+        }
+        let mut collaborators = None;
+        if is_restricted {
+            let may_change =
+                dashboard.rights.may_edit() && DASHBOARD.may_write(request, &object.tenant).await?;
+            let found = Collaborators::load(request, object, filters, may_change, feedback).await?;
+            collaborators = Some(found);
+        }
+        Ok(Self { is_restricted, form, collaborators })
+    }
+}
+
+/// Returns why the session cannot change the restriction, or `None` if it can. The request that asks changes nothing.
+///
+/// # Errors
+/// As [`dry_run`](crate::console::api::Api::dry_run).
+async fn refusal(
+    request: &SignedIn,
+    object: &ObjectPath,
+    is_restricted: bool,
+) -> Result<Option<Error>> {
+    // Every editor may send the level that the dashboard has.
+    let other = if is_restricted { EVERYONE_EDITS } else { COLLABORATORS_EDIT };
+    let change = json!({ "restriction_level": other });
+    request.api.dry_run(&object.write(DASHBOARD.update).body(change)).await
+}
+
+/// A collaborator, as the API describes one.
+#[derive(Clone, Deserialize)]
+struct Collaborator {
+    user: Person,
+    user_uuid: String,
+}
+
+/// A page of the collaborators.
+#[derive(Template)]
+#[template(path = "console/pages/shareable/access/collaborators.html")]
+struct Collaborators {
+    object: ObjectPath,
+    listed: Vec<Collaborator>,
+    paging: Paging,
+    /// Whether the session may add and remove them.
+    may_change: bool,
+    search: MemberSearch,
+    /// The form that adds one, if the session may and there is somebody to add.
+    form: Option<Form>,
+}
+
+impl Collaborators {
+    /// Loads the page that the query names, as far as the session may see it.
+    ///
+    /// # Errors
+    /// Those of [`Paging::of_all`] and of the API, except refusals.
+    async fn load(
+        request: &SignedIn,
+        object: &ObjectPath,
+        filters: &Filters,
+        may_change: bool,
+        feedback: &mut Feedback,
+    ) -> Result<Self, Failure> {
+        let all: Option<Vec<Collaborator>> =
+            request.api.get_if_allowed(&object.api("collaborators/")).await?;
+        let all = all.unwrap_or_default();
+        let page = object.page("access/");
+        let url = |at| format!("{}#restricted", filters.beside(OFFSET, at).url(&page));
+        let (listed, paging) = Paging::of_all(&all, &request.visit, OFFSET, PAGE_SIZE, url)?;
+        let search = MemberSearch::of(&request.visit, SEARCH, &page, "restricted");
+        let mut found = Self {
+            object: object.clone(),
+            listed: listed.to_vec(),
+            paging,
+            may_change,
+            search,
+            form: None,
+        };
+        if may_change {
+            found.offer(request, feedback).await?;
+        }
+        Ok(found)
+    }
+
+    /// Offers the members who may view the dashboard but not edit it.
+    async fn offer(&mut self, request: &SignedIn, feedback: &mut Feedback) -> Result<()> {
+        let limit = MAX_FOUND.to_string();
+        let query = [("access_level", "viewer"), ("limit", &limit), ("search", &self.search.text)];
+        let path = Query::of(query).url(&self.object.api("access/"));
+        let viewers: List<MemberAccess> = request.api.get(&path).await?;
+        self.search.is_cut = !viewers.is_complete();
+        let (add, nothing) = (self.object.operation(ADD_COLLABORATOR), Versioned::default());
+        let action = action(&self.object, &COLLABORATOR);
+        let form = COLLABORATOR.shown(request, &add, &action, &nothing, feedback)?;
+        if form.is_sent || !viewers.results.is_empty() {
+            let viewers = viewers.results.iter();
+            let choice = |user: &User| Choice::new(user.uuid.as_str(), user.person.label());
+            let choices = viewers.map(|member| choice(&member.user));
+            self.form = Some(form.with_choices("user_uuid", choices.collect()));
+        }
+        Ok(())
+    }
 }

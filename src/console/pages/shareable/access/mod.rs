@@ -2,13 +2,12 @@
 //! dashboard.
 
 mod forms;
-mod restriction;
 
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{RuleTable, Rules, Subjects};
 
 use super::{DASHBOARD, INSIGHT, Shareable, ShareableKind};
-use restriction::Restriction;
+use forms::Restriction;
 
 const ACCESS: [(&str, &ShareableKind); 2] = [
     ("/console/projects/{project_id}/dashboards/{id}/access/", DASHBOARD),
