@@ -1,5 +1,7 @@
 //! Names and levels in words for people.
 
+use serde_json::Value;
+
 /// Returns a text with a capital first letter.
 pub(super) fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
@@ -13,6 +15,11 @@ pub(super) fn words(name: &str) -> String {
 
 /// The levels of an organization, as forms send them, each with its name.
 pub(super) const LEVELS: &[(&str, &str)] = &[("1", "Member"), ("8", "Admin"), ("15", "Owner")];
+
+/// Returns a level as the API takes it. Another text stays as it is, and the API refuses it.
+pub(super) fn level_value(text: &str) -> Value {
+    text.parse::<u8>().map_or_else(|_| Value::from(text), Value::from)
+}
 
 /// Returns the name of a level of an organization, or `None` if there is no such level.
 pub(super) fn known_level(level: u8) -> Option<&'static str> {

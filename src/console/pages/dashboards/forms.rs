@@ -138,7 +138,8 @@ async fn show_new(
         TEMPLATE => {
             // The API has no operation that lists the built-in templates.
             templates = built_in()?;
-            form = with_templates(form, &templates);
+            let choices = templates.iter().map(|one| Choice::new(one.key, one.name.clone()));
+            form = form.with_choices("use_template", choices.collect());
         }
         COPY => form = with_dashboards(form, request, project).await?,
         _ => {}
@@ -283,10 +284,4 @@ fn with_defaults(form: Form, origin: &Origin) -> Form {
         Ok(example) if origin.name == JSON => form.with_value("template", &example),
         _ => form,
     }
-}
-
-/// Offers the templates in a form.
-fn with_templates(form: Form, templates: &[BuiltIn]) -> Form {
-    let choices = templates.iter().map(|template| Choice::new(template.key, template.name.clone()));
-    form.with_choices("use_template", choices.collect())
 }

@@ -123,26 +123,23 @@ async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
         known.map_or_else(|| format!("Dashboard {id}"), |known| known.name().to_owned())
     };
     let refusals = feedback.refusals(name);
+    let access = Operation::new("dashboards_access_list", [&project, "0"]);
+    let offers = Offers {
+        write: DASHBOARD.may_write(&request, &project).await?,
+        create: DASHBOARD.may_create(&request, &project).await?,
+        access: request.api.may(&access).await?,
+    };
     let page = DashboardsPage {
         people: People::load(&request.api, frame.organization()).await?,
         here: filters.to_query().at(Paging::offset(&request.visit)).url(&base),
         chosen: Chosen::of(&request),
-        offers: offers(&request, &project).await?,
+        offers,
         refusals,
         base,
         filters,
         list,
     };
     Ok(layout::page(&frame, &page)?)
-}
-
-async fn offers(request: &SignedIn, project: &str) -> Result<Offers> {
-    let access = Operation::new("dashboards_access_list", [project, "0"]);
-    Ok(Offers {
-        write: DASHBOARD.may_write(request, project).await?,
-        create: DASHBOARD.may_create(request, project).await?,
-        access: request.api.may(&access).await?,
-    })
 }
 
 /// Returns the form that restores the dashboards that were just deleted, which the query names.

@@ -39,26 +39,6 @@ struct Offers {
     insights: bool,
 }
 
-impl Offers {
-    async fn of(request: &SignedIn, object: &ObjectPath, rights: &Rights) -> Result<Self> {
-        let may_write = DASHBOARD.may_write(request, &object.tenant).await?;
-        Ok(Self {
-            edit: may_write && rights.may_edit(),
-            duplicate: DASHBOARD.may_create(request, &object.tenant).await?,
-            share: request.api.may(&object.operation("dashboards_sharing_retrieve")).await?,
-            access: request.api.may(&object.operation("dashboards_access_list")).await?,
-            activity: request
-                .api
-                .may(&Operation::new("activity_log_list", [&object.tenant]))
-                .await?,
-            insights: request
-                .api
-                .may(&Operation::new("insights_retrieve", [&object.tenant, "0"]))
-                .await?,
-        })
-    }
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/dashboards/one.html")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
@@ -103,7 +83,15 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let path = object.api("");
     let versioned = request.api.get_versioned(&path).await?;
     let found: Dashboard = versioned.read()?;
-    let offers = Offers::of(&request, &object, &found.rights).await?;
+    let (project, api) = (object.tenant.as_str(), &request.api);
+    let offers = Offers {
+        edit: DASHBOARD.may_write(&request, project).await? && found.rights.may_edit(),
+        duplicate: DASHBOARD.may_create(&request, project).await?,
+        share: api.may(&object.operation("dashboards_sharing_retrieve")).await?,
+        access: api.may(&object.operation("dashboards_access_list")).await?,
+        activity: api.may(&Operation::new("activity_log_list", [project])).await?,
+        insights: api.may(&Operation::new("insights_retrieve", [project, "0"])).await?,
+    };
     let frame = object.frame(&request).await?;
     let command = Command::get(&request.visit, &path);
     let name = found.name().to_owned();

@@ -146,7 +146,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         if domain.is_verified { None } else { Some(Wizard::load(&request, &object).await?) };
     let certificate = match domain.saml_x509_cert.as_deref() {
         None | Some("") => None,
-        Some(_) => Some(Certificate::load(&request, &object).await?),
+        Some(_) => Some(request.api.get(&object.api("certificate/")).await?),
     };
     let verify = object.write(VERIFY_OPERATION).body(json!({}));
     let frame = object.frame(&request).await?.titled(domain.name.clone());
@@ -205,14 +205,6 @@ struct Certificate {
 }
 
 impl Certificate {
-    /// Loads what the certificate of a domain says.
-    ///
-    /// # Errors
-    /// The errors of the API.
-    async fn load(request: &SignedIn, domain: &ObjectPath) -> Result<Self> {
-        request.api.get(&domain.api("certificate/")).await
-    }
-
     fn is_expired(&self) -> bool {
         self.is_expired == Some(true)
     }

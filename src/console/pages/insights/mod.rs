@@ -41,8 +41,8 @@ impl ListedInsight {
         insight_name(self.name.as_deref(), self.derived_name.as_deref())
     }
 
-    fn description(&self) -> String {
-        excerpt(self.description.as_deref().unwrap_or_default())
+    fn description(&self) -> &str {
+        self.description.as_deref().unwrap_or_default()
     }
 
     fn creator(&self) -> String {
@@ -174,31 +174,14 @@ fn api_query(filters: &ListFilters) -> Query {
 /// An insight, as the API describes it.
 #[derive(Deserialize)]
 struct Insight {
+    #[serde(flatten)]
+    listed: ListedInsight,
     short_id: String,
-    name: Option<String>,
-    derived_name: Option<String>,
-    description: Option<String>,
-    tags: Vec<String>,
-    favorited: bool,
-    saved: bool,
     query: Option<Map<String, Value>>,
     filters: Map<String, Value>,
-    dashboards: Vec<u64>,
     created_at: String,
-    created_by: Option<Person>,
-    last_modified_at: String,
     #[serde(flatten)]
     rights: Rights,
-}
-
-impl Insight {
-    fn name(&self) -> &str {
-        insight_name(self.name.as_deref(), self.derived_name.as_deref())
-    }
-
-    fn description(&self) -> &str {
-        self.description.as_deref().unwrap_or_default().trim()
-    }
 }
 
 #[derive(Template)]
@@ -221,10 +204,10 @@ async fn show(request: SignedIn, feedback: Feedback) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let path = object.api("");
     let insight: Insight = request.api.get(&path).await?;
-    let frame = object.frame(&request).await?.titled(insight.name().to_owned());
+    let frame = object.frame(&request).await?.titled(insight.listed.name().to_owned());
     let refusal = INSIGHT.refusal(&request, &object.tenant, &insight.rights).await?;
     let page = InsightPage {
-        named: dashboard_names(&request, &object.tenant, &insight.dashboards).await?,
+        named: dashboard_names(&request, &object.tenant, &insight.listed.dashboards).await?,
         dashboards: format!("/console/projects/{}/dashboards/", object.tenant),
         definition: Definition::of(insight.query.as_ref().unwrap_or(&insight.filters)),
         may_edit: refusal.is_none(),
@@ -242,7 +225,7 @@ async fn favorite(request: SignedIn) -> PageResult {
     let found: Insight = request.api.get(&object.api("")).await?;
     let favorited = request.visit.form.value("favorited") == "true";
     // The API sets `saved` to true if it is absent.
-    let body = json!({ "favorited": favorited, "saved": found.saved });
+    let body = json!({ "favorited": favorited, "saved": found.listed.saved });
     let done = with_notice(&object.page(""), "insight-saved");
     change(request, object, body, &done).await
 }

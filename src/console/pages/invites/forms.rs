@@ -5,7 +5,7 @@ use futures_util::future::try_join_all;
 
 use crate::console::form::SubmittedForm;
 use crate::console::pages::prelude::*;
-use crate::console::words::LEVELS;
+use crate::console::words::{LEVELS, level_value};
 
 use super::{LIST, Link, show};
 
@@ -69,16 +69,15 @@ pub(super) async fn levels(request: &SignedIn, organization: &str) -> Result<Vec
     if !request.api.may(&Operation::new("invites_create", [organization])).await? {
         return Ok(Vec::new());
     }
-    let level = |text: &str| text.parse::<u8>().map_or_else(|_| Value::from(text), Value::from);
     let writes = LEVELS.iter().map(|(text, _)| {
-        Write::new("invites_create", [organization]).body(json!({ "level": level(text) }))
+        Write::new("invites_create", [organization]).body(json!({ "level": level_value(text) }))
     });
     let writes: Vec<_> = writes.collect();
     let answers = try_join_all(writes.iter().map(|write| request.api.dry_run(write))).await?;
     let is_given = |error: &Error| matches!(error.status(), 400 | 503);
     let given = LEVELS.iter().zip(answers);
     let given = given.filter(|(_, error)| error.as_ref().is_none_or(is_given));
-    Ok(given.map(|((text, name), _)| Choice::new(level(text), *name)).collect())
+    Ok(given.map(|((text, name), _)| Choice::new(level_value(text), *name)).collect())
 }
 
 /// Returns the form, if the session may invite: the one that was sent, or a new one.

@@ -58,7 +58,11 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let names: HashMap<_, _> =
         projects.iter().map(|project| (project.id, project.name.clone())).collect();
     let mut mails = load_mails(request, &organization, (PAGE_SIZE, offset)).await?;
-    let may_delete = may_delete(request, &organization, found.results.first()).await?;
+    let delete = |first: &Invite| Operation::new("invites_destroy", [&organization, &first.id]);
+    let may_delete = match found.results.first() {
+        Some(first) => request.api.may(&delete(first)).await?,
+        None => false,
+    };
     let row = |invite: Invite| Row {
         mail: mails.remove(&invite.id),
         projects: invite.projects(&names),
@@ -81,15 +85,6 @@ async fn projects(request: &SignedIn, organization: &str) -> Result<Vec<Project>
     let path = format!("/api/organizations/{organization}/projects/?limit={MAX_PROJECTS}");
     let found = request.api.get_if_allowed::<List<Project>>(&path).await?;
     Ok(found.unwrap_or_default().results)
-}
-
-async fn may_delete(
-    request: &SignedIn,
-    organization: &str,
-    first: Option<&Invite>,
-) -> Result<bool> {
-    let Some(first) = first else { return Ok(false) };
-    request.api.may(&Operation::new("invites_destroy", [organization, &first.id])).await
 }
 
 /// The state of the mail of an invite.

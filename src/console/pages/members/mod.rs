@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::console::failure::Failure;
-use crate::console::words::{LEVELS, level_name};
+use crate::console::words::{LEVELS, level_name, level_value};
 
 use super::prelude::*;
 
@@ -39,7 +39,7 @@ async fn change_level(request: SignedIn) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let form = &request.visit.form;
     let write = Write::new(UPDATE, [&organization, form.value("user")]);
-    let write = write.body(level_body(form.value("level")));
+    let write = write.body(json!({ "level": level_value(form.value("level")) }));
     match request.api.attempt(&write).await? {
         Ok(_) => finish(&here(&request.visit, &organization), "level-saved"),
         Err(refusal) => list_members(request, refusal.into()).await,
@@ -107,7 +107,7 @@ impl Member {
     }
 }
 
-/// Returns the UUID of the session's user, if the user is a member that lists list_members.
+/// Returns the UUID of the session's user, if the user is a member that lists show.
 ///
 /// # Errors
 /// The errors of the API, except refusals.
@@ -165,15 +165,6 @@ struct Rights {
     removal_reason: Option<String>,
 }
 
-fn level_value(level: &str) -> Value {
-    level.parse::<u8>().map_or_else(|_| Value::from(level), Value::from)
-}
-
-/// Returns the body that gives a level.
-fn level_body(level: &str) -> Value {
-    json!({ "level": level_value(level) })
-}
-
 /// The operation that changes the level.
 const UPDATE: &str = "members_partial_update";
 
@@ -215,9 +206,12 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         sent => sent,
     };
     let form = form.map(|form| form.with_choices("level", rights.levels.clone()));
+    let query = format!("user={}&basic=true&limit={MAX_ROLES}", member.user.uuid);
+    let path = format!("/api/organizations/{organization}/roles/?{query}");
+    let roles = request.api.get_if_allowed(&path).await?;
     let frame = object.frame(&request).await?.titled(member.name());
     let page = MemberPage {
-        roles: load_roles(&request, organization, &member).await?,
+        roles,
         projects: load_projects(&request, &object).await?,
         organization: organization.clone(),
         member,
@@ -248,20 +242,6 @@ async fn remove(request: SignedIn) -> PageResult {
 
 /// The maximum number of roles on the page.
 const MAX_ROLES: u64 = 100;
-
-/// Loads the roles of a member. Returns `None` if the session may not read them.
-///
-/// # Errors
-/// The errors of the API, except refusals.
-async fn load_roles(
-    request: &SignedIn,
-    organization: &str,
-    member: &Member,
-) -> Result<Option<List<Role>>> {
-    let query = format!("user={}&basic=true&limit={MAX_ROLES}", member.user.uuid);
-    let path = format!("/api/organizations/{organization}/roles/?{query}");
-    request.api.get_if_allowed(&path).await
-}
 
 /// The number of projects on a page.
 const PAGE_SIZE: u64 = 50;
