@@ -21,6 +21,8 @@ use crate::http::in_process::{AccessProbe, InProcessClient, Reply};
 use crate::http::routes::{RouteSpec, RouteTable};
 use crate::resources::sessions::VerifiedSession;
 
+use super::model::Key;
+
 /// The characters of a segment that are not encoded.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'@');
 
@@ -195,6 +197,14 @@ impl Api {
             Err(error) if matches!(error.status(), 403 | 404) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Reads the key of the session. Returns `None` in a session without a key.
+    ///
+    /// # Errors
+    /// As [`get_if_allowed`](Self::get_if_allowed).
+    pub(super) async fn key(&self) -> Result<Option<Key>> {
+        self.get_if_allowed("/api/personal_api_keys/@current/").await
     }
 
     /// Reads an object with its version.

@@ -116,22 +116,21 @@ pub(super) const SIGN_IN: &str = "/console/sign_in/";
 
 /// How a request without a session continues.
 pub(super) struct Entrance {
-    /// The page of a GET.
-    next: Option<Next>,
+    /// The page of a GET, or the path of a form.
+    url: Next,
     /// Whether the browser may have a session and withholds its cookie, because another site opened the page. A cookie
     /// of the same name may still arrive: another host of the domain can set one.
     is_withheld: bool,
-    /// The form of a POST, with its path.
-    form: Option<(Next, Form)>,
+    /// The form of a POST.
+    form: Option<Form>,
 }
 
 impl Entrance {
     pub(super) fn of(visit: &Visit) -> Self {
-        let next = visit.head.method.is_safe().then(|| Next::parse(visit.path_and_query()));
-        let is_withheld = next.is_some() && is_opened_by_another_site(&visit.head);
         let is_form = !visit.head.method.is_safe();
-        let form = is_form.then(|| (Next::parse(visit.path_and_query()), visit.form.clone()));
-        Self { next, is_withheld, form }
+        let is_withheld = !is_form && is_opened_by_another_site(&visit.head);
+        let form = is_form.then(|| visit.form.clone());
+        Self { url: Next::parse(visit.path_and_query()), is_withheld, form }
     }
 
     /// Returns a page that opens its own URL again if the browser may have withheld its cookie. That request no longer
@@ -147,9 +146,9 @@ impl Entrance {
         if let Some(page) = self.refresh()? {
             return Ok(page);
         }
-        match &self.next {
-            Some(next) => see_other(&format!("{SIGN_IN}{}", next.to_query())),
-            None => self.keep_form(&Error::authentication_failed()),
+        match &self.form {
+            None => see_other(&format!("{SIGN_IN}{}", self.url.to_query())),
+            Some(_) => self.keep_form(&Error::authentication_failed()),
         }
     }
 
@@ -158,11 +157,11 @@ impl Entrance {
     /// # Errors
     /// The error of a GET.
     pub(super) fn keep_form(&self, error: &Error) -> Result<Response> {
-        let Some((action, form)) = &self.form else { return Err(error.clone()) };
+        let Some(form) = &self.form else { return Err(error.clone()) };
         let needs_sign_in = error.status() == 401;
         let title = if needs_sign_in { "Your session has ended" } else { "Nothing was saved" };
         let fields = form.fields().collect();
-        let kept = KeptForm { title, error, needs_sign_in, action, fields };
+        let kept = KeptForm { title, error, needs_sign_in, action: &self.url, fields };
         Ok(on_page(error.clone(), card(title, &kept)?))
     }
 }

@@ -106,7 +106,7 @@ pub(super) async fn list_page<Row: DeserializeOwned>(
     let path = api_query.at(Paging::offset(&request.visit)).url(&api);
     let List { count, results: rows } = request.api.get::<List<Row>>(&path).await?;
     let url = |offset| page_query.clone().at(offset).url(&page);
-    let paging = Paging::new(&request.visit, rows.len(), count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, OFFSET, rows.len(), count, PAGE_SIZE, url)?;
     Ok(ListPage { rows, paging, command: Command::get(&request.visit, &path) })
 }
 
@@ -149,8 +149,7 @@ impl Paging {
         let start = usize::try_from(offset).map_or(all.len(), |offset| offset.min(all.len()));
         let (_, rest) = all.split_at(start);
         let (shown, _) = rest.split_at(size.min(rest.len()));
-        let paging =
-            Self::named(visit, parameter, shown.len(), all.len() as u64, size as u64, url)?;
+        let paging = Self::new(visit, parameter, shown.len(), all.len() as u64, size as u64, url)?;
         Ok((shown, paging))
     }
 
@@ -159,22 +158,12 @@ impl Paging {
         self.previous.is_some() || self.next.is_some()
     }
 
-    /// Describes the page of a request, with `shown` of `count` items. `url` returns the URL of the page that begins at an
-    /// offset.
+    /// Describes the page of a request, with `shown` of `count` items. `parameter` and `url` are as in
+    /// [`of_all`](Self::of_all).
     ///
     /// # Errors
     /// The last page instead, or 404, if the page is beyond the end of the list.
     pub(super) fn new(
-        visit: &Visit,
-        shown: usize,
-        count: u64,
-        size: u64,
-        url: impl Fn(u64) -> String,
-    ) -> Result<Self, Failure> {
-        Self::named(visit, OFFSET, shown, count, size, url)
-    }
-
-    fn named(
         visit: &Visit,
         parameter: &str,
         shown: usize,

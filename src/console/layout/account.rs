@@ -1,7 +1,5 @@
 //! The user of the session, the organization and the project of a page, and the links to others.
 
-use serde::Deserialize;
-
 use crate::base::error::Result;
 use crate::console::api::Api;
 use crate::console::model::{
@@ -24,13 +22,8 @@ impl TenantLink {
     fn organization(id: &str, name: &str, level: Option<u8>) -> Self {
         let note = level.map_or("Organization", level_name);
         let href = format!("/console/organizations/{id}/");
-        Self {
-            id: id.to_owned(),
-            name: name.to_owned(),
-            note: note.to_owned(),
-            href,
-            is_current: false,
-        }
+        let (id, name, note) = (id.to_owned(), name.to_owned(), note.to_owned());
+        Self { id, name, note, href, is_current: false }
     }
 
     fn project(id: u64, name: &str) -> Self {
@@ -45,25 +38,11 @@ impl TenantLink {
     }
 }
 
-/// What the key of the session is limited to. Empty without a limit and without a key.
-#[derive(Default, Deserialize)]
-struct KeyLimits {
-    scoped_organizations: Vec<String>,
-    #[serde(rename = "scoped_teams")]
-    projects: Vec<u64>,
-}
-
-impl KeyLimits {
-    async fn load(api: &Api) -> Result<Self> {
-        let found = api.get_if_allowed("/api/personal_api_keys/@current/").await?;
-        Ok(found.unwrap_or_default())
-    }
-}
-
 /// The maximum number of organizations in the switcher of a session that may not read the user.
 const MAX_ORGANIZATIONS: usize = 50;
 
 /// The user of a session.
+#[derive(Default)]
 pub(super) struct Account {
     /// The name, or the address if there is no name.
     pub(super) name: String,
@@ -86,14 +65,8 @@ impl Account {
                 Some(found) => organization_links(&found.results),
                 None => organizations_of_key(api).await?,
             };
-            return Ok(Self {
-                name: "Signed in".to_owned(),
-                email: String::new(),
-                initials: "·".to_owned(),
-                organizations,
-                theme: None,
-                current: None,
-            });
+            let (name, initials) = ("Signed in".to_owned(), "·".to_owned());
+            return Ok(Self { name, initials, organizations, ..Self::default() });
         };
         let organizations = organization_links(&me.organizations);
         let chosen = me.theme_mode.as_deref();
@@ -112,16 +85,15 @@ impl Account {
 
 /// Returns the organizations that the key of the session is limited to. Their names are unknown.
 async fn organizations_of_key(api: &Api) -> Result<Vec<TenantLink>> {
-    let ids = KeyLimits::load(api).await?.scoped_organizations;
+    let ids = api.key().await?.map_or(Vec::new(), |key| key.scoped_organizations);
     let link = |id: &String| TenantLink::organization(id, "Organization", None);
     Ok(ids.iter().map(link).collect())
 }
 
 fn organization_links(organizations: &[OrganizationName]) -> Vec<TenantLink> {
+    let level = |one: &OrganizationName| Some(one.membership_level);
     let links = organizations.iter();
-    links
-        .map(|one| TenantLink::organization(&one.id, &one.name, Some(one.membership_level)))
-        .collect()
+    links.map(|one| TenantLink::organization(&one.id, &one.name, level(one))).collect()
 }
 
 /// The maximum number of projects in the switcher.
@@ -202,11 +174,15 @@ impl Tenant {
 /// Returns the first project that the session may list, or else the first one that its key is limited to.
 async fn first_project(api: &Api) -> Result<Option<u64>> {
     let listed = api.get_if_allowed::<List<ProjectName>>("/api/projects/?limit=1").await?;
-    let ids: Vec<u64> = match listed {
-        Some(listed) => listed.results.iter().map(|project| project.id).collect(),
-        None => KeyLimits::load(api).await?.projects,
-    };
-    Ok(ids.first().copied())
+    Ok(match listed {
+        Some(listed) => listed.results.first().map(|project| project.id),
+        None => projects_of_key(api).await?.first().copied(),
+    })
+}
+
+/// Returns the projects that the key of the session is limited to.
+async fn projects_of_key(api: &Api) -> Result<Vec<u64>> {
+    Ok(api.key().await?.map_or(Vec::new(), |key| key.scoped_teams))
 }
 
 fn project_links(projects: &[ProjectName]) -> Vec<TenantLink> {
@@ -218,9 +194,8 @@ fn project_links(projects: &[ProjectName]) -> Vec<TenantLink> {
 async fn elsewhere(api: &Api, id: u64) -> Result<(Option<String>, Vec<TenantLink>)> {
     let found = api.get_if_allowed::<Project>(&format!("/api/projects/{id}/")).await?;
     let Some(project) = found else {
-        let ids = KeyLimits::load(api).await?.projects;
         let link = |id| TenantLink::project(id, &format!("Project {id}"));
-        return Ok((None, ids.into_iter().map(link).collect()));
+        return Ok((None, projects_of_key(api).await?.into_iter().map(link).collect()));
     };
     let path =
         format!("/api/organizations/{}/projects/?limit={MAX_PROJECTS}", project.organization);

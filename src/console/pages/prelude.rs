@@ -19,7 +19,7 @@ pub(super) use crate::console::model::{
     BatchExport, Dashboard, Domain, Invite, Key, List, Member, Organization, Person, Project,
     Rights, Role, Tile, TileInsight, User,
 };
-pub(super) use crate::console::paging::{LIMIT, ListPage, ListSpec, Paging, list_page};
+pub(super) use crate::console::paging::{LIMIT, ListPage, ListSpec, OFFSET, Paging, list_page};
 pub(super) use crate::console::registry::{PageResult, Pages};
 pub(super) use crate::console::urls::Query;
 pub(super) use crate::console::visit::{SignedIn, Visit};

@@ -105,7 +105,12 @@ async fn new_page(request: SignedIn) -> PageResult {
     let origin = Origin::of(&request.visit);
     let operation = Operation::new(origin.operation, [&project]);
     let form = origin.form.empty(&request, &operation, &origin.href(&project))?;
-    let mut form = with_defaults(form, origin);
+    let mut form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
+    if origin.name == JSON
+        && let Ok(example) = serde_json::from_str(EXAMPLE)
+    {
+        form = form.with_value("template", &example);
+    }
     if origin.name == COPY {
         form = with_source(form, &request, &project).await?;
     }
@@ -276,12 +281,3 @@ impl Origin {
 
 /// A template for the form with JSON.
 const EXAMPLE: &str = include_str!("example.json");
-
-/// Fills an empty form.
-fn with_defaults(form: Form, origin: &Origin) -> Form {
-    let form = form.with_value("restriction_level", &EVERYONE_EDITS.into());
-    match serde_json::from_str(EXAMPLE) {
-        Ok(example) if origin.name == JSON => form.with_value("template", &example),
-        _ => form,
-    }
-}

@@ -26,7 +26,8 @@ struct DomainsPage {
 
 impl Domain {
     fn sign_in(&self) -> &'static str {
-        provider_name(&self.sso_enforcement)
+        let known = PROVIDERS.iter().find(|(known, _)| *known == self.sso_enforcement);
+        known.map_or("Another way", |(_, name)| name)
     }
 }
 
@@ -97,11 +98,6 @@ const VERIFIED: FormSpec = FormSpec::change(
         SAML[2],
     ],
 );
-
-/// Returns the name of a way to sign in.
-fn provider_name(provider: &str) -> &'static str {
-    PROVIDERS.iter().find(|(known, _)| *known == provider).map_or("Another way", |(_, name)| name)
-}
 
 #[derive(Template)]
 #[template(path = "console/pages/domains/one.html")]

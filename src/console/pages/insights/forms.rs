@@ -1,6 +1,5 @@
 //! The forms that create and edit an insight.
 
-use crate::console::form::SubmittedForm;
 use crate::console::pages::dashboards::dashboard_choices;
 use crate::console::pages::form_page::FormPage;
 use crate::console::pages::prelude::*;
@@ -72,7 +71,11 @@ async fn save(request: SignedIn) -> PageResult {
     let object = ObjectPath::of(&request.visit, INSIGHTS)?;
     let mut sent =
         EDIT_FORM.sent(&request, object.operation(INSIGHT.update), &object.page("edit/"))?;
-    keep_saved(&mut sent);
+    // The API sets `saved` to true if it is absent.
+    let saved = sent.text("saved") == "true";
+    if !sent.body.is_empty() {
+        sent.body.insert("saved".to_owned(), saved.into());
+    }
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&object.page(""), "insight-saved"),
         Outcome::Again(form) => {
@@ -80,14 +83,6 @@ async fn save(request: SignedIn) -> PageResult {
             let on = dashboards_of(&insight);
             show(&request, &object.tenant, "Edit the insight", *form, &on).await
         }
-    }
-}
-
-/// Sends `saved` with each change, because the API sets it to true if it is absent.
-fn keep_saved(sent: &mut SubmittedForm) {
-    let saved = sent.text("saved") == "true";
-    if !sent.body.is_empty() {
-        sent.body.insert("saved".to_owned(), saved.into());
     }
 }
 

@@ -52,7 +52,8 @@ async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> P
     let found: List<Invite> = request.api.get(&path).await?;
     let base = INVITES.list(&organization);
     let url = |offset| format!("{base}?offset={offset}");
-    let paging = Paging::new(&request.visit, found.results.len(), found.count, PAGE_SIZE, url)?;
+    let paging =
+        Paging::new(&request.visit, OFFSET, found.results.len(), found.count, PAGE_SIZE, url)?;
     let projects = projects(request, &organization).await?;
     let levels = forms::levels(request, &organization).await?;
     let names: HashMap<_, _> =

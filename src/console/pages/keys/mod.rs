@@ -5,7 +5,6 @@ mod access;
 mod one;
 
 use crate::base::time::Timestamp;
-use crate::console::paging::OFFSET;
 
 use super::prelude::*;
 use access::{Abilities, Access, scope_in_words};
@@ -23,11 +22,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
 }
 
 impl Key {
-    /// Returns the key of the session, or `None` in a session without a key.
-    async fn of_session(request: &SignedIn) -> Result<Option<Self>> {
-        request.api.get_if_allowed("/api/personal_api_keys/@current/").await
-    }
-
     fn is_expired(&self, now: Timestamp) -> bool {
         let created_at = Timestamp::parse(&self.created_at);
         let end = self.expires_at.as_deref().and_then(Timestamp::parse);
@@ -64,7 +58,7 @@ async fn list(request: SignedIn) -> PageResult {
     let keys: Vec<Key> = request.api.get(API).await?;
     let url = |offset| format!("{LIST}?offset={offset}");
     let (shown, paging) = Paging::of_all(&keys, &request.visit, OFFSET, PAGE_SIZE, url)?;
-    let own = Key::of_session(&request).await?;
+    let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let now = request.visit.app.now();
     let rows = shown.iter().map(|key| Row {
@@ -150,7 +144,7 @@ fn operation() -> Operation {
 }
 
 async fn page(request: SignedIn) -> PageResult {
-    let own = Key::of_session(&request).await?;
+    let own = request.api.key().await?;
     let mut form = FORM.empty(&request, &operation(), NEW)?;
     let end = request.visit.app.now().plus_seconds(DEFAULT_LIFE);
     let last = own.as_ref().and_then(|key| Timestamp::parse(key.expires_at.as_deref()?));
@@ -168,7 +162,7 @@ async fn page(request: SignedIn) -> PageResult {
 async fn create(request: SignedIn) -> PageResult {
     // The frame comes first: after the request, an error would lose the value.
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
-    let own = Key::of_session(&request).await?;
+    let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let mut sent = FORM.sent(&request, operation(), NEW)?;
     let preset = request.visit.form.value(PRESET);

@@ -108,7 +108,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
             .with_value("grace_seconds", &json!(DEFAULT_GRACE)),
     };
     let refusal = request.api.refusal(&Write::new(UPDATE, [id]).body(json!({}))).await?;
-    let own = Key::of_session(&request).await?;
+    let own = request.api.key().await?;
     let access = Access::load(&request, own.as_ref()).await?;
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?.titled(key.label.clone());
     let page = KeyPage {
@@ -127,7 +127,7 @@ async fn revoke(request: SignedIn) -> PageResult {
     let done = with_notice(LIST, "key-revoked");
     let key = request.api.get::<Key>(&format!("/api/personal_api_keys/{id}/")).await;
     let key = key.map_err(|error| answered_before(&request, error, &done))?;
-    let own = Key::of_session(&request).await?;
+    let own = request.api.key().await?;
     let text = if own.is_some_and(|own| own.id == key.id) {
         "This session uses the key and ends with it. Programs that send the key stop working at once."
     } else {

@@ -298,6 +298,6 @@ async fn load_projects(
         }
         None => false,
     };
-    let paging = Paging::new(&request.visit, results.len(), count, PAGE_SIZE, url)?;
+    let paging = Paging::new(&request.visit, OFFSET, results.len(), count, PAGE_SIZE, url)?;
     Ok(Some(Projects { list: results, paging, may_read_rules }))
 }
