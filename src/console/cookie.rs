@@ -12,11 +12,16 @@ use crate::http::client::{Client, Scheme};
 
 use super::ROOT;
 
-/// The lifetime in seconds of the nonce of a browser that asked for a sign-in mail. The code is valid as long.
-const MAIL_LIFETIME: u32 = 10 * 60;
+/// A cookie at any address: the part of its name that says what it keeps, and the lifetime in seconds. Without one, the
+/// browser removes the cookie when it is closed.
+pub(super) type CookieKind = (&'static str, Option<u32>);
 
-/// What the browser keeps after a sign-in: for 400 days, in seconds. Browsers keep no cookie longer.
-const KNOWN_LIFETIME: u32 = 400 * 24 * 3600;
+/// The session.
+pub(super) const SESSION: CookieKind = ("steward", None);
+/// The nonce of a browser that asked for a sign-in mail. The code is valid as long.
+pub(super) const MAIL: CookieKind = ("steward-mail", Some(10 * 60));
+/// The proof that a user has signed in in the browser, for 400 days. Browsers keep no cookie longer.
+pub(super) const KNOWN_BROWSER: CookieKind = ("steward-known", Some(400 * 24 * 3600));
 
 /// The maximum number of values of a cookie that count. Another host of the domain can set any number.
 const MAX_VALUES: usize = 32;
@@ -25,29 +30,14 @@ const MAX_VALUES: usize = 32;
 pub(super) struct ConsoleCookie {
     pub(super) name: String,
     is_secure: bool,
-    /// The lifetime in seconds. Without one, the browser removes the cookie when it is closed.
+    /// The lifetime in seconds, as in [`CookieKind`].
     max_age: Option<u32>,
 }
 
 impl ConsoleCookie {
-    /// Returns the cookie of the session.
-    pub(super) fn session(client: &Client, config: &Config) -> Self {
-        Self::new("steward", None, client, config)
-    }
-
-    /// Returns the cookie of the browser's nonce.
-    pub(super) fn mail(client: &Client, config: &Config) -> Self {
-        Self::new("steward-mail", Some(MAIL_LIFETIME), client, config)
-    }
-
-    /// Returns the cookie of the proof that a user has signed in in the browser.
-    pub(super) fn known_browser(client: &Client, config: &Config) -> Self {
-        Self::new("steward-known", Some(KNOWN_LIFETIME), client, config)
-    }
-
     /// Returns the cookie for the address that the client uses. Browsers share cookies among the ports of a host, so the
     /// name contains the port.
-    fn new(name: &str, max_age: Option<u32>, client: &Client, config: &Config) -> Self {
+    pub(super) fn new((name, max_age): CookieKind, client: &Client, config: &Config) -> Self {
         let is_secure = client.scheme == Scheme::Https || is_behind_https(client, config);
         let prefix = if is_secure { "__Host-" } else { "" };
         let port = client.host.port_u16().map_or(String::new(), |port| format!("-{port}"));
@@ -109,7 +99,7 @@ mod tests {
 
     fn cookie(host: &str, is_tls: bool, public_url: Option<&str>) -> ConsoleCookie {
         let (client, config) = request(host, is_tls, public_url);
-        ConsoleCookie::session(&client, &config)
+        ConsoleCookie::new(SESSION, &client, &config)
     }
 
     fn request(host: &str, is_tls: bool, public_url: Option<&str>) -> (Client, Config) {
@@ -150,7 +140,7 @@ mod tests {
     #[test]
     fn removed_cookie_has_the_same_name_and_path() {
         let (client, config) = request("a.example", true, None);
-        let removed = ConsoleCookie::mail(&client, &config).remove().unwrap();
+        let removed = ConsoleCookie::new(MAIL, &client, &config).remove().unwrap();
         let expected = "__Host-steward-mail=; HttpOnly; SameSite=Strict; Secure; Path=/; Max-Age=0";
         assert_eq!(removed, expected);
     }

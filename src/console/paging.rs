@@ -35,6 +35,15 @@ impl ListSpec {
         let (api_query, page_query) = (Query::of([LIMIT]), Query::default());
         Self { api, api_query, page: page.to_owned(), page_query }
     }
+
+    /// Adds filters, which have the same names in the API and in the query of the page.
+    pub(super) fn filtered<'p, F>(self, filters: F) -> Self
+    where
+        F: IntoIterator<Item = (&'p str, &'p str)> + Clone,
+    {
+        let api_query = self.api_query.and(filters.clone());
+        Self { api_query, page_query: self.page_query.and(filters), ..self }
+    }
 }
 
 /// The values of a choice, each with its label.
@@ -71,7 +80,7 @@ impl ListFilters {
     }
 
     /// Returns the names and the texts.
-    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter().map(|(name, value)| (*name, value.as_str()))
     }
 

@@ -18,7 +18,7 @@ use crate::http::routes::PageAccess;
 use crate::resources::sessions::{self, VerifiedSession};
 
 use super::api::{Api, ApiRouter, Recorder};
-use super::cookie::ConsoleCookie;
+use super::cookie::{ConsoleCookie, CookieKind, SESSION};
 use super::origin;
 use super::urls::Query;
 
@@ -79,26 +79,16 @@ impl Visit {
         !self.form.value(SHOW).is_empty()
     }
 
-    /// Returns the cookie of the session for this address of the service.
-    pub(super) fn cookie(&self) -> ConsoleCookie {
-        ConsoleCookie::session(&self.client, self.app.config())
+    /// Returns a cookie for this address of the service.
+    pub(super) fn cookie(&self, kind: CookieKind) -> ConsoleCookie {
+        ConsoleCookie::new(kind, &self.client, self.app.config())
     }
 
     /// Returns the name of the session's cookie if the browser sends several of that name.
     pub(super) fn ambiguous_cookie(&self) -> Option<String> {
-        let cookie = self.cookie();
+        let cookie = self.cookie(SESSION);
         let is_ambiguous = cookie.values(&self.head.headers).len() > 1;
         is_ambiguous.then_some(cookie.name)
-    }
-
-    /// Returns the cookie of a browser that asked for a sign-in mail, for this address of the service.
-    pub(super) fn mail_cookie(&self) -> ConsoleCookie {
-        ConsoleCookie::mail(&self.client, self.app.config())
-    }
-
-    /// Returns the cookie of a browser in which a user has signed in, for this address of the service.
-    pub(super) fn known_browser_cookie(&self) -> ConsoleCookie {
-        ConsoleCookie::known_browser(&self.client, self.app.config())
     }
 
     pub(super) fn path_and_query(&self) -> &str {
@@ -150,7 +140,7 @@ impl Visit {
 /// Returns the session of the browser. Values that are no session do not count: another host of the domain may have set them.
 /// Two sessions count as none, because one of them may be that of an attacker.
 fn session(app: &App, head: &Parts, client: &Client) -> Result<Option<VerifiedSession>> {
-    let cookie = ConsoleCookie::session(client, app.config());
+    let cookie = ConsoleCookie::new(SESSION, client, app.config());
     let mut found = None;
     for text in cookie.values(&head.headers) {
         match app.verify_session(&text) {

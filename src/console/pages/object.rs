@@ -22,16 +22,8 @@ pub(super) struct Collection {
     /// The word for one object.
     pub(super) noun: &'static str,
     section: Section,
-    id: ObjectId,
-}
-
-/// The id of an object in the path of its page.
-#[derive(Debug)]
-enum ObjectId {
-    Number,
-    Uuid,
-    /// The UUID of the member's user.
-    User,
+    /// Reads the id of an object in the path of its page. That of a member is the UUID of the user.
+    id: fn(&Visit, &str) -> Result<String>,
 }
 
 const fn collection(
@@ -39,25 +31,25 @@ const fn collection(
     name: &'static str,
     noun: &'static str,
     section: Section,
-    id: ObjectId,
+    id: fn(&Visit, &str) -> Result<String>,
 ) -> Collection {
     Collection { tenants, name, noun, section, id }
 }
 
 pub(super) const DASHBOARDS: &Collection =
-    &collection("projects", "dashboards", "dashboard", Section::Dashboards, ObjectId::Number);
+    &collection("projects", "dashboards", "dashboard", Section::Dashboards, number);
 pub(super) const INSIGHTS: &Collection =
-    &collection("projects", "insights", "insight", Section::Insights, ObjectId::Number);
+    &collection("projects", "insights", "insight", Section::Insights, number);
 pub(super) const BATCH_EXPORTS: &Collection =
-    &collection("projects", "batch_exports", "batch export", Section::BatchExports, ObjectId::Uuid);
+    &collection("projects", "batch_exports", "batch export", Section::BatchExports, uuid);
 pub(super) const DOMAINS: &Collection =
-    &collection("organizations", "domains", "domain", Section::Domains, ObjectId::Uuid);
+    &collection("organizations", "domains", "domain", Section::Domains, uuid);
 pub(super) const INVITES: &Collection =
-    &collection("organizations", "invites", "invite", Section::Invites, ObjectId::Uuid);
+    &collection("organizations", "invites", "invite", Section::Invites, uuid);
 pub(super) const MEMBERS: &Collection =
-    &collection("organizations", "members", "member", Section::Members, ObjectId::User);
+    &collection("organizations", "members", "member", Section::Members, uuid);
 pub(super) const ROLES: &Collection =
-    &collection("organizations", "roles", "role", Section::Roles, ObjectId::Uuid);
+    &collection("organizations", "roles", "role", Section::Roles, uuid);
 
 impl Collection {
     fn is_in_project(&self) -> bool {
@@ -118,12 +110,7 @@ impl ObjectPath {
     /// 404 if an id is malformed.
     pub(super) fn of(visit: &Visit, collection: &'static Collection) -> Result<Self> {
         let tenant = collection.tenant(visit)?;
-        let id = match collection.id {
-            ObjectId::Number => number(visit, "id"),
-            ObjectId::Uuid => uuid(visit, "id"),
-            ObjectId::User => uuid(visit, "user_uuid"),
-        };
-        Ok(Self { collection, tenant, id: id? })
+        Ok(Self { collection, tenant, id: (collection.id)(visit, "id")? })
     }
 
     /// Returns the path of the list.

@@ -9,6 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::resources::sessions::{KnownBrowser, SessionText};
 
 use super::assets::icon;
+use super::cookie::{KNOWN_BROWSER, MAIL, SESSION};
 use super::failure::{Entrance, SIGN_IN, on_page};
 use super::headers::see_other;
 use super::layout::card;
@@ -106,7 +107,7 @@ async fn sign_out(visit: Visit) -> PageResult {
         }
     }
     let mut response = see_other(SIGN_IN)?;
-    response.headers_mut().insert(SET_COOKIE, visit.cookie().remove()?);
+    response.headers_mut().insert(SET_COOKIE, visit.cookie(SESSION).remove()?);
     Ok(response)
 }
 
@@ -115,11 +116,11 @@ async fn sign_out(visit: Visit) -> PageResult {
 fn signed_in(visit: &Visit, text: &SessionText, next: &Next) -> PageResult {
     let mut response = see_other(next.as_str())?;
     let headers = response.headers_mut();
-    headers.insert(SET_COOKIE, visit.cookie().set(&text.encode())?);
+    headers.insert(SET_COOKIE, visit.cookie(SESSION).set(&text.encode())?);
     if visit.app.offers_mail_sign_in()
         && let Some(proof) = visit.app.known_browser(text)?
     {
-        headers.append(SET_COOKIE, visit.known_browser_cookie().set(&proof.encode())?);
+        headers.append(SET_COOKIE, visit.cookie(KNOWN_BROWSER).set(&proof.encode())?);
     }
     Ok(response)
 }
@@ -198,12 +199,12 @@ struct CodePage<'p> {
 async fn send_mail(visit: Visit) -> PageResult {
     let next = Next::parse(visit.form.value("next"));
     let email = visit.form.value("email");
-    let proofs = visit.known_browser_cookie().values(&visit.head.headers);
+    let proofs = visit.cookie(KNOWN_BROWSER).values(&visit.head.headers);
     let proofs = proofs.iter().filter_map(|text| KnownBrowser::parse(text)).collect();
     match visit.app.request_sign_in_mail(email, visit.client.address, proofs) {
         Ok(nonce) => {
             let mut response = see_other(&format!("{CODE}{}", next.to_query()))?;
-            let cookie = visit.mail_cookie().set(&nonce.encode())?;
+            let cookie = visit.cookie(MAIL).set(&nonce.encode())?;
             response.headers_mut().insert(SET_COOKIE, cookie);
             Ok(response)
         }
@@ -227,7 +228,7 @@ async fn code_page(visit: Visit) -> PageResult {
 
 async fn enter_with_code(visit: Visit) -> PageResult {
     require_offered(&visit)?;
-    let nonces = visit.mail_cookie().values(&visit.head.headers);
+    let nonces = visit.cookie(MAIL).values(&visit.head.headers);
     if nonces.is_empty() {
         return refuse_code(&visit, OTHER_BROWSER);
     }
@@ -238,7 +239,7 @@ async fn enter_with_code(visit: Visit) -> PageResult {
             Ok(text) => {
                 let next = Next::parse(visit.form.value("next"));
                 let mut response = signed_in(&visit, &text, &next)?;
-                response.headers_mut().append(SET_COOKIE, visit.mail_cookie().remove()?);
+                response.headers_mut().append(SET_COOKIE, visit.cookie(MAIL).remove()?);
                 return Ok(response);
             }
             Err(error) if error.status() == 401 => {}

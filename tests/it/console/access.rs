@@ -16,7 +16,6 @@ pub fn path_of(page: &PageSpec, workspace: &Workspace) -> String {
     page.path
         .replace("{project_id}", &workspace.made.project_id.to_string())
         .replace("{organization_id}", &workspace.made.organization_id.to_string())
-        .replace("{user_uuid}", UNKNOWN)
         .replace("{membership_id}", UNKNOWN)
         .replace("{id}", "1")
         .replace("{tile_id}", "1")

@@ -9,7 +9,6 @@ use url::form_urlencoded::byte_serialize;
 use crate::base::time::Timestamp;
 use crate::console::pages::prelude::*;
 use crate::console::paging::ListFilters;
-use crate::ids::OrganizationId;
 
 use super::words::{KINDS, VERBS};
 
@@ -29,10 +28,7 @@ impl Log {
     pub(super) fn of(visit: &Visit) -> Result<Self> {
         match visit.parameter("organization_id").as_ref() {
             "" => project_id(visit).map(Self::Project),
-            id => {
-                let id = id.parse::<OrganizationId>().map_err(|_| Error::not_found())?;
-                Ok(Self::Organization(id.to_string()))
-            }
+            _ => organization_id(visit).map(Self::Organization),
         }
     }
 

@@ -108,12 +108,7 @@ async fn show(request: SignedIn, mut feedback: BulkFeedback) -> PageResult {
     let project = project_id(&request.visit)?;
     let filters = filters(&request.visit);
     let base = DASHBOARDS.list(&project);
-    let list = ListSpec {
-        api: DASHBOARDS.api(&project),
-        api_query: Query::of([LIMIT]).and(filters.fields()),
-        page: base.clone(),
-        page_query: filters.to_query(),
-    };
+    let list = ListSpec::new(DASHBOARDS.api(&project), &base).filtered(filters.fields());
     let list = list_page::<Dashboard>(&request, list).await?;
     let frame = DASHBOARDS.frame(&request, &project).await?;
     let frame = frame.titled("Dashboards").with_undo(undo_of_query(&request, &base));

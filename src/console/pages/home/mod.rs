@@ -39,7 +39,7 @@ async fn home(request: SignedIn) -> PageResult {
 
 /// Opens the dashboards of the first project of an organization, or the list of projects if it has none.
 async fn organization(request: SignedIn) -> PageResult {
-    let id = super::organization_id(&request.visit)?;
+    let id = organization_id(&request.visit)?;
     let path = format!("/api/organizations/{id}/projects/?limit=1");
     let found: List<Project> = request.api.get(&path).await?;
     let path = match found.results.first() {

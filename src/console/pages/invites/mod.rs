@@ -45,7 +45,7 @@ async fn list(request: SignedIn) -> PageResult {
 
 /// Shows the page. `links` are those of the invites that were created.
 async fn show(request: &SignedIn, links: Vec<Link>, mut feedback: Feedback) -> PageResult {
-    let organization = super::organization_id(&request.visit)?;
+    let organization = organization_id(&request.visit)?;
     let offset = Paging::offset(&request.visit);
     let path =
         format!("/api/organizations/{organization}/invites/?limit={PAGE_SIZE}&offset={offset}");

@@ -1,7 +1,6 @@
 //! One key: what it can do, its change, its rotation and its revocation.
 
 use crate::console::pages::prelude::*;
-use crate::ids::ApiKeyId;
 
 use super::access::{Abilities, Access};
 use super::{LIST, show_value};
@@ -43,15 +42,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.confirm("/console/keys/{id}/revoke/", revoke);
 }
 
-/// Returns the id of the key in the path.
-///
-/// # Errors
-/// 404 if it is malformed.
-fn id(visit: &Visit) -> Result<String> {
-    let id = visit.parameter("id").parse::<ApiKeyId>().map_err(|_| Error::not_found())?;
-    Ok(id.to_string())
-}
-
 /// Returns the path of a key's page.
 fn path(id: &str) -> String {
     format!("{LIST}{id}/")
@@ -78,7 +68,7 @@ struct KeyPage {
 }
 
 async fn save(request: SignedIn) -> PageResult {
-    let id = id(&request.visit)?;
+    let id = uuid(&request.visit, "id")?;
     match FORM.sent(&request, update(&id), &path(&id))?.send(&request).await? {
         Outcome::Done(_) => finish(&path(&id), "key-saved"),
         Outcome::Again(form) => show(request, form.into()).await,
@@ -86,7 +76,7 @@ async fn save(request: SignedIn) -> PageResult {
 }
 
 async fn rotate(request: SignedIn) -> PageResult {
-    let id = id(&request.visit)?;
+    let id = uuid(&request.visit, "id")?;
     // The frame comes first: the rotation ends the sessions of the key, perhaps this one.
     let frame = Frame::load(&request, Section::Keys, In::Nothing).await?;
     let sent = ROTATION.sent(&request, roll(&id), &format!("{}rotate/", path(&id)))?;
@@ -97,7 +87,7 @@ async fn rotate(request: SignedIn) -> PageResult {
 }
 
 async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
-    let id = &id(&request.visit)?;
+    let id = &uuid(&request.visit, "id")?;
     let stored = request.api.get_versioned(&format!("/api/personal_api_keys/{id}/")).await?;
     let key = Key::deserialize(&stored.body).map_err(Error::internal)?;
     let form = FORM.shown(&request, &update(id), &path(id), &stored, &mut feedback)?;
@@ -123,7 +113,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
 }
 
 async fn revoke(request: SignedIn) -> PageResult {
-    let id = id(&request.visit)?;
+    let id = uuid(&request.visit, "id")?;
     let done = with_notice(LIST, "key-revoked");
     let key = request.api.get::<Key>(&format!("/api/personal_api_keys/{id}/")).await;
     let key = key.map_err(|error| answered_before(&request, error, &done))?;

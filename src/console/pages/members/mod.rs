@@ -10,8 +10,8 @@ use super::prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.page("/console/organizations/{organization_id}/members/", list_members, change_level);
-    pages.page("/console/organizations/{organization_id}/members/{user_uuid}/", show, save);
-    pages.confirm("/console/organizations/{organization_id}/members/{user_uuid}/remove/", remove);
+    pages.page("/console/organizations/{organization_id}/members/{id}/", show, save);
+    pages.confirm("/console/organizations/{organization_id}/members/{id}/remove/", remove);
 }
 
 /// A member on the page.
@@ -50,12 +50,7 @@ async fn list_members(request: SignedIn, feedback: Feedback) -> PageResult {
     let organization = organization_id(&request.visit)?;
     let search = request.visit.query("search").trim();
     let base = MEMBERS.list(&organization);
-    let list = ListSpec {
-        api: MEMBERS.api(&organization),
-        api_query: Query::of([LIMIT, ("search", search)]),
-        page: base.clone(),
-        page_query: Query::of([("search", search)]),
-    };
+    let list = ListSpec::new(MEMBERS.api(&organization), &base).filtered([("search", search)]);
     let ListPage { rows: members, paging, command } = list_page(&request, list).await?;
     let invite = Operation::new("invites_create", [&organization]);
     let invites = request.api.may(&invite).await?;

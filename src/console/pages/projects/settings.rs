@@ -6,8 +6,10 @@ use crate::console::pages::prelude::*;
 const UPDATE: &str = "projects_partial_update";
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
-    pages.page("/console/projects/{project_id}/settings/", show, save);
-    pages.post("/console/projects/{project_id}/settings/access/", save_access);
+    let of_settings = |request| save(request, &FORM, "");
+    pages.page("/console/projects/{project_id}/settings/", show, of_settings);
+    let of_access = |request| save(request, &ACCESS_FORM, "access/");
+    pages.post("/console/projects/{project_id}/settings/access/", of_access);
     pages.confirm("/console/projects/{project_id}/settings/token/", reset_token);
     pages.confirm("/console/projects/{project_id}/settings/delete/", delete);
 }
@@ -32,19 +34,11 @@ struct SettingsPage {
     may_delete: bool,
 }
 
-async fn save(request: SignedIn) -> PageResult {
+/// Answers a form of the page. `rest` ends the path that the browser sends it to.
+async fn save(request: SignedIn, form: &'static FormSpec, rest: &str) -> PageResult {
     let project = project_id(&request.visit)?;
     let base = path(&project);
-    match FORM.sent(&request, update(&project), &base)?.send(&request).await? {
-        Outcome::Done(_) => finish(&base, "settings-saved"),
-        Outcome::Again(form) => show(request, form.into()).await,
-    }
-}
-
-async fn save_access(request: SignedIn) -> PageResult {
-    let project = project_id(&request.visit)?;
-    let base = path(&project);
-    let sent = ACCESS_FORM.sent(&request, update(&project), &format!("{base}access/"))?;
+    let sent = form.sent(&request, update(&project), &format!("{base}{rest}"))?;
     match sent.send(&request).await? {
         Outcome::Done(_) => finish(&base, "settings-saved"),
         Outcome::Again(form) => show(request, form.into()).await,

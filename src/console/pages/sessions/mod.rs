@@ -59,7 +59,7 @@ impl Session {
             (Some(browser), Some(system)) => format!("{browser} on {system}"),
             (Some(browser), None) => browser.to_owned(),
             _ if self.user_agent.trim().is_empty() => "Unknown browser".to_owned(),
-            _ => super::excerpt(&self.user_agent),
+            _ => excerpt(&self.user_agent),
         }
     }
 }

@@ -63,7 +63,8 @@ async fn show(
     let object = ObjectPath::of(&request.visit, kind.objects)?;
     let filters = Filters::of(&request.visit);
     let of_page = object.page("access/");
-    let list = list_page(&request, filters.list(&object)).await?;
+    let list = ListSpec::new(object.api("access/"), &of_page).filtered(filters.fields());
+    let list = list_page(&request, list).await?;
     let chosen = filters.chosen(&request, &object).await?;
     let rules: Rules = request.api.get(&object.api("access_controls/")).await?;
     let mut subjects = Subjects::load(&request, &object.tenant, &of_page).await?;
@@ -143,16 +144,6 @@ impl Filters {
     /// Returns the query of the page that explains the access of a member.
     fn explaining(&self, member: &str) -> Query {
         Query::of(self.fields()).and([("member", member)]).at(self.offset)
-    }
-
-    /// Describes the list of the members.
-    fn list(&self, object: &ObjectPath) -> ListSpec {
-        ListSpec {
-            api: object.api("access/"),
-            api_query: Query::of([LIMIT]).and(self.fields()),
-            page: object.page("access/"),
-            page_query: Query::of(self.fields()),
-        }
     }
 
     /// Reads the access of the member that the query names.
