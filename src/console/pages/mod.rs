@@ -26,14 +26,11 @@ mod shareable;
 use axum::http::Method;
 use uuid::Uuid;
 
-use crate::base::error::{Error, Result};
 use crate::http::assets::VERSION;
 
 use super::assets;
-use super::headers::{EmbeddedFile, see_other};
-use super::layout::with_notice;
-use super::registry::{PageResult, Pages};
-use super::visit::Visit;
+use super::headers::EmbeddedFile;
+use prelude::*;
 
 pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.public(Method::GET, "/console/assets/{asset}/", file);
