@@ -29,16 +29,19 @@ use super::{headers, origin};
 /// The response of a page.
 pub(super) type PageResult = Result<Response, Failure>;
 
-/// A page of any type, with what it is given. What is around a page is compiled once, not for each of them.
-type ErasedPage<V> =
-    Arc<dyn Fn(V) -> Pin<Box<dyn Future<Output = PageResult> + Send>> + Send + Sync>;
+/// A function that answers a request to a page. What is around a page is compiled once for all of them.
+pub(super) trait Page<V>: Send + Sync + 'static {
+    fn answer(&self, visit: V) -> Pin<Box<dyn Future<Output = PageResult> + Send>>;
+}
 
-fn erase<V, F, R>(page: F) -> ErasedPage<V>
+impl<V, F, R> Page<V> for F
 where
     F: Fn(V) -> R + Send + Sync + 'static,
     R: Future<Output = PageResult> + Send + 'static,
 {
-    Arc::new(move |visit| Box::pin(page(visit)))
+    fn answer(&self, visit: V) -> Pin<Box<dyn Future<Output = PageResult> + Send>> {
+        Box::pin(self(visit))
+    }
 }
 
 /// The pages of the console, to be added to the route table.
@@ -53,72 +56,49 @@ impl<'r> Pages<'r> {
     }
 
     /// Adds a page that needs no session.
-    pub(super) fn public<F, R>(&mut self, method: Method, path: &'static str, page: F)
-    where
-        F: Fn(Visit) -> R + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
-        self.add(method, path, PageAccess::Public, erase(page));
+    pub(super) fn public(&mut self, method: Method, path: &'static str, page: impl Page<Visit>) {
+        self.add(method, path, PageAccess::Public, Arc::new(page));
     }
 
     /// Adds a page that needs a session. Without one, it leads to the sign-in page.
-    pub(super) fn get<F, R>(&mut self, path: &'static str, page: F)
-    where
-        F: Fn(SignedIn) -> R + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
-        self.with_session(Method::GET, path, PageAccess::Session, erase(page));
+    pub(super) fn get(&mut self, path: &'static str, page: impl Page<SignedIn>) {
+        self.with_session(Method::GET, path, PageAccess::Session, Arc::new(page));
     }
 
     /// Adds an action that needs a session. Without one, a page keeps the form.
-    pub(super) fn post<F, R>(&mut self, path: &'static str, action: F)
-    where
-        F: Fn(SignedIn) -> R + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
-        self.with_session(Method::POST, path, PageAccess::Session, erase(action));
+    pub(super) fn post(&mut self, path: &'static str, action: impl Page<SignedIn>) {
+        self.with_session(Method::POST, path, PageAccess::Session, Arc::new(action));
     }
 
     /// Adds a page, and the action of its form.
-    pub(super) fn form<P, Q, A, R>(&mut self, path: &'static str, page: P, action: A)
-    where
-        P: Fn(SignedIn) -> Q + Send + Sync + 'static,
-        Q: Future<Output = PageResult> + Send + 'static,
-        A: Fn(SignedIn) -> R + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
+    pub(super) fn form(
+        &mut self,
+        path: &'static str,
+        page: impl Page<SignedIn>,
+        action: impl Page<SignedIn>,
+    ) {
         self.get(path, page);
         self.post(path, action);
     }
 
     /// Adds a page that shows feedback on its forms and buttons, and their action. A page that is only opened has no feedback.
-    pub(super) fn page<B, S, Q, A, R>(&mut self, path: &'static str, show: S, action: A)
+    pub(super) fn page<B, S, R>(&mut self, path: &'static str, show: S, action: impl Page<SignedIn>)
     where
         B: Default + 'static,
-        S: Fn(SignedIn, B) -> Q + Send + Sync + 'static,
-        Q: Future<Output = PageResult> + Send + 'static,
-        A: Fn(SignedIn) -> R + Send + Sync + 'static,
+        S: Fn(SignedIn, B) -> R + Send + Sync + 'static,
         R: Future<Output = PageResult> + Send + 'static,
     {
         self.form(path, move |request| show(request, B::default()), action);
     }
 
     /// Adds a page that asks before an action, and the action. One function answers both.
-    pub(super) fn confirm<F, R>(&mut self, path: &'static str, page: F)
-    where
-        F: Fn(SignedIn) -> R + Clone + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
+    pub(super) fn confirm(&mut self, path: &'static str, page: impl Page<SignedIn> + Clone) {
         self.form(path, page.clone(), page);
     }
 
     /// Adds a page that needs an operator's session.
-    pub(super) fn operator<F, R>(&mut self, path: &'static str, page: F)
-    where
-        F: Fn(SignedIn) -> R + Send + Sync + 'static,
-        R: Future<Output = PageResult> + Send + 'static,
-    {
-        self.with_session(Method::GET, path, PageAccess::Operator, erase(page));
+    pub(super) fn operator(&mut self, path: &'static str, page: impl Page<SignedIn>) {
+        self.with_session(Method::GET, path, PageAccess::Operator, Arc::new(page));
     }
 
     fn with_session(
@@ -126,10 +106,10 @@ impl<'r> Pages<'r> {
         method: Method,
         path: &'static str,
         access: PageAccess,
-        page: ErasedPage<SignedIn>,
+        page: Arc<dyn Page<SignedIn>>,
     ) {
         let api = self.api.clone();
-        let with_session = erase(move |visit: Visit| {
+        let with_session = move |visit: Visit| {
             let (page, api) = (Arc::clone(&page), api.clone());
             async move {
                 let entrance = Entrance::of(&visit);
@@ -144,7 +124,7 @@ impl<'r> Pages<'r> {
                 let as_command = AsCommand::of(&signed_in);
                 let client = signed_in.api.client.clone();
                 let has_written = Arc::clone(&signed_in.api.has_written);
-                let response = page(signed_in).await;
+                let response = page.answer(signed_in).await;
                 let response = match as_command {
                     Some(asked) => asked.replace(response),
                     None => response,
@@ -163,10 +143,10 @@ impl<'r> Pages<'r> {
                 };
                 let mut response = response.unwrap_or_else(IntoResponse::into_response);
                 client.attach_to(&mut response);
-                Ok(response)
+                Ok::<_, Failure>(response)
             }
-        });
-        self.add(method, path, access, with_session);
+        };
+        self.add(method, path, access, Arc::new(with_session));
     }
 
     fn add(
@@ -174,14 +154,14 @@ impl<'r> Pages<'r> {
         method: Method,
         path: &'static str,
         access: PageAccess,
-        page: ErasedPage<Visit>,
+        page: Arc<dyn Page<Visit>>,
     ) {
         let filter = if method == Method::POST { MethodFilter::POST } else { MethodFilter::GET };
         let handler = move |State(app): State<App>, request: Request| {
             let page = Arc::clone(&page);
             async move {
                 let response = match Visit::admit(app, request, access).await {
-                    Ok(visit) => page(visit).await,
+                    Ok(visit) => page.answer(visit).await,
                     Err(error) => Err(error.into()),
                 };
                 let mut response = response.unwrap_or_else(IntoResponse::into_response);
