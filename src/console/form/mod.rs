@@ -173,16 +173,6 @@ impl FormSpec {
         })
     }
 
-    /// Reads the form that the browser has sent.
-    pub(super) fn sent(
-        &'static self,
-        request: &SignedIn,
-        operation: Operation,
-        action: &str,
-    ) -> Result<SubmittedForm> {
-        SubmittedForm::read(self, request, operation, action)
-    }
-
     fn properties(
         &self,
         request: &SignedIn,

@@ -59,15 +59,16 @@ impl Items {
     }
 }
 
-impl SubmittedForm {
-    pub(super) fn read(
-        spec: &'static FormSpec,
+impl FormSpec {
+    /// Reads the form that the browser has sent.
+    pub(in crate::console) fn sent(
+        &'static self,
         request: &SignedIn,
         operation: Operation,
         action: &str,
-    ) -> Result<Self> {
+    ) -> Result<SubmittedForm> {
         let sent = &request.visit.form;
-        let mut form = spec.empty(request, &operation, action)?;
+        let mut form = self.empty(request, &operation, action)?;
         form.is_sent = true;
         let version = sent.value(VERSION);
         form.version = (!version.is_empty()).then(|| version.to_owned());
@@ -91,11 +92,13 @@ impl SubmittedForm {
         }
         let is_preview = sent.value(SHOW) == PREVIEW;
         let body = Map::new();
-        let mut read = Self { form, operation, body, is_preview, view: None, items: None };
+        let mut read = SubmittedForm { form, operation, body, is_preview, view: None, items: None };
         read.fill_body();
         Ok(read)
     }
+}
 
+impl SubmittedForm {
     /// Sets what the form shows of the object that the operation changes. Otherwise that is the object itself.
     pub(in crate::console) fn with_view(
         mut self,
