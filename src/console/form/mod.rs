@@ -301,9 +301,6 @@ impl Form {
     }
 
     fn before_json(&self) -> String {
-        if self.before.is_empty() {
-            return String::new();
-        }
         serde_json::to_string(&self.before).unwrap_or_default()
     }
 }

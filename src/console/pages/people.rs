@@ -74,7 +74,7 @@ impl MemberSearch {
     /// # Errors
     /// The errors of the API, except refusals.
     pub(super) async fn find<T: DeserializeOwned>(
-        self,
+        mut self,
         request: &SignedIn,
         organization: &str,
     ) -> Result<(Self, List<T>)> {
@@ -82,13 +82,8 @@ impl MemberSearch {
         let query = Query::of([("limit", &*limit), ("order", "joined_at"), ("search", &self.text)]);
         let path = query.url(&format!("/api/organizations/{organization}/members/"));
         let found: List<T> = request.api.get_if_allowed(&path).await?.unwrap_or_default();
-        Ok((self.with_result(&found), found))
-    }
-
-    /// Notes whether a search found more members than the choice shows.
-    fn with_result<T>(mut self, found: &List<T>) -> Self {
         self.is_cut = !found.is_complete();
-        self
+        Ok((self, found))
     }
 
     /// Returns whether the page shows the search: if there is something to search for, or a search to end.
