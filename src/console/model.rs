@@ -249,7 +249,7 @@ pub(super) struct Dashboard {
     pub(super) is_shared: bool,
     pub(super) tags: Vec<String>,
     restriction_level: u8,
-    created_by: Option<Person>,
+    pub(super) created_by: Option<Person>,
     /// Lists leave the tiles out.
     #[serde(default)]
     pub(super) tiles: Vec<Tile>,
@@ -264,10 +264,6 @@ impl Dashboard {
 
     pub(super) const fn is_restricted(&self) -> bool {
         is_restricted(self.restriction_level)
-    }
-
-    pub(super) fn creator(&self) -> String {
-        self.created_by.as_ref().map_or(String::new(), Person::name)
     }
 
     /// Returns the time of creation without its fraction, which compresses badly.

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::console::api::Api;
 use crate::console::model::{
-    CurrentOrganization, List, Me, OrganizationName, Project, ProjectName, initial,
+    CurrentOrganization, List, Me, OrganizationName, Project, ProjectName,
 };
 use crate::console::words::level_name;
 
@@ -30,11 +30,6 @@ impl TenantLink {
         let href = format!("/console/projects/{id}/dashboards/");
         let note = format!("Project {id}");
         Self { id: id.to_string(), name: name.to_owned(), note, href, is_current: false }
-    }
-
-    /// Returns the first letter of the name.
-    pub(super) fn letter(&self) -> String {
-        initial(&self.name)
     }
 }
 

@@ -23,18 +23,13 @@ const MAX_MARKDOWN: usize = 256 * 1024;
 #[derive(Deserialize)]
 pub(super) struct DeletedTile {
     pub(super) id: u64,
-    insight: Option<TileInsight>,
+    pub(super) insight: Option<TileInsight>,
     text: Option<TileText>,
 }
 
 impl DeletedTile {
     pub(super) fn name(&self) -> String {
         short_name(self.insight.as_ref(), self.text.as_ref())
-    }
-
-    /// Returns what the tile shows, in a word.
-    pub(super) const fn kind(&self) -> &'static str {
-        if self.insight.is_some() { "Insight" } else { "Text" }
     }
 }
 

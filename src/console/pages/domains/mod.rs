@@ -200,12 +200,6 @@ struct Certificate {
     is_expired: Option<bool>,
 }
 
-impl Certificate {
-    fn is_expired(&self) -> bool {
-        self.is_expired == Some(true)
-    }
-}
-
 /// The TXT record that verifies a domain, and what the DNS answers now.
 #[derive(Deserialize)]
 struct Lookup {

@@ -44,10 +44,6 @@ impl ListedInsight {
     fn description(&self) -> &str {
         self.description.as_deref().unwrap_or_default()
     }
-
-    fn creator(&self) -> String {
-        self.created_by.as_ref().map_or(String::new(), Person::name)
-    }
 }
 
 #[derive(Template)]

@@ -118,11 +118,6 @@ impl Invite {
         level_name(self.level)
     }
 
-    /// Returns the name of the creator.
-    fn creator(&self) -> String {
-        self.created_by.as_ref().map_or(String::new(), Person::name)
-    }
-
     /// Returns the projects in words, with their levels.
     fn projects(&self, names: &HashMap<u64, String>) -> Vec<String> {
         let named = self.private_project_access.iter().map(|access| {

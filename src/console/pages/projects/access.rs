@@ -184,8 +184,8 @@ struct Matrix {
 struct Row {
     name: String,
     subject: String,
-    /// The level of each kind, if there is a rule.
-    levels: Vec<Option<String>>,
+    /// The kinds, each with the level of the rule, if there is one.
+    levels: Vec<(String, Option<String>)>,
 }
 
 impl Matrix {
@@ -207,22 +207,12 @@ impl Matrix {
         let rows = page.map(|(_, row)| row).map(|(subject, rules)| {
             let level = |kind: &String| {
                 let of_kind = rules.iter().find(|rule| rule.resource == *kind);
-                of_kind.map(|rule| rule.access_level.clone())
+                (kind.clone(), of_kind.map(|rule| rule.access_level.clone()))
             };
             let name = rules.first().map_or(String::new(), |rule| subjects.name(rule));
             Row { name, subject, levels: kinds.iter().map(level).collect() }
         });
         let rows = rows.collect();
         Self { kinds, rows, count }
-    }
-}
-
-impl Row {
-    /// Returns the cells: each kind with the level of the rule, if there is one.
-    fn cells<'r>(
-        &'r self,
-        kinds: &'r [String],
-    ) -> impl Iterator<Item = (&'r String, &'r Option<String>)> {
-        kinds.iter().zip(&self.levels)
     }
 }

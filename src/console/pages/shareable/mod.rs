@@ -107,10 +107,6 @@ impl Shareable {
     fn is_unsaved(&self) -> bool {
         self.saved == Some(false)
     }
-
-    fn deleter(&self) -> String {
-        self.deleted_by.as_ref().map_or(String::new(), Person::name)
-    }
 }
 
 /// The access rules on all objects of a kind.
