@@ -217,7 +217,8 @@ pub(super) struct BatchExport {
 /// The destination of a batch export.
 #[derive(Deserialize)]
 pub(super) struct ExportDestination {
-    pub(super) r#type: String,
+    #[serde(rename = "type")]
+    pub(super) service: String,
 }
 
 /// The levels of the session on a dashboard or an insight.

@@ -16,16 +16,6 @@ pub(super) fn routes(pages: &mut Pages<'_>) {
     pages.confirm("/console/projects/{project_id}/batch_exports/{id}/delete/", delete);
 }
 
-impl BatchExport {
-    fn destination(&self) -> &str {
-        destination_label(&self.destination.r#type)
-    }
-
-    fn interval(&self) -> &str {
-        interval_label(&self.interval)
-    }
-}
-
 #[derive(Template)]
 #[template(path = "console/pages/batch_exports/list.html")]
 struct ExportsPage {

@@ -47,15 +47,11 @@ impl Card {
     pub(super) const fn is_hidden(&self) -> bool {
         matches!(self.content, Content::Hidden)
     }
-
-    const fn is_insight(&self) -> bool {
-        matches!(self.content, Content::Insight(_) | Content::Hidden)
-    }
 }
 
 /// Returns whether one of these cards is an insight.
 pub(super) fn has_insights(cards: &[Card]) -> bool {
-    cards.iter().any(Card::is_insight)
+    cards.iter().any(|card| matches!(card.content, Content::Insight(_) | Content::Hidden))
 }
 
 /// The content of a tile.
