@@ -31,7 +31,7 @@ type View = Box<dyn Fn(Value) -> Value + Send + Sync>;
 
 /// A form that the browser has sent.
 pub(in crate::console) struct SubmittedForm {
-    form: Form,
+    pub(in crate::console) form: Form,
     operation: Operation,
     /// The body of the request. A page may add to it.
     pub(in crate::console) body: Map<String, Value>,
@@ -140,10 +140,8 @@ impl SubmittedForm {
     ) -> Vec<Write> {
         let objects = self.items.iter().flat_map(|items| &items.objects);
         let write = |(index, (_, own)): (usize, &(String, Map<String, Value>))| {
-            let mut object = self.body.clone();
-            object.extend(own.clone());
             let once = format!("{}-{index}", self.form.once);
-            Write::new(id, values).body(Value::Object(object)).once(&once)
+            Write::new(id, values).body(self.body_of(own)).once(&once)
         };
         objects.enumerate().map(write).collect()
     }
@@ -185,11 +183,6 @@ impl SubmittedForm {
         }
     }
 
-    /// Returns the form as it was sent, for a button that sends no request.
-    pub(in crate::console) fn into_form(self) -> Form {
-        self.form
-    }
-
     /// Sends the request. A request without changes is not sent.
     ///
     /// # Errors
@@ -224,15 +217,17 @@ impl SubmittedForm {
         }
     }
 
+    /// Returns the body of an object with members of its own.
+    fn body_of(&self, own: &Map<String, Value>) -> Value {
+        let mut object = self.body.clone();
+        object.extend(own.clone());
+        Value::Object(object)
+    }
+
     fn write(&self) -> Write {
-        let complete = |own: &Map<String, Value>| {
-            let mut object = self.body.clone();
-            object.extend(own.clone());
-            Value::Object(object)
-        };
         let body = match &self.items {
             None => Value::Object(self.body.clone()),
-            Some(items) => items.objects.iter().map(|(_, own)| complete(own)).collect(),
+            Some(items) => items.objects.iter().map(|(_, own)| self.body_of(own)).collect(),
         };
         Write {
             operation: self.operation.clone(),

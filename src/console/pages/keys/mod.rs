@@ -170,12 +170,12 @@ async fn create(request: SignedIn) -> PageResult {
         let scopes = json!(access.preset(preset));
         sent.body.insert("scopes".to_owned(), scopes.clone());
         let abilities = Abilities::of_new(&request, &sent.body).await?;
-        return show(frame, &access, sent.into_form().with_value("scopes", &scopes), abilities);
+        return show(frame, &access, sent.form.with_value("scopes", &scopes), abilities);
     }
     let body = sent.body.clone();
     if request.visit.form.has(CHECK) {
         let abilities = Abilities::of_new(&request, &body).await?;
-        return show(frame, &access, sent.into_form(), abilities);
+        return show(frame, &access, sent.form, abilities);
     }
     match sent.send(&request).await? {
         Outcome::Done(key) => show_value(frame, "API key created", &key),
