@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::console::failure::Failure;
 use crate::console::pages::prelude::*;
 use crate::console::pages::rules::{MEMBER, ROLE, Rule, RuleTable, Rules, Subjects, removed_rule};
 use crate::console::words::words;
@@ -20,7 +21,6 @@ struct AccessPage {
     /// The form for a rule on the project, if the session may set one.
     project: Option<Form>,
     matrix: Matrix,
-    paging: Paging,
     may_change_kinds: bool,
     /// The form for a rule on a kind, if the session may set one.
     kind: Option<Form>,
@@ -61,11 +61,9 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
     let project = offer(&request, &id, of_project, &on_project, &subjects, &mut feedback).await?;
     let kind = offer(&request, &id, of_kind, &on_kinds, &subjects, &mut feedback).await?;
     let action = project.as_ref().map(|_| base(&id));
-    let offset = Paging::offset(&request.visit);
-    let matrix = Matrix::of(&on_kinds.access_controls, &subjects, offset);
-    let url = |offset| format!("{}?offset={offset}#kinds", base(&id));
+    let of_kinds = |offset| format!("{}?offset={offset}#kinds", base(&id));
     let of_rules = |name, offset| format!("{}?{name}={offset}#rules", base(&id));
-    let rules = &on_project.access_controls;
+    let (rules, on_kinds) = (&on_project.access_controls, &on_kinds.access_controls);
     let frame = Frame::load(&request, Section::ProjectAccess, In::Project(&id)).await?;
     let page = AccessPage {
         base: base(&id),
@@ -73,15 +71,7 @@ async fn show(request: SignedIn, mut feedback: Feedback) -> PageResult {
         rules: RuleTable::new(rules, &subjects, &request.visit, of_rules, action)?,
         may_change: project.is_some(),
         project,
-        paging: Paging::new(
-            &request.visit,
-            OFFSET,
-            matrix.rows.len(),
-            matrix.count,
-            PAGE_SIZE,
-            url,
-        )?,
-        matrix,
+        matrix: Matrix::of(on_kinds, &subjects, &request.visit, of_kinds)?,
         may_change_kinds: kind.is_some(),
         kind,
         subjects,
@@ -171,13 +161,13 @@ async fn offer(
 }
 
 /// The maximum number of rows on a page.
-const PAGE_SIZE: u64 = 50;
+const PAGE_SIZE: usize = 50;
 
-/// The table.
+/// A page of the table.
 struct Matrix {
     kinds: Vec<String>,
     rows: Vec<Row>,
-    count: u64,
+    paging: Paging,
 }
 
 /// The rules of a subject.
@@ -189,8 +179,16 @@ struct Row {
 }
 
 impl Matrix {
-    /// Arranges the rules. The rules for everyone come first. The page begins at `offset`.
-    fn of(rules: &[Rule], subjects: &Subjects, offset: u64) -> Self {
+    /// Arranges the rules. The rules for everyone come first. `url` returns the URL of a page.
+    ///
+    /// # Errors
+    /// Those of [`Paging::of_all`].
+    fn of(
+        rules: &[Rule],
+        subjects: &Subjects,
+        visit: &Visit,
+        url: impl Fn(u64) -> String,
+    ) -> Result<Self, Failure> {
         // Everyone has the lowest key, roles come after members.
         let mut by_subject: BTreeMap<String, Vec<&Rule>> = BTreeMap::new();
         let mut kinds: Vec<String> = Vec::new();
@@ -201,18 +199,16 @@ impl Matrix {
             }
         }
         kinds.sort();
-        let count = by_subject.len() as u64;
-        let page = (0_u64..).zip(by_subject).skip_while(|(at, _)| *at < offset);
-        let page = page.take_while(|(at, _)| *at < offset.saturating_add(PAGE_SIZE));
-        let rows = page.map(|(_, row)| row).map(|(subject, rules)| {
+        let by_subject: Vec<_> = by_subject.into_iter().collect();
+        let (shown, paging) = Paging::of_all(&by_subject, visit, OFFSET, PAGE_SIZE, url)?;
+        let rows = shown.iter().map(|(subject, rules)| {
             let level = |kind: &String| {
                 let of_kind = rules.iter().find(|rule| rule.resource == *kind);
                 (kind.clone(), of_kind.map(|rule| rule.access_level.clone()))
             };
             let name = rules.first().map_or(String::new(), |rule| subjects.name(rule));
-            Row { name, subject, levels: kinds.iter().map(level).collect() }
+            Row { name, subject: subject.clone(), levels: kinds.iter().map(level).collect() }
         });
-        let rows = rows.collect();
-        Self { kinds, rows, count }
+        Ok(Self { rows: rows.collect(), kinds, paging })
     }
 }
