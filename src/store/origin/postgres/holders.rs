@@ -100,7 +100,7 @@ pub(super) fn explain(connector: &Connector, why: String) -> String {
 /// session may have locked other rows: returns those that have written for a while.
 fn blockers(connector: &Connector) -> Result<(Vec<Session>, Link), Fault> {
     let waiting = connector.connect()?;
-    let pid = waiting.ask(ANSWER, sql::OWN_PID, &[]).map_err(|failure| failure.of_question())?;
+    let pid = waiting.ask(ANSWER, sql::OWN_PID, &[])?;
     let pid: i32 = pid.as_ref().map_or(Ok(0), |row| column(row, 0))?;
     // The server goes on to wait although nobody waits for its answer. It gives up when the connection ends.
     let _ = waiting.wait(PROBE, waiting.client().batch_execute(sql::TRY_LOCKS));
@@ -114,6 +114,6 @@ fn blockers(connector: &Connector) -> Result<(Vec<Session>, Link), Fault> {
 }
 
 fn ask(link: &Link, sql: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Session>, Fault> {
-    let rows = link.wait(ANSWER, link.client().query(sql, parameters));
-    rows.map_err(|failure| failure.of_question())?.iter().map(Session::of).collect()
+    let rows = link.question(ANSWER, link.client().query(sql, parameters))?;
+    rows.iter().map(Session::of).collect()
 }

@@ -101,9 +101,18 @@ impl Link {
         if self.is_warned.load(Ordering::Acquire) { Err(Failure::Unconfirmed) } else { Ok(done) }
     }
 
+    /// Does what [`wait`](Self::wait) does for work whose failure leaves nothing behind.
+    pub(super) fn question<T>(
+        &self,
+        limit: Duration,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Fault> {
+        self.wait(limit, work).map_err(|failure| failure.of_question())
+    }
+
     /// Runs statements without parameters in one trip. Without a transaction of their own, they are one.
-    pub(super) fn run(&self, sql: &str) -> Result<(), Failure> {
-        self.wait(ANSWER, self.client.batch_execute(sql))
+    pub(super) fn run(&self, sql: &str) -> Result<(), Fault> {
+        self.question(ANSWER, self.client.batch_execute(sql))
     }
 
     /// Runs a statement whose result has at most one row, and waits for it at most for `limit`.
@@ -112,19 +121,19 @@ impl Link {
         limit: Duration,
         statement: &S,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Option<Row>, Failure>
+    ) -> Result<Option<Row>, Fault>
     where
         S: ToStatement + ?Sized,
     {
-        self.wait(limit, self.client.query_opt(statement, parameters))
+        self.question(limit, self.client.query_opt(statement, parameters))
     }
 
     /// Returns the prepared statement. The first call prepares it.
-    pub(super) fn prepared(&mut self, sql: &'static str) -> Result<Statement, Failure> {
+    pub(super) fn prepared(&mut self, sql: &'static str) -> Result<Statement, Fault> {
         if let Some(statement) = self.statements.get(sql) {
             return Ok(statement.clone());
         }
-        let statement = self.wait(ANSWER, self.client.prepare(sql))?;
+        let statement = self.question(ANSWER, self.client.prepare(sql))?;
         self.statements.insert(sql, statement.clone());
         Ok(statement)
     }

@@ -12,7 +12,6 @@ mod read;
 mod sql;
 #[cfg(test)]
 mod tests;
-mod upkeep;
 mod write;
 
 use std::path::Path;
@@ -20,6 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::join3;
 use time::OffsetDateTime;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::store::disk::place::DatabaseUrl;
@@ -30,8 +31,8 @@ use super::trouble::RepeatedWarning;
 use super::{Beat, Commit, CommitOutcome, Fault, Head, Lacking, Node, Origin, Rows, Take, Turn};
 
 use connect::Connector;
-use failure::Failure;
-use link::{ANSWER, Link, parameter};
+use failure::no_workspace;
+use link::{ANSWER, LONG, Link, column, number, parameter};
 
 /// A PostgreSQL database as the origin.
 #[derive(Debug)]
@@ -138,7 +139,17 @@ impl Origin for Postgres {
     }
 
     fn confirm(&self, known: Position) -> Result<(), Fault> {
-        self.with_link(|link| upkeep::confirm(link, known))
+        self.with_link(|link| {
+            let statement = link.prepared(sql::CONFIRM)?;
+            let seq = parameter(known.seq);
+            let parameters: [&(dyn ToSql + Sync); 2] = [&seq, &known.name];
+            // The same statement looks for the commit and waits for the standby, so that both are of one server.
+            let locked =
+                link.wait_durably(ANSWER, link.client().query_opt(&statement, &parameters));
+            let locked = locked.map_err(|failure| failure.of_question())?;
+            let has_commit: bool = column(&locked.ok_or_else(no_workspace)?, 0)?;
+            if has_commit { Ok(()) } else { Err(Fault::Forked) }
+        })
     }
 
     fn found_workspace(&self, name: Uuid, rows: &mut Rows<'_>) -> Result<Option<Position>, Fault> {
@@ -160,11 +171,38 @@ impl Origin for Postgres {
         now: OffsetDateTime,
         problem: Option<&str>,
     ) -> Result<Beat, Fault> {
-        self.with_link(|link| upkeep::heartbeat(link, &self.node, position, problem, now))
+        // Every encoding of a database has these characters.
+        let problem = problem.map(|text| text.replace(|c: char| !c.is_ascii(), "?"));
+        let (seq, release) = (parameter(position.seq), env!("CARGO_PKG_VERSION"));
+        let parameters: [&(dyn ToSql + Sync); 4] = [&self.node, &release, &seq, &problem];
+        self.with_link(|link| {
+            let statement = link.prepared(sql::HEARTBEAT)?;
+            let recorded =
+                link.wait_durably(ANSWER, link.client().query_one(&statement, &parameters));
+            let row = recorded.map_err(|failure| failure.of_question())?;
+            let seen: OffsetDateTime = column(&row, 0)?;
+            let ahead = (now - seen).whole_milliseconds();
+            let ahead = i64::try_from(ahead).unwrap_or(if ahead < 0 { i64::MIN } else { i64::MAX });
+            Ok(Beat { ahead, seen, before: column(&row, 1)? })
+        })
     }
 
     fn trim(&self, keep: u64) -> Result<(), Fault> {
-        self.with_link(|link| upkeep::trim(link, keep))
+        self.with_link(|link| {
+            // The horizon moves first and by itself: the head is not locked while rows are deleted, and a copy before the
+            // horizon never misses the rows that it would need.
+            let moved = link.ask(ANSWER, sql::ADVANCE_HORIZON, &[&parameter(keep)])?;
+            let horizon: i64 = column(&moved.ok_or_else(no_workspace)?, 0)?;
+            let client = link.client();
+            let begin = format!("{}; {}", sql::BEGIN, sql::WITHOUT_LIMITS);
+            link.question(LONG, async {
+                client.batch_execute(&begin).await?;
+                client.execute(sql::DELETE_REMOVED, &[&horizon]).await?;
+                client.execute(sql::DELETE_COMMITS, &[&horizon]).await?;
+                client.execute(sql::DELETE_NODES, &[]).await?;
+                client.batch_execute("COMMIT").await
+            })
+        })
     }
 
     fn remember(&self, primary: Primary) {
@@ -180,7 +218,19 @@ impl Origin for Postgres {
     }
 
     fn nodes(&self) -> Result<Vec<Node>, Fault> {
-        self.with_link(|link| upkeep::nodes(link))
+        let node = |row: &Row| {
+            Ok(Node {
+                name: column(row, 0)?,
+                release: column(row, 1)?,
+                seq: number(row, 2)?,
+                seen: column(row, 3)?,
+                problem: column(row, 4)?,
+            })
+        };
+        self.with_link(|link| {
+            let rows = link.question(ANSWER, link.client().query(sql::NODES, &[]))?;
+            rows.iter().map(node).collect()
+        })
     }
 
     fn shown(&self) -> &str {
@@ -202,12 +252,11 @@ impl<'o> HeldTurn<'o> {
         known: Position,
         take: &mut Take<'_>,
     ) -> Result<(Position, Self), Fault> {
-        let question = |failure: Failure| failure.of_question();
         let mut link = origin.link()?;
         // Both are prepared, so that each is one message, and the lock is sent first. The question begins when the head
         // is locked, and sees the state of that moment.
-        let lock = link.prepared(sql::LOCK_HEAD).map_err(question)?;
-        let since = link.prepared(sql::SINCE).map_err(question)?;
+        let lock = link.prepared(sql::LOCK_HEAD)?;
+        let since = link.prepared(sql::SINCE)?;
         let asking = async {
             let client = link.client();
             let begin = client.batch_execute(sql::BEGIN);
@@ -218,17 +267,20 @@ impl<'o> HeldTurn<'o> {
             locked?;
             changes
         };
-        let changes = link.wait(ANSWER, asking).map_err(question)?;
+        let changes = link.question(ANSWER, asking)?;
         let head = read::hand_over(&link, changes, known, take)?;
         Ok((head, Self { origin, link: Some(link) }))
     }
 }
 
+fn over() -> Fault {
+    Fault::Away("the turn has ended".to_owned())
+}
+
 impl Turn for HeldTurn<'_> {
     fn extend(&self) -> Result<(), Fault> {
-        let over = || Fault::Away("the turn has ended".to_owned());
         let link = self.link.as_ref().filter(|link| link.is_open()).ok_or_else(over)?;
-        link.run(sql::LONG_WAIT).map_err(|failure| failure.of_question())
+        link.run(sql::LONG_WAIT)
     }
 
     fn commit(mut self: Box<Self>, commit: &Commit<'_>) -> Result<CommitOutcome, Fault> {
@@ -242,7 +294,6 @@ impl Turn for HeldTurn<'_> {
     }
 
     fn replace(mut self: Box<Self>, name: Uuid, rows: &mut Rows<'_>) -> Result<Position, Fault> {
-        let over = || Fault::Away("the turn has ended".to_owned());
         let mut link = self.link.take().filter(Link::is_open).ok_or_else(over)?;
         let position = write::replace(&mut link, &self.origin.node, name, rows)?;
         self.origin.idle().push(link);

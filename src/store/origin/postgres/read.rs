@@ -38,30 +38,21 @@ pub(super) fn since(
 
 /// Calls `take` with all rows.
 fn whole(link: &mut Link, take: &mut Take<'_>) -> Result<Position, Fault> {
-    let question = |failure: Failure| failure.of_question();
     begin_long(link)?;
     let head = head(link)?.ok_or_else(no_workspace)?;
     require_known_format(head.format)?;
     let asking = link.client().query_raw(sql::ALL_ROWS, std::iter::empty::<i64>());
-    let rows = link.wait(LONG, asking).map_err(question)?;
-    each(link, rows, (LONG, of_question), &mut |found| {
-        changed(&found, 0, head.format)?.map_or(Ok(()), &mut *take)
-    })?;
-    link.run("COMMIT").map_err(question)?;
+    let rows = link.question(LONG, asking)?;
+    end_long(link, rows, LONG, head.format, take)?;
     Ok(head.position)
 }
 
 /// Calls `take` with what changed, within the time limits of the session.
 fn changes(link: &mut Link, known: Position, take: &mut Take<'_>) -> Result<Position, Fault> {
-    let question = |failure: Failure| failure.of_question();
-    let statement = link.prepared(sql::SINCE).map_err(question)?;
+    let statement = link.prepared(sql::SINCE)?;
     let asking = link.client().query_raw(&statement, [parameter(known.seq)]);
     let rows = link.wait(ANSWER, asking).map_err(|failure| of_changes(&failure))?;
     hand_over(link, rows, known, take)
-}
-
-fn of_question(failure: &Failure) -> Fault {
-    failure.of_question()
 }
 
 /// Returns the fault of a question about changes. They may be too many for the time limit of a statement.
@@ -95,34 +86,29 @@ pub(super) fn far_changes(
     known: Position,
     take: &mut Take<'_>,
 ) -> Result<Position, Fault> {
-    let question = |failure: Failure| failure.of_question();
     begin_long(link)?;
     let (head, format) = past(link, known)?;
     let asking = link.client().query_raw(sql::ROWS_SINCE, [parameter(known.seq)]);
-    let rows = link.wait(FAR, asking).map_err(question)?;
-    each(link, rows, (FAR, of_question), &mut |found| {
-        changed(&found, 0, format)?.map_or(Ok(()), &mut *take)
-    })?;
-    link.run("COMMIT").map_err(question)?;
+    let rows = link.question(FAR, asking)?;
+    end_long(link, rows, FAR, format, take)?;
     Ok(head)
 }
 
 /// Returns how many rows a copy at `known` lacks.
 pub(super) fn lacking(link: &mut Link, known: Position) -> Result<Lacking, Fault> {
-    let question = |failure: Failure| failure.of_question();
     begin_long(link)?;
     past(link, known)?;
     // The whole table is read, on a cold server from its disk.
-    let counted = link.ask(LONG, sql::LACKING, &[&parameter(known.seq)]).map_err(question)?;
+    let counted = link.ask(LONG, sql::LACKING, &[&parameter(known.seq)])?;
     let counted = counted.ok_or_else(no_workspace)?;
-    link.run("COMMIT").map_err(question)?;
+    link.run("COMMIT")?;
     Ok(Lacking { rows: number(&counted, 0)?, of: number(&counted, 1)? })
 }
 
 /// Returns the head and the format, if a copy at `known` can take what follows.
 fn past(link: &Link, known: Position) -> Result<(Position, u64), Fault> {
-    let found = link.ask(ANSWER, sql::PAST, &[&parameter(known.seq)]);
-    let found = found.map_err(|failure| failure.of_question())?.ok_or_else(no_workspace)?;
+    let found = link.ask(ANSWER, sql::PAST, &[&parameter(known.seq)])?;
+    let found = found.ok_or_else(no_workspace)?;
     let format = number(&found, 0)?;
     require_known_format(format)?;
     Ok((head_of(&found, known)?, format))
@@ -130,8 +116,21 @@ fn past(link: &Link, known: Position) -> Result<(Position, u64), Fault> {
 
 /// Begins a reading that may take longer than a statement may, and whose node may be slow to store what it read.
 fn begin_long(link: &Link) -> Result<(), Fault> {
-    let begin = format!("{}; {}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS, sql::LONG_WAIT);
-    link.run(&begin).map_err(|failure| failure.of_question())
+    link.run(&format!("{}; {}; {}", sql::BEGIN_READING, sql::WITHOUT_LIMITS, sql::LONG_WAIT))
+}
+
+/// Calls `take` with the rows of such a reading, and ends it. `limit` is the time limit of one wait for rows.
+fn end_long(
+    link: &Link,
+    rows: RowStream,
+    limit: Duration,
+    format: u64,
+    take: &mut Take<'_>,
+) -> Result<(), Fault> {
+    each(link, rows, (limit, Failure::of_question), &mut |found| {
+        changed(&found, 0, format)?.map_or(Ok(()), &mut *take)
+    })?;
+    link.run("COMMIT")
 }
 
 /// Calls `take` with each row of a result. `take` runs between the waits for rows, so it may block, and the database
@@ -183,22 +182,20 @@ fn changed(found: &SqlRow, at: usize, format: u64) -> Result<Option<OriginRow>, 
 
 /// Returns the sealed value of a row.
 pub(super) fn value(link: &Link, table: Table, key: &[u8]) -> Result<Option<Vec<u8>>, Fault> {
-    let found = link.ask(ANSWER, sql::VALUE, &[&table.name(), &key]);
-    let found = found.map_err(|failure| failure.of_question())?;
+    let found = link.ask(ANSWER, sql::VALUE, &[&table.name(), &key])?;
     found.map_or(Ok(None), |row| column(&row, 0))
 }
 
 /// Returns the number of the commit with this name.
 pub(super) fn committed(link: &mut Link, name: Uuid) -> Result<Option<u64>, Fault> {
-    let question = |failure: Failure| failure.of_question();
-    let statement = link.prepared(sql::COMMITTED).map_err(question)?;
-    let row = link.ask(ANSWER, &statement, &[&name]).map_err(question)?;
+    let statement = link.prepared(sql::COMMITTED)?;
+    let row = link.ask(ANSWER, &statement, &[&name])?;
     row.map(|row| number(&row, 0)).transpose()
 }
 
 /// Returns the head, or `None` if the database has no workspace.
 pub(super) fn head(link: &mut Link) -> Result<Option<Head>, Fault> {
-    let row = match link.ask(ANSWER, sql::HEAD, &[]) {
+    let row = match link.wait(ANSWER, link.client().query_opt(sql::HEAD, &[])) {
         Ok(Some(row)) => row,
         Ok(None) => return Ok(None),
         Err(failure) if failure.is(&SqlState::UNDEFINED_TABLE) => return Ok(None),

@@ -46,10 +46,10 @@ pub(super) fn commit(
     commit: &Commit<'_>,
 ) -> Result<CommitOutcome, Fault> {
     if size(commit.rows) > ONE_STATEMENT {
-        link.run(sql::BEGIN).map_err(|failure| failure.of_question())?;
+        link.run(sql::BEGIN)?;
         return commit_in_transaction(link, node, commit);
     }
-    let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
+    let statement = link.prepared(sql::COMMIT_IF_NEXT)?;
     let sent = CommitStatement::new(link, node, commit, commit.rows);
     match link.wait_durably(ANSWER, sent.run(&statement)) {
         Ok(row) => outcome(row.as_ref(), commit.name),
@@ -63,11 +63,11 @@ pub(super) fn commit_in_transaction(
     node: &str,
     commit: &Commit<'_>,
 ) -> Result<CommitOutcome, Fault> {
-    let statement = link.prepared(sql::COMMIT_IF_NEXT).map_err(|failure| failure.of_question())?;
+    let statement = link.prepared(sql::COMMIT_IF_NEXT)?;
     if size(commit.rows) > ONE_STATEMENT {
         let outcome = commit_in_pieces(link, &statement, node, commit)?;
         if outcome == CommitOutcome::Overtaken {
-            link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
+            link.run("ROLLBACK")?;
         }
         return Ok(outcome);
     }
@@ -93,6 +93,7 @@ fn commit_in_pieces(
     node: &str,
     commit: &Commit<'_>,
 ) -> Result<CommitOutcome, Fault> {
+    let put_more = link.prepared(sql::PUT_MORE)?;
     let mut pieces = pieces(commit.rows);
     let first = pieces.next().unwrap_or_default();
     let sent = CommitStatement::new(link, node, commit, first);
@@ -102,7 +103,7 @@ fn commit_in_pieces(
     };
     let CommitOutcome::Committed(position) = moved else { return Ok(moved) };
     for piece in pieces {
-        if let Err(failure) = put(link, position.seq, piece, ANSWER) {
+        if let Err(failure) = put(link, &put_more, position.seq, piece, ANSWER) {
             return rolled_back(&failure);
         }
     }
@@ -122,12 +123,17 @@ fn rolled_back(failure: &Failure) -> Result<CommitOutcome, Fault> {
 }
 
 /// Puts rows into the commit `seq`, whose transaction has moved the head. Waits for it at most for `limit`.
-fn put(link: &mut Link, seq: u64, rows: &[OriginRow], limit: Duration) -> Result<(), Failure> {
-    let statement = link.prepared(sql::PUT_MORE)?;
+fn put(
+    link: &Link,
+    put_more: &Statement,
+    seq: u64,
+    rows: &[OriginRow],
+    limit: Duration,
+) -> Result<(), Failure> {
     let Arrays { tables, keys, values } = Arrays::of(rows);
     let seq = parameter(seq);
     let parameters: [&(dyn ToSql + Sync); 4] = [&tables, &keys, &values, &seq];
-    link.wait(limit, link.client().execute(&statement, &parameters)).map(|_| ())
+    link.wait(limit, link.client().execute(put_more, &parameters)).map(|_| ())
 }
 
 /// The parameters of [`sql::COMMIT_IF_NEXT`].
@@ -196,16 +202,13 @@ pub(super) fn found_workspace(
         return Ok(None);
     }
     create_tables(link)?;
-    link.run(sql::BEGIN).map_err(|failure| failure.of_question())?;
+    link.run(sql::BEGIN)?;
     lift_limits(link)?;
     let format = parameter(FORMAT);
     // Waits for another node that is founding: then there is a head, or it has failed.
     let parameters: [&(dyn ToSql + Sync); 4] = [&workspace, &format, &name, &sql::LAYOUT];
-    let Some(head) = link
-        .ask(LONG, sql::FOUND_WORKSPACE, &parameters)
-        .map_err(|failure| failure.of_question())?
-    else {
-        link.run("ROLLBACK").map_err(|failure| failure.of_question())?;
+    let Some(head) = link.ask(LONG, sql::FOUND_WORKSPACE, &parameters)? else {
+        link.run("ROLLBACK")?;
         return Ok(None);
     };
     require_no_rows(link)?;
@@ -216,7 +219,7 @@ pub(super) fn found_workspace(
 
 /// Fails if the database has the rows of a workspace that has lost its head: they would become part of the new one.
 fn require_no_rows(link: &Link) -> Result<(), Fault> {
-    let found = link.ask(ANSWER, sql::HAS_ROWS, &[]).map_err(|failure| failure.of_question())?;
+    let found = link.ask(ANSWER, sql::HAS_ROWS, &[])?;
     match found.map(|row| column(&row, 0)).transpose()? {
         Some(true) => Err(Fault::Refused(
             "it has the rows of a workspace and no head (steward_head); restore the database, or drop the tables \
@@ -234,23 +237,17 @@ pub(super) fn replace(
     name: Uuid,
     rows: &mut Rows<'_>,
 ) -> Result<Position, Fault> {
-    let question = |failure: Failure| failure.of_question();
     lift_limits(link)?;
-    let format = parameter(FORMAT);
-    let head = link
-        .ask(LONG, sql::MOVE_HORIZON, &[&name, &format])
-        .map_err(question)?
-        .ok_or_else(no_workspace)?;
-    let position = Position { seq: number(&head, 0)?, name };
-    link.wait(LONG, link.client().batch_execute(sql::DELETE_ROWS)).map_err(question)?;
+    let head = link.ask(LONG, sql::MOVE_HORIZON, &[&name, &parameter(FORMAT)])?;
+    let position = Position { seq: number(&head.ok_or_else(no_workspace)?, 0)?, name };
+    link.question(LONG, link.client().batch_execute(sql::DELETE_ROWS))?;
     finish(link, node, position, rows)?;
     Ok(position)
 }
 
 /// Lifts the time limits of the transaction. A restore takes as long as its data, which may come from a slow disk.
 fn lift_limits(link: &Link) -> Result<(), Fault> {
-    let lift = format!("{}; {}", sql::WITHOUT_LIMITS, sql::LONG_WAIT);
-    link.run(&lift).map_err(|failure| failure.of_question())
+    link.run(&format!("{}; {}", sql::WITHOUT_LIMITS, sql::LONG_WAIT))
 }
 
 /// Records the commit, sends the rows, and commits.
@@ -262,19 +259,20 @@ fn finish(
 ) -> Result<(), Fault> {
     let question = |failure: Failure| failure.of_question();
     let seq = parameter(position.seq);
-    link.ask(ANSWER, sql::KEEP_COMMIT, &[&seq, &position.name, &node]).map_err(question)?;
+    link.ask(ANSWER, sql::KEEP_COMMIT, &[&seq, &position.name, &node])?;
+    let put_more = link.prepared(sql::PUT_MORE)?;
     let (mut piece, mut size) = (Vec::<OriginRow>::new(), 0);
     for row in rows {
         let row = row?;
         size += row.size();
         piece.push(row);
         if size >= PIECE {
-            put(link, position.seq, &piece, LONG).map_err(question)?;
+            put(link, &put_more, position.seq, &piece, LONG).map_err(question)?;
             piece.clear();
             size = 0;
         }
     }
-    put(link, position.seq, &piece, LONG).map_err(question)?;
+    put(link, &put_more, position.seq, &piece, LONG).map_err(question)?;
     match link.wait_durably(LONG, link.client().batch_execute("COMMIT")) {
         Ok(()) => Ok(()),
         Err(failure) => match failure.of_commit() {
