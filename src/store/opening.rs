@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use redb::Database;
 
-use crate::base::error::Error;
 use crate::base::secret::{SeededRng, SigningSecret};
 use crate::store::disk::engine::{begin, storage_error};
 use crate::store::disk::file::{self, FileLock, Owner, folder_of, follow_link};
@@ -45,19 +44,16 @@ impl Store {
         let fs = FsHandle::new(file_system);
         file::require_absent(&fs, path)?;
         let lock = FileLock::acquire(path)?;
-        let mut filled = None;
-        let created = file::create(&fs, path, Owner::OfFolder, cache, |database| {
-            filled = Some(fill_new(database, rng, fill)?);
-            Ok(())
-        });
-        if let Err(error) = created {
-            lock.release();
-            return Err(error);
-        }
+        let fill = |database: &mut Database| fill_new(database, rng, fill);
+        let filled = match file::create(&fs, path, Owner::OfFolder, cache, fill) {
+            Ok(filled) => filled,
+            Err(error) => {
+                lock.release();
+                return Err(error);
+            }
+        };
         let database = open_database(&fs, path, cache)?;
-        let store = Self::start(fs, path, cache, lock, database, None)?;
-        let filled = filled.ok_or_else(|| Error::internal("a new file was not filled"))?;
-        Ok((store, filled))
+        Ok((Self::start(fs, path, cache, lock, database, None)?, filled))
     }
 }
 

@@ -147,18 +147,18 @@ pub(in crate::store) enum Owner {
     OfFolder,
 }
 
-/// Creates a data file at `data` and fills it with `fill`.
+/// Creates a data file at `data` and fills it with `fill`. Returns what `fill` returns.
 ///
 /// The file appears complete or not at all. It is written under a temporary name and linked to `data` only
 /// when it is complete and on disk, because a cut during redb's own creation can leave a file that never
 /// opens. Linking does not overwrite an existing file.
-pub(in crate::store) fn create(
+pub(in crate::store) fn create<T>(
     fs: &FsHandle,
     data: &Path,
     owner: Owner,
     cache: usize,
-    fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
+    fill: impl FnOnce(&mut Database) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     require_absent(fs, data)?;
     let write = |draft: &Path| fill_draft(fs, draft, cache, fill);
     create_as(fs, data, write, |draft| {
@@ -171,12 +171,12 @@ pub(in crate::store) fn create(
 
 /// Creates a data file as [`create`] does, in the place of the one at `data`, if there is one. Until the new file is complete
 /// and on disk, the old one keeps its name.
-pub(in crate::store) fn recreate(
+pub(in crate::store) fn recreate<T>(
     fs: &FsHandle,
     data: &Path,
     cache: usize,
-    fill: impl FnOnce(&mut Database) -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
+    fill: impl FnOnce(&mut Database) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     let write = |draft: &Path| fill_draft(fs, draft, cache, fill);
     create_as(fs, data, write, |draft| {
         adopt(draft, data)?;
@@ -186,19 +186,20 @@ pub(in crate::store) fn recreate(
 
 /// Creates a data file that `write` writes under a temporary name. It gets its name from `give_name` when it is complete and
 /// on disk.
-pub(in crate::store) fn create_as(
+pub(in crate::store) fn create_as<T>(
     fs: &FsHandle,
     data: &Path,
-    write: impl FnOnce(&Path) -> Result<(), OpenError>,
+    write: impl FnOnce(&Path) -> Result<T, OpenError>,
     give_name: impl FnOnce(&Path) -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
+) -> Result<T, OpenError> {
     remove_draft(fs, data)?;
     let draft = draft_path(data);
-    let outcome = write(&draft).and_then(|()| give_name(&draft));
+    let outcome = write(&draft).and_then(|written| give_name(&draft).map(|()| written));
     let removed = remove_draft(fs, data);
-    outcome?;
+    let written = outcome?;
     removed?;
-    sync_folder(fs, data)
+    sync_folder(fs, data)?;
+    Ok(written)
 }
 
 /// Fails if something exists at `data`.
@@ -235,30 +236,31 @@ pub(in crate::store) fn remove_draft(fs: &FsHandle, data: &Path) -> Result<(), O
 }
 
 /// Creates a file at `draft`, fills it with `fill_in` and syncs its bytes. Does not sync its name.
-pub(in crate::store) fn fill_draft(
+pub(in crate::store) fn fill_draft<T>(
     fs: &FsHandle,
     draft: &Path,
     cache: usize,
-    fill_in: impl FnOnce(&mut Database) -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
+    fill_in: impl FnOnce(&mut Database) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     let file = new_draft(fs, draft)?;
     change_draft(fs, draft, &file, cache, fill_in)
 }
 
 /// Passes the file at `draft` to `change` as a database, and syncs its bytes. An empty file becomes an empty database.
-pub(in crate::store) fn change_draft(
+pub(in crate::store) fn change_draft<T>(
     fs: &FsHandle,
     draft: &Path,
     file: &Arc<dyn FsFile>,
     cache: usize,
-    change: impl FnOnce(&mut Database) -> Result<(), OpenError>,
-) -> Result<(), OpenError> {
+    change: impl FnOnce(&mut Database) -> Result<T, OpenError>,
+) -> Result<T, OpenError> {
     let mut database = builder(cache)
         .create_with_backend(fs.backend(Arc::clone(file)))
         .map_err(|cause| OpenError::io("write", draft)(io::Error::other(cause)))?;
-    change(&mut database)?;
+    let changed = change(&mut database)?;
     close(database)?;
-    file.sync().map_err(OpenError::io("sync", draft))
+    file.sync().map_err(OpenError::io("sync", draft))?;
+    Ok(changed)
 }
 
 pub(in crate::store) fn new_draft(

@@ -151,9 +151,8 @@ pub(in crate::store) fn found_workspace<T>(
     }
     file::require_absent(fs, copy)?;
     let lock = FileLock::acquire(copy)?;
-    let mut filled = None;
     let founded = file::create(fs, copy, Owner::OfFolder, cache, |database| {
-        filled = Some(fill_new(database, rng, fill)?);
+        let filled = fill_new(database, rng, fill)?;
         let snapshot = Snapshot::begin(database)?;
         let founded = origin.found_workspace(random_name(), &mut StoredRows::new(&snapshot));
         let position = founded.map_err(|fault| origin_error(origin, fault))?;
@@ -162,9 +161,8 @@ pub(in crate::store) fn found_workspace<T>(
         let transaction = begin(database)?;
         put_position(&transaction, position, origin.primary())?;
         transaction.commit().map_err(storage_error)?;
-        Ok(())
+        Ok(filled)
     });
     lock.release();
-    founded?;
-    Ok(filled.ok_or_else(|| Error::internal("a new workspace was not filled"))?)
+    founded
 }

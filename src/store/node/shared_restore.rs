@@ -148,13 +148,10 @@ pub(in crate::store) fn keep(
     source: &CopySource,
     kept: &Path,
 ) -> Result<Position, OpenError> {
-    let mut position = Position::NONE;
     file::create(fs, kept, Owner::OfFolder, DEFAULT_CACHE, |database| {
         let taken = take_rows(database, |take| source.all(take), |_, _| Ok(()));
-        position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
-        Ok(())
-    })?;
-    Ok(position)
+        taken.map_err(|fault| origin_error(&*source.origin, fault))
+    })
 }
 
 fn require_kept_secret(kept: &Database, secret: &SigningSecret) -> Result<(), OpenError> {

@@ -10,7 +10,7 @@ use std::path::Path;
 
 use redb::{Database, WriteTransaction};
 
-use crate::base::error::{Error, Result};
+use crate::base::error::Result;
 use crate::store::disk::engine::{begin, close, storage_error};
 use crate::store::disk::file;
 use crate::store::disk::file_system::FsHandle;
@@ -154,17 +154,11 @@ fn fill(
     source: &CopySource,
     fill: impl FnOnce(&Database) -> Result<Position, Fault>,
 ) -> Result<(Database, Position), OpenError> {
-    let mut taken = Ok(Position::NONE);
-    file::recreate(fs, path, cache, |database| {
-        taken = fill(database);
-        match &taken {
-            Ok(_) => format_of(database, path).map(drop),
-            // The error is returned below, and nothing is published.
-            Err(_) => Err(Error::internal("the copy was not filled").into()),
-        }
-    })
-    .or_else(|error| taken.is_err().then_some(()).ok_or(error))?;
-    let position = taken.map_err(|fault| origin_error(&*source.origin, fault))?;
+    let position = file::recreate(fs, path, cache, |database| {
+        let position = fill(database).map_err(|fault| origin_error(&*source.origin, fault))?;
+        format_of(database, path)?;
+        Ok(position)
+    })?;
     source.stats.note_copy_made();
     tracing::info!(seq = position.seq, copy = %path.display(), "made a new copy of the database");
     Ok((file::open(fs, path, cache)?, position))

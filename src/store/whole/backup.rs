@@ -10,7 +10,6 @@ use serde::Serialize;
 use crate::base::error::Result;
 use crate::fair::low_priority::{Priority, run_low_priority};
 use crate::store::changes::file_copy::{PAGE_CACHE, fill, require_length};
-use crate::store::changes::value_log::Visitor;
 use crate::store::disk::engine::begin;
 use crate::store::disk::file::{self, FileLock, Owner};
 use crate::store::disk::file_system::{FileReader, FsHandle};
@@ -61,7 +60,15 @@ impl Store {
         let write = move || {
             let _under_way = walk_begun;
             let mut steps = progress.begin("copying", walk.of);
-            write(&fs, &to, &registry, &progress, |visit| walk.each(&tables, &mut steps, visit))
+            complete(&fs, &to, || {
+                file::create(&fs, &to, Owner::Caller, PAGE_CACHE, |database| {
+                    let values =
+                        fill(begin(database)?, |visit| walk.each(&tables, &mut steps, visit))?;
+                    require_length(database, values)?;
+                    require_valid(&to, database, &registry, &progress)?;
+                    Ok(values)
+                })
+            })
         };
         run_low_priority(Priority::Upkeep, write).await?
     }
@@ -79,16 +86,15 @@ pub fn receive(
 ) -> Result<Backup, OpenError> {
     let fs = FsHandle::os();
     complete(&fs, to, || {
-        let mut values = 0;
         let write = |draft: &Path| {
             progress.begin("receiving", 0);
             copy.write_to(&fs, draft, |database| {
-                values = Snapshot::begin(database)?.values()?;
-                require_valid(to, database, registry, progress)
+                let values = Snapshot::begin(database)?.values()?;
+                require_valid(to, database, registry, progress)?;
+                Ok(values)
             })
         };
-        file::create_as(&fs, to, write, |draft| file::publish(&fs, draft, to))?;
-        Ok(values)
+        file::create_as(&fs, to, write, |draft| file::publish(&fs, draft, to))
     })
 }
 
@@ -104,25 +110,6 @@ pub fn remove_incomplete_backup(to: &Path) -> Result<(), OpenError> {
     let removed = file::remove_draft(&FsHandle::os(), to);
     lock.remove();
     removed
-}
-
-/// Creates a file from the values that `source` passes on. `source` returns how many values they leave.
-fn write(
-    fs: &FsHandle,
-    to: &Path,
-    registry: &RecordRegistry,
-    progress: &Progress,
-    source: impl FnOnce(&mut Visitor<'_>) -> Result<u64>,
-) -> Result<Backup, OpenError> {
-    complete(fs, to, || {
-        let mut values = 0;
-        file::create(fs, to, Owner::Caller, PAGE_CACHE, |database| {
-            values = fill(begin(database)?, source)?;
-            require_length(database, values)?;
-            require_valid(to, database, registry, progress)
-        })?;
-        Ok(values)
-    })
 }
 
 /// Creates a backup with `create`, which returns how many values it has.

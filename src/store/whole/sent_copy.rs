@@ -65,12 +65,12 @@ pub struct SentCopy<R> {
 
 impl<R: Read> SentCopy<R> {
     /// Writes the copy to a new file at `draft`, and passes it to `check` as a database. Syncs its bytes.
-    pub(in crate::store) fn write_to(
+    pub(in crate::store) fn write_to<T>(
         self,
         fs: &FsHandle,
         draft: &Path,
-        check: impl FnOnce(&mut Database) -> Result<(), OpenError>,
-    ) -> Result<(), OpenError> {
+        check: impl FnOnce(&mut Database) -> Result<T, OpenError>,
+    ) -> Result<T, OpenError> {
         let file = new_draft(fs, draft)?;
         self.each_piece(|at, piece| file.write(at, piece).map_err(OpenError::io("write", draft)))?;
         change_draft(fs, draft, &file, PAGE_CACHE, |database| {
