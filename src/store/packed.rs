@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, range_of, storage_error};
 use crate::store::values::payload::{damaged, payload_of, seal, unseal};
-use crate::store::values::raw::{KeySpan, Order, Visit};
+use crate::store::values::raw::{KeySpan, Order, Visit, VisitValue};
 use crate::store::values::schema::Table;
 
 /// A block ends once its entries take more than this many bytes. So mostly two blocks fit on one page of the file.
@@ -165,7 +165,7 @@ pub(in crate::store) fn get(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     key: &[u8],
-    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    visit: &mut VisitValue<'_>,
 ) -> Result<()> {
     let Some((first, sealed)) = block_at(source, key)? else { return Ok(()) };
     let block = unseal(table, first.value(), sealed.value())?;
@@ -181,14 +181,12 @@ pub(in crate::store) fn walk(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'_>,
-    skip: usize,
-    order: Order,
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    for (at, entry) in entries(source, table, span, order)?.enumerate() {
+    for (at, entry) in entries(source, table, span)?.enumerate() {
         let Entry { key, payload } = entry?;
-        if at < skip {
+        if at < span.skip {
             spend(0)?;
             continue;
         }
@@ -200,22 +198,21 @@ pub(in crate::store) fn walk(
     Ok(())
 }
 
-/// Returns the entries whose keys lie in the span.
+/// Returns the entries whose keys lie in the span, in its order, also those that a walk skips.
 pub(in crate::store) fn entries<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'s>,
-    order: Order,
 ) -> Result<impl Iterator<Item = Result<Entry>> + 's> {
     // The block of the first entry may begin before it.
     let first = block_key(source, span.from)?;
     let blocks = range_of(source, KeySpan { from: first.as_deref().unwrap_or(span.from), ..span })?;
-    let blocks: Box<dyn Iterator<Item = StoredBlock<'s>> + 's> = match (blocks, order) {
+    let blocks: Box<dyn Iterator<Item = StoredBlock<'s>> + 's> = match (blocks, span.order) {
         (None, _) => Box::new(std::iter::empty()),
         (Some(blocks), Order::Ascending) => Box::new(blocks),
         (Some(blocks), Order::Descending) => Box::new(blocks.rev()),
     };
-    Ok(blocks.flat_map(move |stored| in_span(entries_of(table, stored), span, order)))
+    Ok(blocks.flat_map(move |stored| in_span(entries_of(table, stored), span)))
 }
 
 fn entries_of(table: Table, stored: StoredBlock<'_>) -> Result<Vec<Entry>> {
@@ -223,11 +220,10 @@ fn entries_of(table: Table, stored: StoredBlock<'_>) -> Result<Vec<Entry>> {
     unpack(table, key.value(), unseal(table, key.value(), sealed.value())?)
 }
 
-/// Returns those entries that lie in the span, in this order.
+/// Returns those entries that lie in the span, in its order.
 fn in_span(
     block: Result<Vec<Entry>>,
-    KeySpan { from, until }: KeySpan<'_>,
-    order: Order,
+    KeySpan { from, until, order, .. }: KeySpan<'_>,
 ) -> Vec<Result<Entry>> {
     let mut block = match block {
         Ok(block) => block,

@@ -140,36 +140,27 @@ impl Batches {
             after
         });
         let (mut last, mut is_full) = (None, false);
-        self.export.raw_between(
-            table,
-            KeySpan { from: &from, until: None },
-            0,
-            Order::Ascending,
-            &mut |key, payload| {
-                if is_full || records.len() >= RECORDS_PER_BATCH || *bytes >= BYTES_PER_BATCH {
-                    is_full = true;
-                    return Ok(ControlFlow::Break(()));
+        let span = KeySpan { from: &from, until: None, skip: 0, order: Order::Ascending };
+        self.export.raw_between(table, span, &mut |key, payload| {
+            if is_full || records.len() >= RECORDS_PER_BATCH || *bytes >= BYTES_PER_BATCH {
+                is_full = true;
+                return Ok(ControlFlow::Break(()));
+            }
+            last = Some(key.to_vec());
+            if !self.plan.has(table, key) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            *bytes += payload.len();
+            records.push(ArrivingRecord { table, key: key.to_vec(), payload: payload.to_vec() });
+            if table == Table::Projects {
+                let table = Table::ProjectSettings;
+                if let Some(payload) = self.export.get_raw(table, key)? {
+                    *bytes += payload.len();
+                    records.push(ArrivingRecord { table, key: key.to_vec(), payload });
                 }
-                last = Some(key.to_vec());
-                if !self.plan.has(table, key) {
-                    return Ok(ControlFlow::Continue(()));
-                }
-                *bytes += payload.len();
-                records.push(ArrivingRecord {
-                    table,
-                    key: key.to_vec(),
-                    payload: payload.to_vec(),
-                });
-                if table == Table::Projects {
-                    let table = Table::ProjectSettings;
-                    if let Some(payload) = self.export.get_raw(table, key)? {
-                        *bytes += payload.len();
-                        records.push(ArrivingRecord { table, key: key.to_vec(), payload });
-                    }
-                }
-                Ok(ControlFlow::Continue(()))
-            },
-        )?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         self.after = last.or(Some(from).filter(|from| !from.is_empty()));
         Ok(is_full)
     }

@@ -90,23 +90,21 @@ impl PendingValues {
 }
 
 /// Walks the keys of `span` as they will be once `pending` is applied to `base`.
-/// Calls `visit` with each verified payload after the first `skip` keys, until it breaks.
+/// Calls `visit` with each verified payload, until it breaks.
 pub(in crate::store) fn walk_merged(
     base: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     pending: &TableChanges,
     span: KeySpan<'_>,
-    skip: usize,
-    order: Order,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let Some(range) = range_of(base, span)? else { return Ok(()) };
     let upper = span.until.map_or(Bound::Unbounded, Bound::Excluded);
     let changed = pending.range::<[u8], _>((Bound::Included(span.from), upper));
-    let mut merge = Merge { table, skip, visit };
+    let (order, mut merge) = (span.order, Merge { table, skip: span.skip, visit });
     let walked = match order {
         _ if table.is_packed() => {
-            let stored = packed::entries(base, table, span, order)?;
+            let stored = packed::entries(base, table, span)?;
             merge.walk(
                 stored.map(|entry| entry.map(BaseEntry::Packed)),
                 in_order(changed, order),

@@ -12,7 +12,7 @@ use redb::{
 
 use crate::base::error::{Error, Result};
 use crate::store::values::payload::unseal;
-use crate::store::values::raw::{KeySpan, Order, Visit};
+use crate::store::values::raw::{KeySpan, Order, Visit, VisitValue};
 use crate::store::values::schema::Table;
 
 /// The default size of redb's page cache: 64 MiB.
@@ -86,7 +86,7 @@ pub(in crate::store) fn get_value(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     key: &[u8],
-    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+    visit: &mut VisitValue<'_>,
 ) -> Result<()> {
     match source.get(key).map_err(storage_error)? {
         Some(sealed) => visit(unseal(table, key, sealed.value())?),
@@ -97,7 +97,7 @@ pub(in crate::store) fn get_value(
 /// Returns the entries of a span, or `None` if there can be none.
 pub(in crate::store) fn range_of<'s>(
     source: &'s impl ReadableTable<Bytes, Bytes>,
-    KeySpan { from, until }: KeySpan<'_>,
+    KeySpan { from, until, .. }: KeySpan<'_>,
 ) -> Result<Option<redb::Range<'s, Bytes, Bytes>>> {
     // redb panics on a range whose end is before its start.
     if until.is_some_and(|until| until <= from) {
@@ -108,18 +108,17 @@ pub(in crate::store) fn range_of<'s>(
     Ok(Some(range))
 }
 
-/// Calls `visit` with each key of `span` and its verified payload, after the first `skip` keys. Calls `spend` with the size of
-/// each value before verifying it, and with 0 for each skipped key.
+/// Calls `visit` with each key of `span` and its verified payload. Calls `spend` with the size of each value before verifying
+/// it, and with 0 for each skipped key.
 pub(in crate::store) fn walk_range(
     source: &impl ReadableTable<Bytes, Bytes>,
     table: Table,
     span: KeySpan<'_>,
-    mut skip: usize,
-    order: Order,
     spend: impl Fn(usize) -> Result<()>,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let Some(range) = range_of(source, span)? else { return Ok(()) };
+    let mut skip = span.skip;
     let step = |entry: std::result::Result<_, redb::StorageError>| {
         let (key, sealed): (redb::AccessGuard<'_, Bytes>, redb::AccessGuard<'_, Bytes>) =
             entry.map_err(storage_error)?;
@@ -130,7 +129,7 @@ pub(in crate::store) fn walk_range(
         spend(sealed.value().len())?;
         visit(key.value(), unseal(table, key.value(), sealed.value())?)
     };
-    let walked = match order {
+    let walked = match span.order {
         Order::Ascending => range.map(step).try_for_each(to_control_flow),
         Order::Descending => range.rev().map(step).try_for_each(to_control_flow),
     };

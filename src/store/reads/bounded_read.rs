@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
-use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Raw, Visit, VisitValue};
 use crate::store::values::schema::Table;
 
 use super::snapshot::Snapshot;
@@ -114,12 +114,7 @@ impl<'s> BoundedRead<'s> {
 }
 
 impl Raw for BoundedRead<'_> {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
         self.spend(0)?;
         self.snapshot.raw_get(table, key, &mut |payload| {
             self.spend(payload.len())?;
@@ -127,15 +122,7 @@ impl Raw for BoundedRead<'_> {
         })
     }
 
-    fn raw_between(
-        &self,
-        table: Table,
-        span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        let spend = |bytes| self.spend(bytes);
-        self.snapshot.between_spending(table, span, skip, order, spend, visit)
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
+        self.snapshot.between_spending(table, span, |bytes| self.spend(bytes), visit)
     }
 }

@@ -12,7 +12,7 @@ use crate::store::disk::engine::{
 use crate::store::packed::{self, unpack};
 use crate::store::values::payload::unseal;
 use crate::store::values::position::Position;
-use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Raw, Visit, VisitValue};
 use crate::store::values::schema::{PerTable, Table};
 
 /// Called with a key and its verified payload, or the error of its verification.
@@ -197,16 +197,14 @@ impl Snapshot {
         &self,
         table: Table,
         span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
         spend: impl Fn(usize) -> Result<()>,
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let walk = |opened| {
             if table.is_packed() {
-                packed::walk(opened, table, span, skip, order, spend, visit)
+                packed::walk(opened, table, span, spend, visit)
             } else {
-                walk_range(opened, table, span, skip, order, spend, visit)
+                walk_range(opened, table, span, spend, visit)
             }
         };
         self.note_failure(self.table(table).and_then(walk))
@@ -214,12 +212,7 @@ impl Snapshot {
 }
 
 impl Raw for Snapshot {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
         let get = |opened| {
             if table.is_packed() {
                 packed::get(opened, table, key, visit)
@@ -230,15 +223,8 @@ impl Raw for Snapshot {
         self.note_failure(self.table(table).and_then(get))
     }
 
-    fn raw_between(
-        &self,
-        table: Table,
-        span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.between_spending(table, span, skip, order, |_| Ok(()), visit)
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
+        self.between_spending(table, span, |_| Ok(()), visit)
     }
 }
 

@@ -112,8 +112,8 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
-        let span = KeySpan { from: &from, until: Some(&until) };
-        self.raw_between(index.table(), span, 0, Order::Descending, &mut |_, entry| {
+        let span = KeySpan { from: &from, until: Some(&until), skip: 0, order: Order::Descending };
+        self.raw_between(index.table(), span, &mut |_, entry| {
             self.raw_entry(index, None, entry, &mut visit)
         })
     }
@@ -128,8 +128,9 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (from, until) = (from.encoded(), prefix_end(&prefix.encoded()));
-        let span = KeySpan { from: &from, until: until.as_deref() };
-        self.raw_between(index.table(), span, 0, Order::Ascending, &mut |_, entry| {
+        let (until, order) = (until.as_deref(), Order::Ascending);
+        let span = KeySpan { from: &from, until, skip: 0, order };
+        self.raw_between(index.table(), span, &mut |_, entry| {
             self.raw_entry(index, None, entry, &mut visit)
         })
     }
@@ -143,8 +144,8 @@ pub trait Tx: Raw {
         mut visit: impl FnMut(Row<'_, R>) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let (from, until) = (from.encoded(), until.encoded());
-        let span = KeySpan { from: &from, until: Some(&until) };
-        self.raw_between(R::TABLE, span, 0, order, &mut |_, payload| visit(Row::read(payload)?))
+        let span = KeySpan { from: &from, until: Some(&until), skip: 0, order };
+        self.raw_between(R::TABLE, span, &mut |_, payload| visit(Row::read(payload)?))
     }
 
     /// Calls `visit` with the record that an index entry points to or contains. If the key of the entry is given,

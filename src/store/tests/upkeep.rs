@@ -275,14 +275,14 @@ fn walks(tx: &WriteTx<'_>, skip: usize, cut: u8) -> Vec<Vec<u8>> {
             for (from, until) in
                 [(&[][..], None), (&middle[..], None), (&[][..], Some(&middle[..]))]
             {
-                let span = KeySpan { from, until };
+                let span = KeySpan { from, until, skip, order };
                 let mut left = 5;
                 let mut note = |key: &[u8], _: &[u8]| {
                     seen.push(key.to_vec());
                     left -= 1;
                     Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
                 };
-                tx.raw_between(*table, span, skip, order, &mut note).expect("a sound table");
+                tx.raw_between(*table, span, &mut note).expect("a sound table");
             }
         }
     }

@@ -8,41 +8,36 @@ use super::key::{Key, prefix_end};
 use super::payload::damaged;
 use super::schema::Table;
 
+/// Called with a verified payload.
+pub(in crate::store) type VisitValue<'v> = dyn FnMut(&[u8]) -> Result<()> + 'v;
+
 /// Called with a key and its verified payload; decides whether the walk continues.
 pub(in crate::store) type Visit<'v> = dyn FnMut(&[u8], &[u8]) -> Result<ControlFlow<()>> + 'v;
 
-/// The keys from `from` up to, but not including, `until`.
+/// What a walk visits: the keys from `from` up to, but not including, `until`.
 #[derive(Debug, Clone, Copy)]
 pub struct KeySpan<'k> {
     /// The first key that may be in the span.
     pub from: &'k [u8],
     /// The first key behind the span; `None` for the end of the table.
     pub until: Option<&'k [u8]>,
+    /// How many of these keys the walk skips.
+    pub skip: usize,
+    /// The direction of the walk.
+    pub order: Order,
 }
 
 /// Access to keys and payloads, which both kinds of transaction provide.
 pub trait Raw {
     /// Calls `visit` with the verified payload under `key`. Does not call it if the key is absent.
     #[doc(hidden)]
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()>;
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()>;
 
-    /// Calls `visit` with each key of `span`, after the first `skip` keys, until `visit` breaks.
+    /// Calls `visit` with each key of `span`, until `visit` breaks.
     #[doc(hidden)]
-    fn raw_between(
-        &self,
-        table: Table,
-        span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()>;
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()>;
 
-    /// Calls `visit` in the same way with each key that begins with `prefix`.
+    /// Calls `visit` with each key that begins with `prefix`, after the first `skip` keys, until `visit` breaks.
     #[doc(hidden)]
     fn raw_walk(
         &self,
@@ -53,8 +48,8 @@ pub trait Raw {
         visit: &mut Visit<'_>,
     ) -> Result<()> {
         let until = prefix_end(prefix);
-        let span = KeySpan { from: prefix, until: until.as_deref() };
-        self.raw_between(table, span, skip, order, visit)
+        let span = KeySpan { from: prefix, until: until.as_deref(), skip, order };
+        self.raw_between(table, span, visit)
     }
 }
 
@@ -62,24 +57,12 @@ pub trait Raw {
 pub struct AnyTx<'t>(pub &'t dyn Raw);
 
 impl Raw for AnyTx<'_> {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
         self.0.raw_get(table, key, visit)
     }
 
-    fn raw_between(
-        &self,
-        table: Table,
-        span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
-        self.0.raw_between(table, span, skip, order, visit)
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
+        self.0.raw_between(table, span, visit)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::store::reads::snapshot::Snapshot;
-use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Raw, Visit, VisitValue};
 use crate::store::values::schema::{Table, count_key};
 
 use super::WriteTx;
@@ -57,28 +57,16 @@ impl AccessVersion for WriteTx<'_> {
 pub struct AccessTables<'t, X>(pub &'t X);
 
 impl<X: Raw> Raw for AccessTables<'_, X> {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
         if !(table == Table::Counts && counts_access_table(key)) {
             require_access_table(table)?;
         }
         self.0.raw_get(table, key, visit)
     }
 
-    fn raw_between(
-        &self,
-        table: Table,
-        span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
         require_access_table(table)?;
-        self.0.raw_between(table, span, skip, order, visit)
+        self.0.raw_between(table, span, visit)
     }
 }
 

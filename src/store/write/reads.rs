@@ -5,34 +5,22 @@ use crate::store::changes::pending_values::{PendingValue, walk_merged};
 use crate::store::disk::engine::{get_value, walk_range};
 use crate::store::packed;
 use crate::store::values::payload::payload_of;
-use crate::store::values::raw::{KeySpan, Order, Raw, Visit};
+use crate::store::values::raw::{KeySpan, Raw, Visit, VisitValue};
 use crate::store::values::schema::Table;
 
 use super::WriteTx;
 
 impl Raw for WriteTx<'_> {
-    fn raw_get(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn raw_get(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
         self.pending_or_stored(self.pending.get(table, key), table, key, visit)
     }
 
-    fn raw_between(
-        &self,
-        table: Table,
-        span: KeySpan<'_>,
-        skip: usize,
-        order: Order,
-        visit: &mut Visit<'_>,
-    ) -> Result<()> {
+    fn raw_between(&self, table: Table, span: KeySpan<'_>, visit: &mut Visit<'_>) -> Result<()> {
         let (stored, changed) = (self.table(table)?, self.pending.of(table));
         if changed.is_empty() && !table.is_packed() {
-            return walk_range(stored, table, span, skip, order, |_| Ok(()), visit);
+            return walk_range(stored, table, span, |_| Ok(()), visit);
         }
-        walk_merged(stored, table, changed, span, skip, order, visit)
+        walk_merged(stored, table, changed, span, visit)
     }
 }
 
@@ -43,7 +31,7 @@ impl WriteTx<'_> {
         pending: Option<&PendingValue>,
         table: Table,
         key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+        visit: &mut VisitValue<'_>,
     ) -> Result<()> {
         match pending {
             Some(Some(sealed)) => visit(payload_of(sealed)),
@@ -53,12 +41,7 @@ impl WriteTx<'_> {
     }
 
     /// Calls `visit` with the payload that the transaction has under `key`.
-    fn stored(
-        &self,
-        table: Table,
-        key: &[u8],
-        visit: &mut dyn FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    fn stored(&self, table: Table, key: &[u8], visit: &mut VisitValue<'_>) -> Result<()> {
         if table.is_packed() {
             return packed::get(self.table(table)?, table, key, visit);
         }
