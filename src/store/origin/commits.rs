@@ -2,9 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use uuid::Uuid;
-
-use crate::base::error::Error;
+use crate::base::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::values::position::Position;
 
@@ -15,26 +13,19 @@ use super::{Commit, CommitOutcome, Fault, Origin, Turn};
 /// The pause before the origin is asked again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What became of a commit.
-pub(in crate::store) enum SentCommit {
-    /// It is the commit at this position.
-    Committed(Position),
-    /// Another commit came first. None of its attempts can be taken later.
-    Overtaken,
-    /// It was not taken, or it is not known whether it was.
-    Refused(Error),
-}
-
 /// Sends a commit, again if its outcome is unknown and it was not taken. Gives up after `until`.
 ///
 /// All attempts have the same rows, name and predecessor, so at most one of them is taken. Once the predecessor is no longer
 /// the last commit, none of them is taken later.
+///
+/// # Errors
+/// 503 when it was not taken, or it is not known whether it was.
 pub(in crate::store) fn send(
     source: &CopySource,
     mut turn: Option<Box<dyn Turn + '_>>,
     commit: &Commit<'_>,
     until: Instant,
-) -> SentCommit {
+) -> Result<CommitOutcome> {
     let (origin, stats) = (&*source.origin, &source.stats);
     let mut is_unsure = false;
     loop {
@@ -47,8 +38,8 @@ pub(in crate::store) fn send(
             stats.note_call(OriginCall::Commit, begun);
         }
         let (fault, was_overtaken) = match outcome {
-            Ok(CommitOutcome::Committed(position)) => return SentCommit::Committed(position),
             Ok(CommitOutcome::Overtaken) => (None, true),
+            Ok(committed) => return Ok(committed),
             Err(fault) => (Some(fault), false),
         };
         match &fault {
@@ -64,31 +55,22 @@ pub(in crate::store) fn send(
                     continue;
                 }
             }
-            Some(fault) => return SentCommit::Refused(refusal(is_unsure, fault)),
+            Some(fault) => return Err(refusal(is_unsure, fault)),
         }
-        match committed(origin, commit.name, until) {
+        match answer_of(|| origin.committed(commit.name), until) {
             // Somebody may have ended the wait for the standby of the attempt that was taken.
             Ok(Some(seq)) if seq == commit.from.seq + 1 => {
                 let position = Position { seq, name: commit.name };
-                return match confirm(origin, position, until) {
-                    Ok(()) => SentCommit::Committed(position),
-                    Err(fault) => SentCommit::Refused(refusal(true, &fault)),
-                };
+                confirm(origin, position, until).map_err(|fault| refusal(true, &fault))?;
+                return Ok(CommitOutcome::Committed(position));
             }
-            Ok(Some(_)) => return SentCommit::Refused(refusal(true, &Fault::Forked)),
-            Ok(None) if was_overtaken => return SentCommit::Overtaken,
+            Ok(Some(_)) => return Err(refusal(true, &Fault::Forked)),
+            Ok(None) if was_overtaken => return Ok(CommitOutcome::Overtaken),
             Ok(None) if Instant::now() < until => {}
-            Ok(None) => {
-                return SentCommit::Refused(refusal(is_unsure, &"it does not answer in time"));
-            }
-            Err(fault) => return SentCommit::Refused(refusal(is_unsure, &fault)),
+            Ok(None) => return Err(refusal(is_unsure, &"it does not answer in time")),
+            Err(fault) => return Err(refusal(is_unsure, &fault)),
         }
     }
-}
-
-/// Asks whether the commit was made, until the origin answers.
-fn committed(origin: &dyn Origin, name: Uuid, until: Instant) -> Result<Option<u64>, Fault> {
-    answer_of(|| origin.committed(name), until)
 }
 
 /// Waits until a failover keeps the commit `known` and all before it.

@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{RETRY_AFTER, storage_error};
 use crate::store::format::stored_position::put_position;
-use crate::store::origin::commits::{SentCommit, send};
+use crate::store::origin::commits::send;
 use crate::store::origin::copy_source::{CopySource, take_row};
 use crate::store::origin::state::{OriginCall, OriginState, away};
-use crate::store::origin::{Commit, Fault, Turn, random_name};
+use crate::store::origin::{Commit, CommitOutcome, Fault, Turn, random_name};
 use crate::store::values::position::{OriginRow, Position};
 use crate::store::write::{FinishedBatch, WriteTx};
 
@@ -140,11 +140,10 @@ impl Writer {
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
         let mut tx = self.begin_batch(&transaction);
-        let beginning = match self.take_turn(&mut tx, source) {
+        let Beginning { from, turn } = match self.take_turn(&mut tx, source) {
             Ok(beginning) => beginning,
             Err(fault) => return refuse(fault),
         };
-        let Beginning { from, turn } = beginning;
         let done = match first.take() {
             Some(first) => self.run_batch(&mut tx, first, ran)?,
             None => run_again(&mut tx, ran)?,
@@ -162,14 +161,10 @@ impl Writer {
             from
         } else {
             match send(source, turn, &Commit { from, name, rows: &rows }, until) {
-                SentCommit::Committed(position) => position,
-                SentCommit::Overtaken => {
+                Ok(CommitOutcome::Committed(position)) => position,
+                not_taken => {
                     transaction.abort().map_err(storage_error)?;
-                    return Ok(Attempt::Overtaken);
-                }
-                SentCommit::Refused(error) => {
-                    transaction.abort().map_err(storage_error)?;
-                    return Ok(Attempt::Refused(error));
+                    return Ok(not_taken.map_or_else(Attempt::Refused, |_| Attempt::Overtaken));
                 }
             }
         };
