@@ -10,7 +10,7 @@ use time::OffsetDateTime;
 use crate::base::time::Clock;
 use crate::store::disk::open_error::OpenError;
 use crate::store::origin::state::OriginState;
-use crate::store::origin::trouble::{At, Trouble};
+use crate::store::origin::trouble::Trouble;
 use crate::store::origin::{Beat, Fault, Origin};
 use crate::store::values::position::Position;
 use crate::store::writer::{Shared, Store};
@@ -102,7 +102,7 @@ impl Heartbeat {
         tracing::debug!(%cause, "the database did not take a heartbeat");
         let failing = *self.known.failing.get_or_insert(begun);
         if self.state.asked_at().is_some_and(|asked| asked > failing) {
-            self.state.troubles.note(Trouble::Writes, self.at(), &cause.to_string());
+            self.note(Trouble::Writes, &cause.to_string());
         }
     }
 
@@ -125,7 +125,7 @@ impl Heartbeat {
             self.known.alone = 0;
             let node = self.origin.node();
             let cause = format!("another process sends heartbeats as {node}");
-            self.state.troubles.note(Trouble::Name, self.at(), &cause);
+            self.note(Trouble::Name, &cause);
         } else {
             self.known.alone = self.known.alone.saturating_add(1);
             if self.known.alone == ALONE_AFTER {
@@ -154,9 +154,8 @@ impl Heartbeat {
         self.state.troubles.list().into_iter().next().map(|(_, text)| text)
     }
 
-    fn at(&self) -> At<'_> {
-        let (database, node) = (self.origin.shown(), self.origin.node());
-        At { database, node, seq: self.position().seq }
+    fn note(&self, trouble: Trouble, cause: &str) {
+        self.state.troubles.note(trouble, &*self.origin, self.position().seq, cause);
     }
 
     fn position(&self) -> Position {

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::base::error::Error;
 
+use super::Origin;
+
 /// What a node of a shared database cannot do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trouble {
@@ -89,21 +91,17 @@ struct Lasting {
     warning: RepeatedWarning,
 }
 
-/// Where a trouble is.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::store) struct At<'a> {
-    /// The database, without a password.
-    pub(in crate::store) database: &'a str,
-    /// The name of the node.
-    pub(in crate::store) node: &'a str,
-    /// The last commit that its copy holds: if the database is lost, the copy with the highest number is the newest.
-    pub(in crate::store) seq: u64,
-}
-
 impl Troubles {
-    /// Records that this lasts, and logs it if that is due.
-    pub(in crate::store) fn note(&self, trouble: Trouble, at: At<'_>, cause: &str) {
-        let At { database, node, seq } = at;
+    /// Records that this lasts, and logs it if that is due. `seq` is the last commit that the copy holds: if the database is
+    /// lost, the copy with the highest number is the newest.
+    pub(in crate::store) fn note(
+        &self,
+        trouble: Trouble,
+        origin: &dyn Origin,
+        seq: u64,
+        cause: &str,
+    ) {
+        let (database, node) = (origin.shown(), origin.node());
         self.has_any.store(true, Ordering::Release);
         let mut current = self.current();
         let lasting = current.entry(trouble).or_default();
@@ -182,17 +180,18 @@ impl RepeatedWarning {
 
 #[cfg(test)]
 mod tests {
+    use super::super::scripted::Scripted;
     use super::*;
 
     #[test]
     fn trouble_is_listed_until_it_is_over() {
         let troubles = Troubles::default();
-        let at = At { database: "postgres://ann@db/x", node: "a", seq: 7 };
+        let origin = Scripted::default();
         assert_eq!(troubles.list(), []);
         troubles.end(&Trouble::ALL);
         for cause in ["first", "second"] {
-            troubles.note(Trouble::Writes, at, cause);
-            troubles.note(Trouble::Reads, at, cause);
+            troubles.note(Trouble::Writes, &origin, 7, cause);
+            troubles.note(Trouble::Reads, &origin, 7, cause);
             let texts = [Trouble::Reads, Trouble::Writes]
                 .map(|trouble| (trouble, format!("{}: {cause}", trouble.what())));
             assert_eq!(troubles.list(), texts);

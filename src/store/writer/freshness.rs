@@ -13,7 +13,7 @@ use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::state::{OriginCall, OriginState, Reader, away};
-use crate::store::origin::trouble::{At, Trouble, not_taken};
+use crate::store::origin::trouble::{Trouble, not_taken};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::{OriginRow, Position};
 
@@ -140,9 +140,8 @@ impl FreshnessThread {
             Fault::Behind => (Trouble::Copy, fault.to_string()),
             fault => (Trouble::Reads, fault.to_string()),
         };
-        let (database, node) = (self.source.origin.shown(), self.source.origin.node());
-        let seq = self.known_seq();
-        self.state.troubles.note(trouble, At { database, node, seq }, &cause);
+        let seq = self.shared.snapshot.load_full().map_or(0, |state| state.position.seq);
+        self.state.troubles.note(trouble, &*self.source.origin, seq, &cause);
     }
 
     /// Returns a state that is not older than this call, for this many readers.
@@ -150,16 +149,15 @@ impl FreshnessThread {
         let closed = || Error::unavailable(RETRY_AFTER, "the copy of the database is closed");
         let current = || self.shared.snapshot.load_full().ok_or_else(closed);
         let known = current()?;
-        let mut new = Collected::default();
-        let (head, lacked) = match self.since(known.position, readers, &mut new) {
-            Ok(head) if head == known.position => return Ok(known),
-            Ok(head) => {
+        let (head, lacked) = match self.since(known.position, readers) {
+            Ok((head, _)) if head == known.position => return Ok(known),
+            Ok((head, rows)) => {
                 // The commit may be one of this node, which the writer has shown meanwhile.
                 let shown = current()?;
                 if is_as_new(&shown, head) {
                     return Ok(shown);
                 }
-                (Some(head), Lacked::Rows { head, rows: new.rows })
+                (Some(head), Lacked::Rows { head, rows })
             }
             Err(Fault::Behind) => {
                 // No read waits until the copy has taken that much.
@@ -181,24 +179,17 @@ impl FreshnessThread {
         }
     }
 
-    /// Returns the number of the last commit that the copy holds. If the database is lost, the copy with the highest one is
-    /// the newest.
-    fn known_seq(&self) -> u64 {
-        self.shared.snapshot.load_full().map_or(0, |state| state.position.seq)
-    }
-
-    /// Asks the origin what changed after `known`. Returns its last commit.
-    fn since(
-        &self,
-        known: Position,
-        readers: usize,
-        new: &mut Collected,
-    ) -> Result<Position, Fault> {
-        let begun = Instant::now();
-        let head = self.source.origin.since(known, &mut |row| new.add(row))?;
+    /// Asks the origin what changed after `known`. Returns its last commit and the new rows, unless they are too many.
+    fn since(&self, known: Position, readers: usize) -> Result<(Position, Vec<OriginRow>), Fault> {
+        let (begun, mut rows, mut bytes) = (Instant::now(), Vec::new(), 0);
+        let head = self.source.origin.since(known, &mut |row| {
+            bytes += row.size();
+            rows.push(row);
+            if bytes > MAX_ROWS { Err(Fault::Behind) } else { Ok(()) }
+        })?;
         self.source.stats.note_call(OriginCall::Ask { readers }, begun);
         self.source.stats.note_head(head, known);
-        Ok(head)
+        Ok((head, rows))
     }
 
     fn send(&self, task: Task) {
@@ -230,22 +221,4 @@ fn is_final(fault: &Fault) -> bool {
 /// Whether `state` has the commit at `head`.
 fn is_as_new(state: &Snapshot, head: Position) -> bool {
     state.position == head || state.position.seq > head.seq
-}
-
-/// New rows, unless they are too many.
-#[derive(Default)]
-struct Collected {
-    rows: Vec<OriginRow>,
-    bytes: usize,
-}
-
-impl Collected {
-    fn add(&mut self, row: OriginRow) -> Result<(), Fault> {
-        self.bytes += row.size();
-        if self.bytes > MAX_ROWS {
-            return Err(Fault::Behind);
-        }
-        self.rows.push(row);
-        Ok(())
-    }
 }

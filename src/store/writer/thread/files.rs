@@ -13,7 +13,7 @@ use crate::store::disk::engine::{RETRY_AFTER, closed};
 use crate::store::disk::file;
 use crate::store::origin::copy;
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::trouble::{At, Trouble};
+use crate::store::origin::trouble::Trouble;
 
 use super::super::failed_sync;
 use super::super::task::{NextWrite, Replace, Replacement, Task};
@@ -93,9 +93,7 @@ impl Writer {
         } else {
             (MIN_REOPEN_DELAY, Duration::ZERO)
         };
-        if self.refuse_for(first) == StoreClosed::Yes {
-            return None;
-        }
+        self.refuse_for(first)?;
         self.open_again(rest)
     }
 
@@ -106,9 +104,7 @@ impl Writer {
             match self.try_open() {
                 Ok(database) => {
                     tracing::info!("the data file is open again");
-                    if self.refuse_for(rest) == StoreClosed::Yes {
-                        return None;
-                    }
+                    self.refuse_for(rest)?;
                     self.shared.ready.store(true, Ordering::Release);
                     self.answer_unshown();
                     return Some(database);
@@ -116,9 +112,7 @@ impl Writer {
                 Err(cause) => self.note_closed(&cause),
             }
             wait = (wait * 2).min(MAX_REOPEN_DELAY);
-            if self.refuse_for(wait) == StoreClosed::Yes {
-                return None;
-            }
+            self.refuse_for(wait)?;
         }
     }
 
@@ -137,9 +131,8 @@ impl Writer {
     /// Records why the copy of an origin is closed. Returns false for a data file.
     fn note_trouble(&self, cause: &Error) -> bool {
         let Some(origin) = &self.origin else { return false };
-        let (database, node) = (origin.source.origin.shown(), origin.source.origin.node());
-        let at = At { database, node, seq: origin.position.seq };
-        origin.state.troubles.note(Trouble::Copy, at, &cause.to_string());
+        let (database, seq) = (&*origin.source.origin, origin.position.seq);
+        origin.state.troubles.note(Trouble::Copy, database, seq, &cause.to_string());
         true
     }
 
@@ -177,51 +170,39 @@ impl Writer {
         Ok(database)
     }
 
-    /// Refuses all tasks for the duration `wait`.
-    fn refuse_for(&mut self, wait: Duration) -> StoreClosed {
+    /// Refuses all tasks for the duration `wait`. Returns `None` if the store is closed meanwhile.
+    fn refuse_for(&mut self, wait: Duration) -> Option<()> {
         let until = Instant::now() + wait;
         loop {
             if let Some(task) = self.queue.try_recv() {
-                if refuse(task) == StoreClosed::Yes {
-                    return StoreClosed::Yes;
-                }
+                refuse(task)?;
                 continue;
             }
             if self.queue.is_closed() {
-                return StoreClosed::Yes;
+                return None;
             }
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return StoreClosed::No;
+                return Some(());
             }
             std::thread::sleep(left.min(Duration::from_millis(10)));
         }
     }
 }
 
-/// Whether the store was asked to close.
-#[derive(PartialEq, Eq)]
-enum StoreClosed {
-    Yes,
-    No,
-}
-
-/// Refuses a task while the file is closed.
-fn refuse(task: Task) -> StoreClosed {
+/// Refuses a task while the file is closed. Returns `None` if the task closes the store.
+fn refuse(task: Task) -> Option<()> {
     match task {
-        Task::Write(NextWrite { write, .. }) => {
-            write.answer(Err(closed()));
-        }
+        Task::Write(NextWrite { write, .. }) => write.answer(Err(closed())),
+        Task::Close => return None,
         // Dropping the reply channel gives the caller 503.
         Task::Quiesce(_)
         | Task::ExclusiveFile(_)
         | Task::Replace(_)
-        | Task::Probe
         | Task::Inspect(_)
         | Task::TakeRows(_)
         | Task::Sync
         | Task::EmptyCommit(_) => {}
-        Task::Close => return StoreClosed::Yes,
     }
-    StoreClosed::No
+    Some(())
 }
