@@ -198,6 +198,7 @@ impl Store {
         let (reply, answer) = oneshot::channel();
         self.enqueue(Task::Inspect(Box::new(move |database| {
             let _ = reply.send(page_cache_of(database));
+            Ok(())
         })))?;
         flatten_reply(answer.await)
     }

@@ -27,10 +27,8 @@ pub(in crate::store) enum Task {
     ExclusiveFile(Box<dyn FnOnce(Database) -> Box<dyn FnOnce() + Send> + Send>),
     /// Replace the file.
     Replace(Replace),
-    /// Check that the file is still usable, because a read failed.
-    Probe,
-    /// Run a function with the open database between two transactions.
-    Inspect(Box<dyn FnOnce(&Database) + Send>),
+    /// Run a function with the open database between two transactions. The file is opened again if it fails.
+    Inspect(Box<dyn FnOnce(&Database) -> Result<()> + Send>),
     /// Commit an empty transaction, then send the reply.
     EmptyCommit(oneshot::Sender<()>),
     /// Take rows of the origin into the copy.

@@ -115,6 +115,7 @@ impl Writer {
                     database = self.replace(database, prepare)?;
                     continue;
                 }
+                Task::Close => break,
                 task => task,
             };
             let wrote = matches!(task, Task::Write(..));
@@ -125,34 +126,30 @@ impl Writer {
             let outcome = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Write(refused) if is_displaced => {
                     refused.write.answer(Err(Error::unavailable(RETRY_AFTER, DISPLACED)));
-                    Ok(true)
+                    Ok(())
                 }
                 // Without an answer, the probe fails.
-                Task::EmptyCommit(_) if is_displaced => Ok(true),
-                Task::Write(first) => self.batch(&database, first).map(|()| true),
-                Task::TakeRows(new) => self.take_rows(&database, new).map(|()| true),
-                Task::Sync => self.sync_copy(&database).map(|()| true),
+                Task::EmptyCommit(_) if is_displaced => Ok(()),
+                Task::Write(first) => self.batch(&database, first),
+                Task::TakeRows(new) => self.take_rows(&database, new),
+                Task::Sync => self.sync_copy(&database),
                 Task::Quiesce(work) => {
                     self.sync_copy(&database)?;
                     self.shared.stats.run_busy(work);
-                    Ok(true)
+                    Ok(())
                 }
-                Task::Probe => require_usable(&database).map(|()| true),
-                Task::Inspect(inspect) => {
-                    inspect(&database);
-                    Ok(true)
-                }
+                Task::Inspect(inspect) => inspect(&database),
                 Task::EmptyCommit(reply) => {
                     self.commit(&database, begin(&database)?, 0)?;
                     let _ = reply.send(());
-                    Ok(true)
+                    Ok(())
                 }
-                Task::Close | Task::ExclusiveFile(_) | Task::Replace(_) => Ok(false),
+                // Handled above.
+                Task::Close | Task::ExclusiveFile(_) | Task::Replace(_) => Ok(()),
             }));
-            match outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked"))) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(cause) => database = self.reopen(database, wrote, &cause)?,
+            let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("redb panicked")));
+            if let Err(cause) = outcome {
+                database = self.reopen(database, wrote, &cause)?;
             }
         }
         Some(database)
@@ -299,13 +296,13 @@ fn is_share_used(times: &HashMap<Option<Consumer>, Duration>) -> bool {
     times.len() > 1 && times.values().any(|used| *used >= CONSUMER_TIME)
 }
 
-/// Returns a snapshot of `database`. If a read of the snapshot fails, it queues [`Task::Probe`]. If the queue is full, the
-/// writer will detect the failure by itself.
+/// Returns a snapshot of `database`. If a read of the snapshot fails, the writer checks whether the file is still usable. If
+/// the queue is full, the writer will detect the failure by itself.
 pub(in crate::store) fn snapshot(database: &Database, writer: &Weak<Sender>) -> Result<Snapshot> {
     let writer = Weak::clone(writer);
     let alarm = move || {
         if let Some(writer) = writer.upgrade() {
-            let _ = writer.send(Task::Probe);
+            let _ = writer.send(Task::Inspect(Box::new(require_usable)));
         }
     };
     Ok(Snapshot::new(begin_read(database)?, Box::new(alarm)))
