@@ -86,18 +86,18 @@ pub(in crate::store) fn replace(
 /// Returns a name beside `data` that no file has: `data` with `suffix`, and a number if that is taken.
 pub(in crate::store) fn free_name(fs: &FsHandle, data: &Path, suffix: &str) -> PathBuf {
     let is_free = |name: &PathBuf| fs.file_system().is_file(name).is_err() && !name.is_symlink();
-    let mut names = (2_u32..).map(|number| beside(data, &format!("{suffix}-{number}")));
-    let first = Some(beside(data, suffix)).filter(&is_free);
-    first.or_else(|| names.find(is_free)).unwrap_or_else(|| beside(data, suffix))
+    names_beside(data, suffix).find(is_free).unwrap_or_else(|| beside(data, suffix))
+}
+
+/// Returns `data` with `suffix`, then with `suffix` and each number from 2 on.
+fn names_beside(data: &Path, suffix: &str) -> impl Iterator<Item = PathBuf> {
+    let numbered = (2_u32..).map(move |number| beside(data, &format!("{suffix}-{number}")));
+    std::iter::once(beside(data, suffix)).chain(numbered)
 }
 
 /// Gives the file at `data`, if it exists, a second name that is still free.
 fn link_old(fs: &FsHandle, data: &Path, suffix: &str) -> Result<Option<PathBuf>, OpenError> {
-    let names = (1_u32..).map(|number| match number {
-        1 => beside(data, suffix),
-        number => beside(data, &format!("{suffix}-{number}")),
-    });
-    for name in names {
+    for name in names_beside(data, suffix) {
         let linked = match fs.file_system().link(data, &name) {
             // Without a moment in which the data file has no name.
             Err(cause) if lacks_links(&cause) => {

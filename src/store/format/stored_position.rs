@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::error::{Error, Result};
 use crate::store::disk::engine::{Bytes, begin, storage_error};
+use crate::store::values::key::{Key, take_bytes};
 use crate::store::values::position::{Position, Primary};
 
 /// The table with the position. Only copies have it. It is not one of the tables that the origin has.
@@ -44,21 +45,21 @@ fn stored(database: &Database) -> Result<Option<(Position, Primary)>> {
         Err(TableError::TableDoesNotExist(_)) => return Ok(None),
         table => table.map_err(storage_error)?,
     };
-    let damaged = || Error::internal("the position of the copy is damaged");
-    let stored = table.get(POSITION_KEY).map_err(storage_error)?.ok_or_else(damaged)?;
-    let (bytes, sum) = stored.value().split_last_chunk::<8>().ok_or_else(damaged)?;
-    let (seq, name) = bytes.split_first_chunk::<8>().ok_or_else(damaged)?;
+    let stored = table.get(POSITION_KEY).map_err(storage_error)?;
+    let read = stored.and_then(|stored| read(stored.value()));
+    read.map(Some).ok_or_else(|| Error::internal("the position of the copy is damaged"))
+}
+
+/// Reads what [`put_position`] stored. Returns `None` if it is damaged.
+fn read(stored: &[u8]) -> Option<(Position, Primary)> {
+    let (mut bytes, sum) = stored.split_last_chunk::<8>()?;
     if u64::from_le_bytes(*sum) != xxh3_64(bytes) {
-        return Err(damaged());
+        return None;
     }
-    let (name, server) = name.split_at_checked(16).ok_or_else(damaged)?;
-    let name = Uuid::from_slice(name).map_err(|_| damaged())?;
-    let (system, timeline) = server.split_first_chunk::<8>().ok_or_else(damaged)?;
-    let primary = Primary {
-        system: u64::from_be_bytes(*system),
-        timeline: u32::from_be_bytes(timeline.try_into().map_err(|_| damaged())?),
-    };
-    Ok(Some((Position { seq: u64::from_be_bytes(*seq), name }, primary)))
+    let (seq, name) = (u64::read(&mut bytes)?, Uuid::from_bytes(take_bytes(&mut bytes)?));
+    let system = u64::read(&mut bytes)?;
+    let timeline = u32::from_be_bytes(take_bytes(&mut bytes)?);
+    bytes.is_empty().then_some((Position { seq, name }, Primary { system, timeline }))
 }
 
 /// Gives `to`, which will replace the file of `from`, the position of `from`, if that is a copy.
