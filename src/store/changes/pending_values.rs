@@ -24,8 +24,9 @@ pub(in crate::store) type TableChanges = BTreeMap<Vec<u8>, PendingValue>;
 /// The values that a batch has changed.
 pub(in crate::store) struct PendingValues {
     tables: PerTable<TableChanges>,
-    /// The total length of the keys and values that were set since the last [`take`](Self::take) of all tables.
-    bytes: usize,
+    /// The total length of the keys and values that were set since the last [`take`](Self::take) of all tables: about the
+    /// memory that they take.
+    pub(in crate::store) bytes: usize,
 }
 
 impl Default for PendingValues {
@@ -73,11 +74,6 @@ impl PendingValues {
             Some(value) => values.insert(key, value),
             None => values.remove(&key),
         };
-    }
-
-    /// The memory that the values take, about, in bytes.
-    pub(in crate::store) const fn bytes(&self) -> usize {
-        self.bytes
     }
 
     /// Removes and returns the changed values of each table that has any.

@@ -49,12 +49,14 @@ impl Change {
 /// The changes of one write.
 #[derive(Default)]
 pub(in crate::store) struct WriteChanges {
-    entries: Vec<PriorValue>,
-    changes: Vec<Change>,
+    /// The previous values, in the order of the changes.
+    pub(in crate::store) entries: Vec<PriorValue>,
+    /// The changed records, in the order of their first change.
+    pub(in crate::store) changes: Vec<Change>,
     /// The index of each change. Filled once there are more than `MAX_LINEAR_SEARCH` changes.
     positions: HashMap<(Table, Vec<u8>), usize>,
     /// The tables and keys of the records that the entries in the activity log are about.
-    subjects: Vec<(Table, Vec<u8>)>,
+    pub(in crate::store) subjects: Vec<(Table, Vec<u8>)>,
 }
 
 /// Up to this many changes are searched linearly.
@@ -79,11 +81,6 @@ impl WriteChanges {
         }
     }
 
-    /// Returns how many records changed.
-    pub(in crate::store) const fn changed_records(&self) -> usize {
-        self.changes.len()
-    }
-
     fn place(&mut self, change: &Change) -> Option<usize> {
         let same = |known: &Change| known.table == change.table && known.key == change.key;
         if self.changes.len() <= MAX_LINEAR_SEARCH {
@@ -93,18 +90,6 @@ impl WriteChanges {
             self.positions.insert((known.table, known.key.clone()), at);
         }
         self.positions.get(&(change.table, change.key.clone())).copied()
-    }
-
-    pub(in crate::store) fn changes(&self) -> &[Change] {
-        &self.changes
-    }
-
-    pub(in crate::store) fn note_subject(&mut self, table: Table, key: Vec<u8>) {
-        self.subjects.push((table, key));
-    }
-
-    pub(in crate::store) fn subjects(&self) -> &[(Table, Vec<u8>)] {
-        &self.subjects
     }
 
     /// Returns the first entry of each key in `table` that begins with `prefix`.
@@ -119,14 +104,5 @@ impl WriteChanges {
             }
         }
         first
-    }
-
-    pub(in crate::store) fn wrote_anything(&self) -> bool {
-        !self.entries.is_empty()
-    }
-
-    /// Returns the previous values, newest first: the order in which to undo them.
-    pub(in crate::store) fn into_entries(self) -> impl Iterator<Item = PriorValue> {
-        self.entries.into_iter().rev()
     }
 }

@@ -99,12 +99,6 @@ pub struct ExportLine {
     version: Option<u64>,
 }
 
-/// A record that was read from a line.
-pub(in crate::store) struct ParsedRecord<R> {
-    pub(in crate::store) record: R,
-    pub(in crate::store) payload: Vec<u8>,
-}
-
 /// The largest version and the largest sequence number that a line may have, so that neither can overflow
 /// later.
 const MAX_SEQUENCE: u64 = u64::MAX / 2;
@@ -129,12 +123,13 @@ impl ExportLine {
         read_part(&self.meta, "meta")
     }
 
-    /// Parses the record. `regenerate` creates the secrets that the export hides; it is `None` if it contains them.
-    pub(in crate::store) fn record<R: Record>(
+    /// Parses the record, and returns it with its payload. `regenerator` has the secrets that the export hides; it is `None` if
+    /// the export contains them.
+    fn record<R: Record>(
         &self,
         redaction: &Redaction<R>,
         mut regenerator: Option<&mut Regenerator>,
-    ) -> Result<ParsedRecord<R>> {
+    ) -> Result<(R, Vec<u8>)> {
         let version = self.version.filter(|version| (1..=MAX_SEQUENCE).contains(version));
         let version = version.ok_or_else(|| invalid_field("version", "is not a valid version"))?;
         let mut fields = Cow::Borrowed(self.fields.as_ref().unwrap_or(&Value::Null));
@@ -157,7 +152,7 @@ impl ExportLine {
             _ => {}
         }
         let payload = payload(version, &record)?;
-        Ok(ParsedRecord { record, payload })
+        Ok((record, payload))
     }
 }
 
@@ -321,7 +316,7 @@ impl<'t> ImportWriter<'t> {
     ) -> Result<()> {
         let is_hidden = self.secrets.hide(redaction);
         let regenerator = self.regenerator.as_mut().filter(|_| is_hidden);
-        let ParsedRecord { record, payload } = line.record(redaction, regenerator)?;
+        let (record, payload) = line.record(redaction, regenerator)?;
         write_record(redaction, self.secrets, &payload, &mut self.rendered)?;
         let key = record.key().encoded();
         self.require_order(R::TABLE, &key)?;

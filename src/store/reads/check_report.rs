@@ -59,21 +59,6 @@ impl CheckReport {
     }
 }
 
-/// Reports an index that has another number of entries than `expected`. The check of the records has looked up each
-/// expected entry, so a higher number means entries without a record.
-pub(in crate::store) fn check_number(
-    tx: &Snapshot,
-    index: Table,
-    expected: u64,
-    report: &mut CheckReport,
-) -> Result<()> {
-    let found = check_sums(tx, index, report)?;
-    if found != expected {
-        report.problem(index, format_args!("{found} entries, expected {expected}"));
-    }
-    Ok(())
-}
-
 /// Verifies the checksum of every value of `table` and returns their number.
 pub(in crate::store) fn check_sums(
     tx: &Snapshot,

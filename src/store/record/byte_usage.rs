@@ -80,8 +80,10 @@ pub(in crate::store) fn size(key: &[u8], payload: &[u8]) -> u64 {
 /// By how many bytes one write changes the sum of each owner.
 #[derive(Debug, Default)]
 pub(in crate::store) struct Growth {
-    by_owner: Vec<(Owner, i64)>,
-    total: i64,
+    /// The change of each owner's bytes; negative if the owner stores less.
+    pub(in crate::store) by_owner: Vec<(Owner, i64)>,
+    /// The change over all records, including records without an owner.
+    pub(in crate::store) total: i64,
 }
 
 impl Growth {
@@ -93,15 +95,5 @@ impl Growth {
             Some((_, sum)) => *sum += bytes,
             None => self.by_owner.push((owner, bytes)),
         }
-    }
-
-    /// The change of each owner's bytes; negative if the owner stores less.
-    pub(in crate::store) fn by_owner(&self) -> &[(Owner, i64)] {
-        &self.by_owner
-    }
-
-    /// The change over all records, including records without an owner.
-    pub(in crate::store) fn total(&self) -> i64 {
-        self.total
     }
 }

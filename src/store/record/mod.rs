@@ -118,16 +118,6 @@ impl<R: Record, K: Key> Index<R, K> {
     pub const fn covering(table: Table, of: fn(&R) -> Option<K>) -> Self {
         Self { table, form: IndexForm::Covering, of, types: PhantomData }
     }
-
-    /// The table of the index.
-    pub const fn table(&self) -> Table {
-        self.table
-    }
-
-    /// What the index stores under a key.
-    pub const fn form(&self) -> IndexForm {
-        self.form
-    }
 }
 
 /// An [`Index`] without its key type.

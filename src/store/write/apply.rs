@@ -138,7 +138,7 @@ impl WriteTx<'_> {
             return self.take_block(table, &key, sealed.as_deref());
         }
         self.pending.set(table, &key, sealed);
-        if self.pending.bytes() > MAX_PENDING {
+        if self.pending.bytes > MAX_PENDING {
             self.apply()?;
         }
         Ok(())
@@ -166,6 +166,6 @@ impl WriteTx<'_> {
 
     /// The memory that the changes take which are not applied to redb yet, about, in bytes.
     pub(in crate::store) const fn pending_bytes(&self) -> usize {
-        self.pending.bytes()
+        self.pending.bytes
     }
 }

@@ -54,12 +54,12 @@ impl WriteTx<'_> {
 
     /// Returns how many records this write has changed, with its other work.
     pub(in crate::store) const fn records_changed(&self) -> usize {
-        self.write_changes.changed_records() + self.other_work
+        self.write_changes.changes.len() + self.other_work
     }
 
     /// Whether this write has written anything.
     pub(in crate::store) fn wrote_anything(&self) -> bool {
-        self.write_changes.wrote_anything()
+        !self.write_changes.entries.is_empty()
     }
 
     /// Keeps the changes of this write and begins the next one.
@@ -67,7 +67,7 @@ impl WriteTx<'_> {
         self.growth = Growth::default();
         self.write_changes = WriteChanges::default();
         self.ends_batch = false;
-        if self.pending.bytes() > MAX_PENDING {
+        if self.pending.bytes > MAX_PENDING {
             self.apply()?;
         }
         Ok(())
@@ -77,7 +77,8 @@ impl WriteTx<'_> {
     pub(in crate::store) fn rollback(&mut self) {
         self.growth = Growth::default();
         self.ends_batch = false;
-        for entry in std::mem::take(&mut self.write_changes).into_entries() {
+        // The newest first.
+        for entry in std::mem::take(&mut self.write_changes).entries.into_iter().rev() {
             self.pending.restore(entry.table, entry.key, entry.before);
         }
     }
@@ -86,12 +87,12 @@ impl WriteTx<'_> {
 impl WriteTx<'_> {
     /// By how many bytes this write changes what each tenant stores; negative if the tenant stores less.
     pub fn growth(&self) -> &[(Owner, i64)] {
-        self.growth.by_owner()
+        &self.growth.by_owner
     }
 
     /// By how many bytes this write changes all records, including records without a tenant.
     pub fn total_growth(&self) -> i64 {
-        self.growth.total()
+        self.growth.total
     }
 
     /// Returns the counts of records of type `R` that this write raised: each tenant's key and the new count.

@@ -225,19 +225,19 @@ impl<'t> WriteTx<'t> {
 
     /// Returns the records that this write changed, in the order of their first change.
     pub fn changes(&self) -> &[Change] {
-        self.write_changes.changes()
+        &self.write_changes.changes
     }
 
     /// Names a record that gets an entry in the activity log if this write changes it. Changes of other objects then
     /// get none, unless the rule names them too. A rule that changes several objects names those that its request is
     /// about.
     pub fn log_about<R: Record>(&mut self, key: &R::Key) {
-        self.write_changes.note_subject(R::TABLE, key.encoded());
+        self.write_changes.subjects.push((R::TABLE, key.encoded()));
     }
 
     /// Returns the tables and keys of the records that were named with [`log_about`](Self::log_about).
     pub fn log_subjects(&self) -> &[(Table, Vec<u8>)] {
-        self.write_changes.subjects()
+        &self.write_changes.subjects
     }
 
     /// Runs `rule`, undoes all of its changes, and returns its result. The write must have changed nothing before.
