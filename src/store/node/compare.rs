@@ -1,7 +1,6 @@
 //! The part of `check` for a shared database: the copy must have exactly its values.
 
 use std::cmp::Ordering;
-use std::sync::Arc;
 
 use tempfile::TempDir;
 
@@ -33,7 +32,7 @@ impl Store {
         report: CheckReport,
         progress: Progress,
     ) -> Result<CheckReport> {
-        let Some(source) = self.source.clone() else { return Ok(report) };
+        let Some(source) = self.shared.origin.clone() else { return Ok(report) };
         let store = self.clone();
         let compare = move || {
             let mut report = report;
@@ -58,7 +57,7 @@ impl Store {
             Fault::Copy(error) => unusable(error.to_string()),
             fault => Error::unavailable(RETRY_AFTER, fault),
         })?;
-        let own = self.wait_until_fresh()?;
+        let own = source.state.wait_until_fresh()?;
         drop(turn);
         if own.position != head {
             return Err(Error::unavailable(
@@ -68,14 +67,6 @@ impl Store {
         }
         compare_rows(&own, &Snapshot::begin(&second)?, report)?;
         close(second)
-    }
-
-    /// Does what [`fresh`](Self::fresh) does, on a thread that may block.
-    fn wait_until_fresh(&self) -> Result<Arc<Snapshot>> {
-        match &self.shared.origin {
-            None => self.snapshot(),
-            Some(origin) => origin.wait_until_fresh(),
-        }
     }
 }
 

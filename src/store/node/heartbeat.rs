@@ -9,9 +9,9 @@ use time::OffsetDateTime;
 
 use crate::base::time::Clock;
 use crate::store::disk::open_error::OpenError;
-use crate::store::origin::state::OriginState;
+use crate::store::origin::copy_source::CopySource;
 use crate::store::origin::trouble::Trouble;
-use crate::store::origin::{Beat, Fault, Origin};
+use crate::store::origin::{Beat, Fault};
 use crate::store::values::position::Position;
 use crate::store::writer::{Shared, Store};
 
@@ -33,16 +33,10 @@ impl Store {
     /// # Errors
     /// When the thread cannot be started.
     pub(crate) fn start_heartbeat(&self) -> Result<(), OpenError> {
-        let (Some(source), Some(state)) = (&self.source, &self.shared.origin) else {
-            return Ok(());
-        };
-        state.is_node.store(true, Ordering::Release);
-        let heartbeat = Heartbeat {
-            origin: Arc::clone(&source.origin),
-            state: Arc::clone(state),
-            shared: Arc::clone(&self.shared),
-            known: Known::default(),
-        };
+        let Some(source) = self.shared.origin.clone() else { return Ok(()) };
+        source.state.is_node.store(true, Ordering::Release);
+        let (shared, known) = (Arc::clone(&self.shared), Known::default());
+        let heartbeat = Heartbeat { source, shared, known };
         let thread = std::thread::Builder::new().name("heartbeat".to_owned());
         let started = thread.spawn(move || heartbeat.run());
         started.map(drop).map_err(OpenError::io("start a thread of", self.path()))
@@ -51,8 +45,7 @@ impl Store {
 
 /// What the thread needs.
 struct Heartbeat {
-    origin: Arc<dyn Origin>,
-    state: Arc<OriginState>,
+    source: Arc<CopySource>,
     shared: Arc<Shared>,
     known: Known,
 }
@@ -74,19 +67,19 @@ impl Heartbeat {
     fn run(mut self) {
         loop {
             let (begun, problem) = (Instant::now(), self.problem());
-            match self.origin.heartbeat(self.position(), now(), problem.as_deref()) {
+            match self.source.origin.heartbeat(self.position(), now(), problem.as_deref()) {
                 Ok(beat) => self.note_beat(begun, beat),
                 Err(cause) => self.note_failure(begun, &cause),
             }
-            if !self.state.pause(BEAT_INTERVAL) {
+            if !self.source.state.pause(BEAT_INTERVAL) {
                 return;
             }
         }
     }
 
     fn note_beat(&mut self, begun: Instant, beat: Beat) {
-        self.state.note_beat(begun);
-        self.state.troubles.end(&[Trouble::Writes]);
+        self.source.state.note_beat(begun);
+        self.source.state.troubles.end(&[Trouble::Writes]);
         self.known.failing = None;
         self.compare_clocks(beat.ahead);
         self.compare_names(&beat);
@@ -101,7 +94,7 @@ impl Heartbeat {
         self.known.seen = None;
         tracing::debug!(%cause, "the database did not take a heartbeat");
         let failing = *self.known.failing.get_or_insert(begun);
-        if self.state.asked_at().is_some_and(|asked| asked > failing) {
+        if self.source.state.asked_at().is_some_and(|asked| asked > failing) {
             self.note(Trouble::Writes, &cause.to_string());
         }
     }
@@ -123,13 +116,13 @@ impl Heartbeat {
         let last = self.known.seen.replace(beat.seen);
         if last.zip(beat.before).is_some_and(|(last, before)| before > last) {
             self.known.alone = 0;
-            let node = self.origin.node();
+            let node = self.source.origin.node();
             let cause = format!("another process sends heartbeats as {node}");
             self.note(Trouble::Name, &cause);
         } else {
             self.known.alone = self.known.alone.saturating_add(1);
             if self.known.alone == ALONE_AFTER {
-                self.state.troubles.end(&[Trouble::Name]);
+                self.source.state.troubles.end(&[Trouble::Name]);
             }
         }
     }
@@ -137,7 +130,7 @@ impl Heartbeat {
     /// Lets the origin forget old commits, on a thread of its own: after a large deletion that takes longer than the time between
     /// two heartbeats.
     fn trim(&self) {
-        let origin = Arc::clone(&self.origin);
+        let origin = Arc::clone(&self.source.origin);
         let trim = move || {
             if let Err(cause) = origin.trim(KEPT_COMMITS) {
                 tracing::warn!(%cause, "the database could not forget old commits");
@@ -151,11 +144,11 @@ impl Heartbeat {
 
     /// Returns the troubles of this node, as the list of nodes shows them.
     fn problem(&self) -> Option<String> {
-        self.state.troubles.list().into_iter().next().map(|(_, text)| text)
+        self.source.state.troubles.list().into_iter().next().map(|(_, text)| text)
     }
 
     fn note(&self, trouble: Trouble, cause: &str) {
-        self.state.troubles.note(trouble, &*self.origin, self.position().seq, cause);
+        self.source.state.troubles.note(trouble, &*self.source.origin, self.position().seq, cause);
     }
 
     fn position(&self) -> Position {

@@ -32,7 +32,7 @@ pub struct NodeStatus {
 impl Store {
     /// Returns the name of this node of a shared database, or `None` for a data file.
     pub(crate) fn node(&self) -> Option<&str> {
-        self.source.as_ref().map(|source| source.origin.node())
+        self.shared.origin.as_ref().map(|source| source.origin.node())
     }
 
     /// Returns the nodes of a shared database, ordered by name, or `None` for a data file. A node whose database does not answer
@@ -41,10 +41,8 @@ impl Store {
     /// # Errors
     /// 503 when the database does not answer and this process is no node.
     pub(crate) async fn nodes(&self) -> Result<Option<Vec<NodeStatus>>> {
-        let (Some(source), Some(state)) = (&self.source, &self.shared.origin) else {
-            return Ok(None);
-        };
-        let is_node = state.is_node.load(Ordering::Acquire);
+        let Some(source) = &self.shared.origin else { return Ok(None) };
+        let is_node = source.state.is_node.load(Ordering::Acquire);
         let own = self.node().filter(|_| is_node);
         let problem = self.troubles().into_iter().next().map(|(_, text)| text);
         let found = match ask(Arc::clone(source)).await? {

@@ -76,7 +76,7 @@ impl Store {
     /// Starts the store of an open copy. Must be called where the results of writes are sent from.
     pub(in crate::store) fn start_copy(opened: OpenedCopy) -> Result<Self, OpenError> {
         let OpenedCopy { fs, path, cache, lock, database, position, source } = opened;
-        let origin = OriginWriter::new(Arc::new(source), Arc::default(), position);
+        let origin = OriginWriter::new(Arc::new(source), position);
         Self::start(fs, &path, cache, lock, database, Some(origin))
     }
 }

@@ -16,15 +16,16 @@ use crate::store::values::position::{OriginRow, Position};
 use crate::store::values::schema::{FORMAT, TABLES_KEY, Table};
 use crate::store::write::WriteTx;
 
-use super::state::OriginStats;
+use super::state::{OriginState, OriginStats};
 use super::{Fault, Lacking, Origin, Take, Turn};
 
 /// How often a copy that takes many rows logs how many it has taken.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What a copy is made from.
+/// What a copy is made from. The threads of its store share it.
 pub(in crate::store) struct CopySource {
     pub(in crate::store) origin: Arc<dyn Origin>,
+    pub(in crate::store) state: OriginState,
     /// What the store counts of its work with the origin.
     pub(in crate::store) stats: OriginStats,
     /// Set when the store closes: it does not wait until a copy has many rows.
@@ -34,7 +35,8 @@ pub(in crate::store) struct CopySource {
 impl CopySource {
     /// Returns what copies of `origin` are made from.
     pub(in crate::store) fn new(origin: Arc<dyn Origin>) -> Self {
-        Self { origin, stats: OriginStats::default(), is_closing: AtomicBool::new(false) }
+        let (state, stats) = (OriginState::default(), OriginStats::default());
+        Self { origin, state, stats, is_closing: AtomicBool::new(false) }
     }
 
     /// Calls `take` with what a copy at `known` lacks, however much that is, and returns the last commit.

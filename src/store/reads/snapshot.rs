@@ -31,7 +31,9 @@ pub struct Snapshot {
     tables: PerTable<OnceLock<ReadOnlyTable<Bytes, Bytes>>>,
     transaction: ReadTransaction,
     on_read_failure: ReadFailureHook,
-    generation: u64,
+    /// How often the file had been opened before.
+    pub(in crate::store) generation: u64,
+    /// The version of the access tables.
     pub(in crate::store) access_version: u64,
     /// The last commit of the origin in it; [`Position::NONE`] without an origin.
     pub(in crate::store) position: Position,
@@ -59,16 +61,6 @@ impl Snapshot {
             position: Position::NONE,
             _file: None,
         }
-    }
-
-    /// Sets the number of times that the file had been opened before this snapshot, and the version of its access tables.
-    pub(in crate::store) fn with_versions(self, generation: u64, access_version: u64) -> Self {
-        Self { generation, access_version, ..self }
-    }
-
-    /// Sets the last commit of the origin that this snapshot has.
-    pub(in crate::store) fn at(self, position: Position) -> Self {
-        Self { position, ..self }
     }
 
     /// Keeps `file` open as long as this snapshot exists.

@@ -12,7 +12,7 @@ use crate::base::error::{Error, Result};
 use crate::store::disk::engine::RETRY_AFTER;
 use crate::store::origin::Fault;
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::state::{OriginCall, OriginState, Reader, away};
+use crate::store::origin::state::{OriginCall, Reader, away};
 use crate::store::origin::trouble::{Trouble, not_taken};
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::values::position::{OriginRow, Position};
@@ -41,7 +41,7 @@ impl Store {
         match &self.shared.origin {
             None => self.snapshot(),
             // Boxed, so that the futures of requests to a data file have no room for it.
-            Some(origin) => Box::pin(origin.fresh()).await,
+            Some(origin) => Box::pin(origin.state.fresh()).await,
         }
     }
 
@@ -69,7 +69,7 @@ impl Store {
     /// Returns what keeps this node of a shared database from serving, the gravest first. A data file has none of these
     /// troubles.
     pub(crate) fn troubles(&self) -> Vec<(Trouble, String)> {
-        self.shared.origin.as_ref().map_or_else(Vec::new, |origin| origin.troubles.list())
+        self.shared.origin.as_ref().map_or_else(Vec::new, |origin| origin.state.troubles.list())
     }
 
     /// Whether the data lies in a shared database.
@@ -81,7 +81,6 @@ impl Store {
 /// What the thread needs.
 pub(in crate::store) struct FreshnessThread {
     pub(in crate::store) source: Arc<CopySource>,
-    pub(in crate::store) state: Arc<OriginState>,
     pub(in crate::store) shared: Arc<Shared>,
     pub(in crate::store) queue: Weak<Sender>,
     /// The runtime that answers several readers: it wakes its own tasks cheaper than this thread does.
@@ -97,14 +96,14 @@ impl FreshnessThread {
 
     fn run(self) {
         let mut failing = None::<Instant>;
-        while let Some(readers) = self.state.wait_for_readers(IDLE_INTERVAL) {
+        while let Some(readers) = self.source.state.wait_for_readers(IDLE_INTERVAL) {
             let is_idle = readers.is_empty();
             match self.ask(readers.len()) {
                 Ok(fresh) => {
                     failing = None;
-                    self.state.note_asked();
-                    self.state.set_away(false);
-                    self.state.troubles.end(&[Trouble::Copy, Trouble::Reads]);
+                    self.source.state.note_asked();
+                    self.source.state.set_away(false);
+                    self.source.state.troubles.end(&[Trouble::Copy, Trouble::Reads]);
                     self.answer(readers, Ok(fresh));
                 }
                 // The copy is closed, and its writer says why.
@@ -113,21 +112,24 @@ impl FreshnessThread {
                 }
                 Err(fault) => {
                     let since = *failing.get_or_insert_with(Instant::now);
-                    if is_final(&fault) || since.elapsed() >= AWAY_AFTER || self.state.is_away() {
-                        self.state.set_away(true);
+                    if is_final(&fault)
+                        || since.elapsed() >= AWAY_AFTER
+                        || self.source.state.is_away()
+                    {
+                        self.source.state.set_away(true);
                         self.note(&fault);
                         self.answer(readers, Err(away()));
                     } else {
-                        self.state.put_back(readers);
+                        self.source.state.put_back(readers);
                     }
                     // Only an operator can end this. Each attempt may open a new connection.
                     let pause = if is_final(&fault) { IDLE_INTERVAL } else { RETRY_INTERVAL };
-                    if !self.state.pause(pause) {
+                    if !self.source.state.pause(pause) {
                         return;
                     }
                 }
             }
-            if is_idle && self.state.is_unsynced.load(std::sync::atomic::Ordering::Acquire) {
+            if is_idle && self.source.state.is_unsynced.load(std::sync::atomic::Ordering::Acquire) {
                 self.send(Task::Sync);
             }
         }
@@ -141,7 +143,7 @@ impl FreshnessThread {
             fault => (Trouble::Reads, fault.to_string()),
         };
         let seq = self.shared.snapshot.load_full().map_or(0, |state| state.position.seq);
-        self.state.troubles.note(trouble, &*self.source.origin, seq, &cause);
+        self.source.state.troubles.note(trouble, &*self.source.origin, seq, &cause);
     }
 
     /// Returns a state that is not older than this call, for this many readers.
@@ -161,7 +163,7 @@ impl FreshnessThread {
             }
             Err(Fault::Behind) => {
                 // No read waits until the copy has taken that much.
-                self.state.set_away(true);
+                self.source.state.set_away(true);
                 self.note(&Fault::Behind);
                 (None, Lacked::Many)
             }

@@ -140,7 +140,7 @@ impl Store {
     /// Of a shared database it is when it last both answered and took a heartbeat.
     pub(crate) fn committed_at(&self) -> Option<Instant> {
         if let Some(origin) = &self.shared.origin {
-            return origin.proven_at();
+            return origin.state.proven_at();
         }
         *self.shared.stats.committed.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -178,16 +178,16 @@ impl Store {
         &self,
         listener: impl Fn(OriginCall, Duration) + Send + Sync + 'static,
     ) {
-        if let Some(source) = &self.source {
-            source.stats.listen(listener);
+        if let Some(origin) = &self.shared.origin {
+            origin.stats.listen(listener);
         }
     }
 
     /// Returns numbers about the work with the origin, or `None` for a data file.
     pub(crate) fn origin_metrics(&self) -> Option<OriginMetrics> {
-        let (source, state) = (self.source.as_ref()?, self.shared.origin.as_ref()?);
-        let answered_lately = state.asked_at().is_some_and(|at| at.elapsed() < UP_FOR);
-        Some(source.stats.metrics(!state.is_away() && answered_lately))
+        let origin = self.shared.origin.as_ref()?;
+        let answered_lately = origin.state.asked_at().is_some_and(|at| at.elapsed() < UP_FOR);
+        Some(origin.stats.metrics(!origin.state.is_away() && answered_lately))
     }
 
     /// Returns statistics of the page cache. Waits for the writer thread, so it may take as long as a commit.
@@ -211,8 +211,8 @@ impl Store {
     #[doc(hidden)]
     pub async fn probe_commit(&self) -> Result<()> {
         if let Some(origin) = &self.shared.origin {
-            origin.fresh().await?;
-            origin.beats(BEAT_VALID_FOR).await;
+            origin.state.fresh().await?;
+            origin.state.beats(BEAT_VALID_FOR).await;
             return Ok(());
         }
         let (reply, answer) = oneshot::channel();

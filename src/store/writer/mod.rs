@@ -31,7 +31,7 @@ use crate::store::disk::open_error::OpenError;
 use crate::store::format::migrate::open_database;
 use crate::store::format::secrets::{WorkspaceId, stored_secret};
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::state::{OriginState, away};
+use crate::store::origin::state::away;
 use crate::store::reads::snapshot::Snapshot;
 use crate::store::write::WriteTx;
 use crate::store::write::cell::{Cell, stored_cell};
@@ -55,8 +55,6 @@ pub struct Store {
     pub(in crate::store) thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     pub(in crate::store) path: Arc<Path>,
     pub(in crate::store) fs: FsHandle,
-    /// The shared database whose copy the file is; `None` for a data file.
-    pub(in crate::store) source: Option<Arc<CopySource>>,
     /// Shared by readers of the whole file; held exclusively by a compaction.
     pub(in crate::store) walk_lock: Arc<RwLock<()>>,
 }
@@ -101,18 +99,18 @@ impl Store {
         let (queue, tasks) = queue::queue();
         let queue = Arc::new(queue);
         let file = Arc::default();
-        let first =
+        let mut first =
             thread::snapshot(&database, &Arc::downgrade(&queue))?.of_file(Arc::clone(&file));
-        let first = origin.iter().fold(first, |first, origin| first.at(origin.position));
-        let state = origin.as_ref().map(|origin| Arc::clone(&origin.state));
-        let shared = Arc::new(Shared::new(first, state));
+        if let Some(origin) = &origin {
+            first.position = origin.position;
+        }
+        let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
+        let shared = Arc::new(Shared::new(first, source.clone()));
         shared.place.note(&fs, path);
         let runtime = Handle::try_current().ok();
-        let source = origin.as_ref().map(|origin| Arc::clone(&origin.source));
-        if let Some(OriginWriter { source, state, .. }) = &origin {
+        if let Some(source) = source {
             let freshness = FreshnessThread {
-                source: Arc::clone(source),
-                state: Arc::clone(state),
+                source,
                 shared: Arc::clone(&shared),
                 queue: Arc::downgrade(&queue),
                 runtime: runtime.clone(),
@@ -143,7 +141,6 @@ impl Store {
             thread: Arc::new(Mutex::new(Some(thread))),
             path: path.into(),
             fs,
-            source,
             walk_lock: Arc::default(),
         })
     }
@@ -156,13 +153,13 @@ impl Store {
     /// Whether the file is open and accepts writes.
     pub fn ready(&self) -> bool {
         self.shared.ready.load(Ordering::Acquire)
-            && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
+            && self.shared.origin.as_ref().is_none_or(|origin| !origin.state.is_away())
     }
 
     /// Whether reads are answered, as far as that is known.
     pub(crate) fn answers_reads(&self) -> bool {
         let is_open = self.shared.snapshot.load().is_some();
-        is_open && self.shared.origin.as_ref().is_none_or(|origin| !origin.is_away())
+        is_open && self.shared.origin.as_ref().is_none_or(|origin| !origin.state.is_away())
     }
 
     /// Returns the state of the last commit. The state does not change while the caller holds it.
@@ -238,7 +235,7 @@ impl Store {
 
     pub(in crate::store) fn require_ready(&self) -> Result<()> {
         match &self.shared.origin {
-            Some(origin) if origin.is_away() => Err(away()),
+            Some(origin) if origin.state.is_away() => Err(away()),
             _ if self.shared.ready.load(Ordering::Acquire) => Ok(()),
             _ => Err(closed()),
         }
@@ -246,8 +243,8 @@ impl Store {
 
     /// Completes the queued writes, closes the file cleanly and releases its lock.
     pub async fn close(&self) {
-        if let Some(source) = &self.source {
-            source.close();
+        if let Some(origin) = &self.shared.origin {
+            origin.close();
         }
         self.queue.send_always(Task::Close);
         let thread = self.thread.lock().map_or(None, |mut thread| thread.take());
@@ -273,15 +270,15 @@ pub(in crate::store) struct Shared {
     pub(in crate::store) stats: WriterStats,
     /// Receives the values that commits change, for copies under way.
     pub(in crate::store) value_logs: ValueLogs,
-    /// What the threads of a store with an origin share; `None` for a data file.
-    pub(in crate::store) origin: Option<Arc<OriginState>>,
+    /// The shared database whose copy the file is; `None` for a data file.
+    pub(in crate::store) origin: Option<Arc<CopySource>>,
     /// Called before a state is shown. Only a store with an origin calls them.
     pub(in crate::store) watchers: Watchers,
 }
 
 impl Shared {
     /// The state of a file that was opened, with its first snapshot.
-    pub(in crate::store) fn new(first: Snapshot, origin: Option<Arc<OriginState>>) -> Self {
+    pub(in crate::store) fn new(first: Snapshot, origin: Option<Arc<CopySource>>) -> Self {
         Self {
             snapshot: ArcSwapOption::from_pointee(first),
             ready: AtomicBool::new(true),
@@ -311,7 +308,7 @@ impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
         if let Some(origin) = &self.0.origin {
-            origin.close();
+            origin.state.close();
         }
     }
 }

@@ -282,10 +282,10 @@ impl Writer {
 
     /// Publishes the committed state to readers.
     pub(in crate::store) fn publish(&self, database: &Database) -> Result<()> {
-        let opening = self.shared.generation.load(Ordering::Relaxed);
-        let access_version = self.shared.access_version.load(Ordering::Relaxed);
-        let snapshot = snapshot(database, &self.sender)?.with_versions(opening, access_version);
-        let snapshot = snapshot.of_file(Arc::clone(&self.file)).at(self.position());
+        let mut snapshot = snapshot(database, &self.sender)?.of_file(Arc::clone(&self.file));
+        snapshot.generation = self.shared.generation.load(Ordering::Relaxed);
+        snapshot.access_version = self.shared.access_version.load(Ordering::Relaxed);
+        snapshot.position = self.position();
         self.shared.snapshot.store(Some(Arc::new(snapshot)));
         Ok(())
     }

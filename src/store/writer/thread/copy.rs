@@ -31,7 +31,7 @@ impl Writer {
 
     pub(super) fn note_synced(&mut self, is_synced: bool) {
         if let Some(origin) = &mut self.origin {
-            origin.state.is_unsynced.store(!is_synced, Ordering::Release);
+            origin.source.state.is_unsynced.store(!is_synced, Ordering::Release);
             if is_synced {
                 origin.synced_at = Instant::now();
             }
@@ -40,7 +40,8 @@ impl Writer {
 
     /// Makes all commits of a copy durable. A data file has no others.
     pub(super) fn sync_copy(&mut self, database: &Database) -> Result<()> {
-        let is_unsynced = |origin: &OriginWriter| origin.state.is_unsynced.load(Ordering::Acquire);
+        let is_unsynced =
+            |origin: &OriginWriter| origin.source.state.is_unsynced.load(Ordering::Acquire);
         if self.origin.as_ref().is_some_and(is_unsynced) {
             begin(database)?.commit().map_err(storage_error)?;
             self.note_synced(true);
@@ -68,7 +69,7 @@ impl Writer {
             return Attempt::Done;
         }
         // To try it would keep the writer waiting, and leave a session of the database that waits for the standby.
-        let mut troubles = origin.state.troubles.list().into_iter();
+        let mut troubles = origin.source.state.troubles.list().into_iter();
         if let Some((_, cause)) = troubles.find(|(lasting, _)| *lasting == Trouble::Writes) {
             return Attempt::Refused(Error::unavailable(RETRY_AFTER, cause));
         }

@@ -132,7 +132,7 @@ impl Writer {
     fn note_trouble(&self, cause: &Error) -> bool {
         let Some(origin) = &self.origin else { return false };
         let (database, seq) = (&*origin.source.origin, origin.position.seq);
-        origin.state.troubles.note(Trouble::Copy, database, seq, &cause.to_string());
+        origin.source.state.troubles.note(Trouble::Copy, database, seq, &cause.to_string());
         true
     }
 

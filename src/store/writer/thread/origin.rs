@@ -16,7 +16,7 @@ use crate::store::disk::engine::{RETRY_AFTER, storage_error};
 use crate::store::format::stored_position::put_position;
 use crate::store::origin::commits::send;
 use crate::store::origin::copy_source::{CopySource, take_row};
-use crate::store::origin::state::{OriginCall, OriginState, away};
+use crate::store::origin::state::{OriginCall, away};
 use crate::store::origin::{Commit, CommitOutcome, Fault, Turn, random_name};
 use crate::store::values::position::{OriginRow, Position};
 use crate::store::write::{FinishedBatch, WriteTx};
@@ -35,7 +35,6 @@ pub(super) const BATCH_BYTES: usize = 1024 * 1024;
 /// What the writer knows of its origin.
 pub(in crate::store) struct OriginWriter {
     pub(in crate::store) source: Arc<CopySource>,
-    pub(in crate::store) state: Arc<OriginState>,
     /// The last commit that the copy holds.
     pub(in crate::store) position: Position,
     /// How many batches still begin with a turn.
@@ -54,13 +53,9 @@ pub(super) struct UnshownWrites {
 }
 
 impl OriginWriter {
-    pub(in crate::store) fn new(
-        source: Arc<CopySource>,
-        state: Arc<OriginState>,
-        position: Position,
-    ) -> Self {
+    pub(in crate::store) fn new(source: Arc<CopySource>, position: Position) -> Self {
         let (synced_at, kept) = (Instant::now(), Position::NONE);
-        Self { source, state, position, batches_with_turn: 0, synced_at, kept, unshown: None }
+        Self { source, position, batches_with_turn: 0, synced_at, kept, unshown: None }
     }
 }
 
@@ -135,7 +130,7 @@ impl Writer {
         first: &mut Option<NextWrite>,
         ran: &mut Vec<Box<dyn QueuedWrite>>,
     ) -> Result<Attempt> {
-        if self.origin.as_ref().is_some_and(|origin| origin.state.is_away()) {
+        if source.state.is_away() {
             return Ok(Attempt::Refused(away()));
         }
         let (transaction, is_synced) = self.begin_copy(database)?;
