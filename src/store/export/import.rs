@@ -135,10 +135,6 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-fn known_cell(header: &Header) -> Result<Cell> {
-    Cell::new(header.cell).ok_or_else(|| invalid_field("cell", "is not the number of a cell"))
-}
-
 /// Fills an empty file with the lines of an export. `source` has the secrets that the export hides.
 pub(in crate::store) fn fill<R: BufRead>(
     database: &Database,
@@ -148,7 +144,8 @@ pub(in crate::store) fn fill<R: BufRead>(
     source: Regenerator,
     progress: &Progress,
 ) -> Result<u64> {
-    let cell = known_cell(header).map_err(|error| reader.with_line_number(error))?;
+    let no_cell = || reader.with_line_number(invalid_field("cell", "is not the number of a cell"));
+    let cell = Cell::new(header.cell).ok_or_else(no_cell)?;
     let secrets = header.included_secrets();
     let transaction = begin(database)?;
     let mut tx = WriteTx::new(&transaction);

@@ -36,7 +36,7 @@ use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;
 use crate::store::writer::Store;
 
-use organization::{OrganizationHeader, OrganizationRecords, SelectOrganization};
+use organization::{OrganizationHeader, SelectOrganization, Selected};
 
 /// The version of the line format.
 pub(super) const EXPORT_FORMAT: u64 = 1;
@@ -187,8 +187,9 @@ impl ExportOptions {
 struct ExportWriter<'e> {
     options: &'e ExportOptions,
     types: RecordTypes<'e>,
-    /// The records of the organization, if the export contains only that.
-    organization: Option<OrganizationRecords<'e>>,
+    state: &'e Snapshot,
+    /// The organization and its records, if the export contains only that.
+    organization: Option<(OrganizationHeader, Box<dyn Selected>)>,
     out: BufWriter<File>,
     hasher: blake3::Hasher,
     line: Vec<u8>,
@@ -205,7 +206,8 @@ impl<'e> ExportWriter<'e> {
         Ok(Self {
             options,
             types: RecordTypes::of(&options.registry),
-            organization: select.map(|select| select.records(state)).transpose()?,
+            state,
+            organization: select.map(|select| select.of(state)).transpose()?,
             cell: stored_cell(state)?.number(),
             out: BufWriter::new(body),
             hasher: blake3::Hasher::new(),
@@ -224,7 +226,9 @@ impl<'e> ExportWriter<'e> {
         self.add_secret()?;
         let payload = match &self.organization {
             None => Cow::Borrowed(payload),
-            Some(organization) => match organization.select(table, payload)? {
+            // Sequences reveal numbers of other organizations.
+            Some(_) if table == Table::Sequences => return Ok(()),
+            Some((_, selected)) => match selected.select(self.state, table, payload)? {
                 Some(payload) => payload,
                 None => return Ok(()),
             },
@@ -289,7 +293,7 @@ impl<'e> ExportWriter<'e> {
             steward_export: EXPORT_FORMAT,
             schema: FORMAT,
             secrets: self.options.secrets,
-            organization: self.organization.map(|organization| organization.header),
+            organization: self.organization.map(|(header, _)| header),
             cell: self.cell,
             counts: self.counts,
             blake3: self.hasher.finalize().to_hex().to_string(),

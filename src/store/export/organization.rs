@@ -50,30 +50,10 @@ pub struct SelectOrganization {
 }
 
 impl SelectOrganization {
-    pub(in crate::store) fn records(self, state: &Snapshot) -> Result<OrganizationRecords<'_>> {
+    /// Returns the header of an export of this state, and which records it contains.
+    pub(super) fn of(self, state: &Snapshot) -> Result<(OrganizationHeader, Box<dyn Selected>)> {
         let header = OrganizationHeader { id: self.id, keys: key_origin(&stored_secret(state)?)? };
-        Ok(OrganizationRecords { header, state, selected: (self.select)(state, self.id)? })
-    }
-}
-
-/// The records of an organization in a state.
-pub(in crate::store) struct OrganizationRecords<'s> {
-    pub(in crate::store) header: OrganizationHeader,
-    state: &'s Snapshot,
-    selected: Box<dyn Selected>,
-}
-
-impl OrganizationRecords<'_> {
-    /// Returns what the export contains of a record. Sequences reveal numbers of other organizations, so it has none.
-    pub(in crate::store) fn select<'p>(
-        &self,
-        table: Table,
-        payload: &'p [u8],
-    ) -> Result<Option<Cow<'p, [u8]>>> {
-        if table == Table::Sequences {
-            return Ok(None);
-        }
-        self.selected.select(self.state, table, payload)
+        Ok((header, (self.select)(state, self.id)?))
     }
 }
 
@@ -89,7 +69,7 @@ pub struct OrganizationHeader {
 
 /// Returns a text that two installations have in common exactly if each accepts the API keys of the other. It reveals
 /// nothing of the signing secret.
-pub(super) fn key_origin(secret: &SigningSecret) -> Result<String> {
+fn key_origin(secret: &SigningSecret) -> Result<String> {
     let origin = secret.subkey(Purpose::KeyOrigin)?;
     Ok(blake3::Hash::from_bytes(origin).to_hex().to_string())
 }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use redb::Database;
 
-use crate::base::error::{Error, Result};
-use crate::base::secret::SigningSecret;
+use crate::base::error::Result;
 use crate::store::disk::engine::{DEFAULT_CACHE, close};
 use crate::store::disk::file::{self, Owner};
 use crate::store::disk::file_system::FsHandle;
@@ -127,7 +126,8 @@ fn replace_with(
         // Other nodes may have committed meanwhile, and cannot while the turn lasts.
         let taken = take_turn(database, source, position);
         let (_, turn) = taken.map_err(|fault| origin_error(origin, fault))?;
-        require_kept_secret(database, &secret)?;
+        let held = stored_secret(&Snapshot::begin(database)?)?;
+        require_same_secret(&secret, &held, SecretsOf::Database)?;
         turn.extend().map_err(|fault| origin_error(origin, fault))?;
         Ok(turn)
     });
@@ -152,9 +152,4 @@ pub(in crate::store) fn keep(
         let taken = take_rows(database, |take| source.all(take), |_, _| Ok(()));
         taken.map_err(|fault| origin_error(&*source.origin, fault))
     })
-}
-
-fn require_kept_secret(kept: &Database, secret: &SigningSecret) -> Result<(), OpenError> {
-    let held = stored_secret(&Snapshot::begin(kept)?)?;
-    require_same_secret(secret, &held, SecretsOf::Database).map_err(|error: Error| error.into())
 }
