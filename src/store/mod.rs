@@ -81,7 +81,6 @@ mod whole {
     pub(super) mod check;
     pub(super) mod compact;
     pub(super) mod restore;
-    pub(super) mod sent_copy;
     pub(super) mod sliced_walk;
     pub(super) mod space;
 }
@@ -89,7 +88,6 @@ mod whole {
 /// This process as a node of a shared database.
 mod node {
     pub(super) mod compare;
-    pub(super) mod heartbeat;
     pub(super) mod nodes;
     pub(super) mod shared_database;
     pub(super) mod shared_restore;
@@ -125,10 +123,9 @@ pub use values::key::Key;
 pub use values::raw::{AnyTx, KeySpan, Order, Raw, Window};
 pub use values::schema::Table;
 pub use values::{key, schema};
-pub use whole::backup::{Backup, receive, remove_incomplete_backup};
+pub use whole::backup::{Backup, SentCopy, receive, remove_incomplete_backup};
 pub use whole::compact::Compacted;
 pub use whole::restore::PreparedRestore;
-pub use whole::sent_copy::SentCopy;
 pub use whole::space::{FreeSpace, SpaceUsage};
 pub use write::access::{AccessTables, AccessVersion};
 pub use write::cell::{Cell, stored_cell};

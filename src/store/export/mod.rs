@@ -31,7 +31,7 @@ use crate::store::values::payload::damaged;
 use crate::store::values::schema::{
     CELL_KEY, FORMAT, FORMAT_KEY, MARK_KEY, RENEWED_KEY, SECRET_KEY, TABLES_KEY, Table,
 };
-use crate::store::whole::sent_copy::SentCopy;
+use crate::store::whole::backup::SentCopy;
 use crate::store::whole::sliced_walk::SliceLimit;
 use crate::store::write::cell::stored_cell;
 use crate::store::writer::Store;

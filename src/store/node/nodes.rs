@@ -1,16 +1,35 @@
-//! The nodes of a shared database.
+//! The nodes of a shared database: their list, and the heartbeat of this one.
+//!
+//! A heartbeat is a small commit every two seconds, which shows that the shared database takes commits of this node and how far
+//! its copy is. It also forgets old commits from time to time.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
+use time::OffsetDateTime;
 use tokio::sync::oneshot;
 
 use crate::base::error::{Error, Result};
-use crate::base::time::Timestamp;
+use crate::base::time::{Clock, Timestamp};
 use crate::store::disk::engine::RETRY_AFTER;
+use crate::store::disk::open_error::OpenError;
 use crate::store::origin::copy_source::CopySource;
-use crate::store::origin::{Fault, Node};
-use crate::store::writer::Store;
+use crate::store::origin::trouble::Trouble;
+use crate::store::origin::{Beat, Fault, Node};
+use crate::store::values::position::Position;
+use crate::store::writer::{Shared, Store};
+
+/// The time between two heartbeats.
+const BEAT_INTERVAL: Duration = Duration::from_secs(2);
+/// The number of heartbeats between two trims: about an hour.
+const BEATS_PER_TRIM: u64 = 1800;
+/// How many commits the origin remembers. A copy that is further behind is made again.
+const KEPT_COMMITS: u64 = 100_000;
+/// The difference of the clocks that is reported, in milliseconds.
+const CLOCK_TOLERANCE: u64 = 1000;
+/// After this many heartbeats without one of another node of the same name, there is no such node.
+const ALONE_AFTER: u32 = 5;
 
 /// A server that works with a shared database, or did so lately.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,4 +113,139 @@ fn status(node: Node, head: Option<u64>) -> NodeStatus {
     let seen_at = Some(Timestamp::from_micros(micros));
     let behind = head.map(|head| head.saturating_sub(seq));
     NodeStatus { name, release, position: seq, behind, seen_at, problem }
+}
+
+impl Store {
+    /// Begins to send heartbeats, which make this process a node of its shared database until the store is closed. A command
+    /// that opens a copy for a moment sends none. A data file has no nodes.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub(crate) fn start_heartbeat(&self) -> Result<(), OpenError> {
+        let Some(source) = self.shared.origin.clone() else { return Ok(()) };
+        source.state.is_node.store(true, Ordering::Release);
+        let (shared, known) = (Arc::clone(&self.shared), Known::default());
+        let heartbeat = Heartbeat { source, shared, known };
+        let thread = std::thread::Builder::new().name("heartbeat".to_owned());
+        let started = thread.spawn(move || heartbeat.run());
+        started.map(drop).map_err(OpenError::io("start a thread of", self.path()))
+    }
+}
+
+/// What the thread needs.
+struct Heartbeat {
+    source: Arc<CopySource>,
+    shared: Arc<Shared>,
+    known: Known,
+}
+
+/// What the thread knows of earlier heartbeats.
+#[derive(Default)]
+struct Known {
+    beats: u64,
+    /// When the last one was recorded, by the clock of the origin. `None` if that is unknown.
+    seen: Option<OffsetDateTime>,
+    /// How many were recorded since another node of this name recorded one.
+    alone: u32,
+    /// Since when the origin takes none.
+    failing: Option<Instant>,
+    is_apart: bool,
+}
+
+impl Heartbeat {
+    fn run(mut self) {
+        loop {
+            let (begun, problem) = (Instant::now(), self.problem());
+            match self.source.origin.heartbeat(self.position(), now(), problem.as_deref()) {
+                Ok(beat) => self.note_beat(begun, beat),
+                Err(cause) => self.note_failure(begun, &cause),
+            }
+            if !self.source.state.pause(BEAT_INTERVAL) {
+                return;
+            }
+        }
+    }
+
+    fn note_beat(&mut self, begun: Instant, beat: Beat) {
+        self.source.state.note_beat(begun);
+        self.source.state.troubles.end(&[Trouble::Writes]);
+        self.known.failing = None;
+        self.compare_clocks(beat.ahead);
+        self.compare_names(&beat);
+        self.known.beats += 1;
+        if self.known.beats.is_multiple_of(BEATS_PER_TRIM) {
+            self.trim();
+        }
+    }
+
+    /// Reports that no heartbeat is taken, if questions are answered meanwhile. If not, that is reported.
+    fn note_failure(&mut self, begun: Instant, cause: &Fault) {
+        self.known.seen = None;
+        tracing::debug!(%cause, "the database did not take a heartbeat");
+        let failing = *self.known.failing.get_or_insert(begun);
+        if self.source.state.asked_at().is_some_and(|asked| asked > failing) {
+            self.note(Trouble::Writes, &cause.to_string());
+        }
+    }
+
+    fn compare_clocks(&mut self, ahead: i64) {
+        let is_apart = ahead.unsigned_abs() > CLOCK_TOLERANCE;
+        if is_apart && !std::mem::replace(&mut self.known.is_apart, is_apart) {
+            tracing::warn!(
+                ahead_ms = ahead,
+                "the clock of this node differs from that of the database"
+            );
+        }
+        self.known.is_apart = is_apart;
+    }
+
+    /// Reports another node that records heartbeats under the same name, if the database has one after the last one of
+    /// this node. After a restore or a failover, the database may have lost that last one.
+    fn compare_names(&mut self, beat: &Beat) {
+        let last = self.known.seen.replace(beat.seen);
+        if last.zip(beat.before).is_some_and(|(last, before)| before > last) {
+            self.known.alone = 0;
+            let node = self.source.origin.node();
+            let cause = format!("another process sends heartbeats as {node}");
+            self.note(Trouble::Name, &cause);
+        } else {
+            self.known.alone = self.known.alone.saturating_add(1);
+            if self.known.alone == ALONE_AFTER {
+                self.source.state.troubles.end(&[Trouble::Name]);
+            }
+        }
+    }
+
+    /// Lets the origin forget old commits, on a thread of its own: after a large deletion that takes longer than the time between
+    /// two heartbeats.
+    fn trim(&self) {
+        let origin = Arc::clone(&self.source.origin);
+        let trim = move || {
+            if let Err(cause) = origin.trim(KEPT_COMMITS) {
+                tracing::warn!(%cause, "the database could not forget old commits");
+            }
+        };
+        let thread = std::thread::Builder::new().name("trim".to_owned());
+        if let Err(cause) = thread.spawn(trim) {
+            tracing::warn!(%cause, "the database could not forget old commits");
+        }
+    }
+
+    /// Returns the troubles of this node, as the list of nodes shows them.
+    fn problem(&self) -> Option<String> {
+        self.source.state.troubles.list().into_iter().next().map(|(_, text)| text)
+    }
+
+    fn note(&self, trouble: Trouble, cause: &str) {
+        self.source.state.troubles.note(trouble, &*self.source.origin, self.position().seq, cause);
+    }
+
+    fn position(&self) -> Position {
+        self.shared.snapshot.load_full().map_or(Position::NONE, |state| state.position)
+    }
+}
+
+fn now() -> OffsetDateTime {
+    let micros = i128::from(Clock::System.now().micros());
+    OffsetDateTime::from_unix_timestamp_nanos(micros * 1000).unwrap_or(OffsetDateTime::UNIX_EPOCH)
 }

@@ -4,7 +4,6 @@
 //! once, and only then returns the results. So a 2xx means that the change is on disk, and N writes share one sync.
 //! Consumers take turns, and a batch of several consumers ends when one of them has used its share of time.
 
-mod copy;
 mod files;
 mod origin;
 

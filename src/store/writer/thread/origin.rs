@@ -1,4 +1,4 @@
-//! Batches of a store with an origin: the origin takes a batch before the copy commits it.
+//! Batches of a store with an origin: the origin takes a batch before the copy commits it. Also when the copy is synced.
 //!
 //! A batch runs on the copy, uncommitted. Then its changed rows go to the origin, in a commit that names the commit on which
 //! the batch was computed. If another node was first, the batch runs again on what that node left. All attempts of a batch
@@ -12,11 +12,12 @@ use redb::{Database, WriteTransaction};
 use uuid::Uuid;
 
 use crate::base::error::{Error, Result};
-use crate::store::disk::engine::{RETRY_AFTER, storage_error};
+use crate::store::disk::engine::{RETRY_AFTER, begin, begin_unsynced, storage_error};
 use crate::store::format::stored_position::put_position;
-use crate::store::origin::commits::send;
+use crate::store::origin::commits::{confirm, send};
 use crate::store::origin::copy_source::{CopySource, take_row};
 use crate::store::origin::state::{OriginCall, away};
+use crate::store::origin::trouble::Trouble;
 use crate::store::origin::{Commit, CommitOutcome, Fault, Turn, random_name};
 use crate::store::values::position::{OriginRow, Position};
 use crate::store::write::{FinishedBatch, WriteTx};
@@ -27,6 +28,8 @@ use super::{BatchRun, Writer};
 
 /// How long a batch tries to get an answer of the origin.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long commits of the copy may stay off the disk.
+const SYNC_INTERVAL: Duration = Duration::from_secs(1);
 /// How many batches begin with a turn after one was overtaken.
 const BATCHES_WITH_TURN: u32 = 16;
 /// The size of changes after which a batch ends, in bytes: 1 MiB.
@@ -39,9 +42,9 @@ pub(in crate::store) struct OriginWriter {
     pub(in crate::store) position: Position,
     /// How many batches still begin with a turn.
     batches_with_turn: u32,
-    pub(super) synced_at: Instant,
+    synced_at: Instant,
     /// The last commit of which this node knows that a failover keeps it.
-    pub(super) kept: Position,
+    kept: Position,
     pub(super) unshown: Option<UnshownWrites>,
 }
 
@@ -60,7 +63,7 @@ impl OriginWriter {
 }
 
 /// How an attempt to commit a batch ended, if the copy did not fail.
-pub(super) enum Attempt {
+enum Attempt {
     /// The writes are done.
     Done,
     /// Another node was first.
@@ -285,6 +288,70 @@ impl Writer {
         for write in writes {
             write.answer(answer.clone());
         }
+    }
+
+    /// Begins a transaction of the copy. Returns whether its commit is durable: one in a while is, because a crash costs only
+    /// what the origin has.
+    fn begin_copy(&self, database: &Database) -> Result<(WriteTransaction, bool)> {
+        let is_due = |origin: &OriginWriter| origin.synced_at.elapsed() >= SYNC_INTERVAL;
+        if self.origin.as_ref().is_none_or(is_due) {
+            return Ok((begin(database)?, true));
+        }
+        Ok((begin_unsynced(database)?, false))
+    }
+
+    fn note_synced(&mut self, is_synced: bool) {
+        if let Some(origin) = &mut self.origin {
+            origin.source.state.is_unsynced.store(!is_synced, Ordering::Release);
+            if is_synced {
+                origin.synced_at = Instant::now();
+            }
+        }
+    }
+
+    /// Makes all commits of a copy durable. A data file has no others.
+    pub(super) fn sync_copy(&mut self, database: &Database) -> Result<()> {
+        let is_unsynced =
+            |origin: &OriginWriter| origin.source.state.is_unsynced.load(Ordering::Acquire);
+        if self.origin.as_ref().is_some_and(is_unsynced) {
+            begin(database)?.commit().map_err(storage_error)?;
+            self.note_synced(true);
+        }
+        Ok(())
+    }
+
+    /// Returns the last commit of the origin that the copy holds.
+    pub(super) fn position(&self) -> Position {
+        self.origin.as_ref().map_or(Position::NONE, |origin| origin.position)
+    }
+
+    /// Ends a batch without a commit of the origin. A response that shows an earlier change, such as a repeated one, is
+    /// sent only if a failover keeps that change.
+    fn end_unchanged(&mut self, source: &CopySource, done: BatchRun, until: Instant) -> Attempt {
+        let Some(origin) = self.origin.as_mut().filter(|_| done.repeats) else {
+            return Attempt::Done;
+        };
+        if origin.kept == origin.position {
+            return Attempt::Done;
+        }
+        // To try it would keep the writer waiting, and leave a session of the database that waits for the standby.
+        let mut troubles = origin.source.state.troubles.list().into_iter();
+        if let Some((_, cause)) = troubles.find(|(lasting, _)| *lasting == Trouble::Writes) {
+            return Attempt::Refused(Error::unavailable(RETRY_AFTER, cause));
+        }
+        if let Err(fault) = confirm(&*source.origin, origin.position, until) {
+            return Attempt::Refused(Error::unavailable(RETRY_AFTER, fault));
+        }
+        origin.kept = origin.position;
+        Attempt::Done
+    }
+
+    /// Continues with a copy that was opened again.
+    pub(super) fn start_at(&mut self, position: Position) {
+        if let Some(origin) = &mut self.origin {
+            origin.position = position;
+        }
+        self.note_synced(true);
     }
 }
 
